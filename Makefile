@@ -1,0 +1,25 @@
+PY ?= .venv/bin/python
+
+.PHONY: setup lint types test test-slow docs bench
+
+setup:  ## a virtual environment with everything a developer needs
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+
+lint:
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types:
+	$(PY) -m mypy
+
+test:
+	$(PY) -m pytest -m "not slow"
+
+test-slow:
+	$(PY) -m pytest -m slow
+
+bench:
+	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json
+	$(PY) benchmarks/hulls.py --output benchmarks/results/hulls.json

@@ -1,0 +1,26 @@
+"""Classification with trust: sequential ellipsoidal partitioning, with certificates."""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sepc.kernels.enclose import Enclosure, enclose
+    from sepc.shapes.ellipsoid import Ellipsoid
+
+_HOME = {
+    "Ellipsoid": "sepc.shapes.ellipsoid",
+    "Enclosure": "sepc.kernels.enclose",
+    "enclose": "sepc.kernels.enclose",
+}
+
+__all__ = ["Ellipsoid", "Enclosure", "enclose"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sepc' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,25 @@
+"""Every Python block of the README and of the pages in docs/ runs, page by page, in an empty directory."""
+
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in DOCUMENTS if BLOCK.search(page.read_text())]
+
+
+def test_there_are_pages_with_code():
+    assert ROOT / "README.md" in PAGES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mpl.use("Agg")
+    namespace = {"__name__": "__main__"}
+    for code in BLOCK.findall(page.read_text()):
+        exec(compile(code, str(page), "exec"), namespace)
