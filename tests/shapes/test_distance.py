@@ -1,0 +1,149 @@
+"""Distances to an ellipsoid against certificates, closed forms and an interior-point solver."""
+
+import clarabel
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from sepc.shapes.distance import TILE_ROWS, distance_to, distances, nearest_points
+from sepc.shapes.ellipsoid import Ellipsoid
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def turned(rng, lengths, center):
+    turn = np.linalg.qr(rng.normal(size=(len(lengths), len(lengths))))[0]
+    return Ellipsoid(center, (turn / lengths).T)
+
+
+def lengths_down_to(rng, shortest, d):
+    return np.append(np.exp(rng.uniform(np.log(shortest), 0.0, size=d - 1)), 1.0)
+
+
+def interior_point_distance(semi_axes, row):
+    """Minimise ``||row - semi_axes * u||`` over the unit ball, as a second-order cone program."""
+    d = len(row)
+    constraints = np.zeros((2 * d + 2, d + 1))
+    constraints[0, 0] = -1.0
+    constraints[1 : d + 1, 1:] = np.diag(semi_axes)
+    constraints[d + 2 :, 1:] = -np.eye(d)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix((d + 1, d + 1)),
+        np.eye(d + 1)[0],
+        sparse.csc_matrix(constraints),
+        np.concatenate([[0.0], row, [1.0], np.zeros(d)]),
+        [clarabel.SecondOrderConeT(d + 1), clarabel.SecondOrderConeT(d + 1)],
+        settings,
+    )
+    return solver.solve().obj_val
+
+
+@given(SEEDS, st.integers(1, 8), st.sampled_from([0.5, 1e-2, 1e-4, 1e-8]), st.floats(-3, 3))
+def test_nearest_points_prove_the_distance(seed, d, shortest, exponent):
+    rng = np.random.default_rng(seed)
+    ellipsoid = turned(rng, lengths_down_to(rng, shortest, d), rng.normal(size=d))
+    rows = ellipsoid.center + 10.0**exponent * rng.normal(size=(40, d))
+    found = ellipsoid.distance(rows)
+    nearest = nearest_points(ellipsoid, rows)
+    unit = 1.0 + 10.0**exponent
+
+    # From above: the nearest point belongs to the ellipsoid and lies this far away.
+    np.testing.assert_allclose(np.linalg.norm(rows - nearest, axis=1), found, rtol=1e-12, atol=1e-14 * unit)
+    assert (ellipsoid.gauge(nearest) <= 1.0 + 1e-14 * unit / shortest).all()
+
+    # From below: the plane through the nearest point, square to the way there, has the ellipsoid on its far side.
+    away = ~ellipsoid.contains(rows)
+    normals = (rows - nearest)[away] / found[away, np.newaxis]
+    reach = normals @ ellipsoid.center + np.linalg.norm(normals @ ellipsoid.inverse_root, axis=1)
+    np.testing.assert_allclose(np.einsum("ij,ij->i", normals, rows[away]) - reach, found[away], atol=1e-11 * unit)
+
+
+@pytest.mark.parametrize("shortest", [0.3, 1e-3, 1e-6])
+def test_distances_match_an_interior_point_solver(shortest):
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 5, 10):
+        semi_axes = lengths_down_to(rng, shortest, d)
+        rows = rng.normal(size=(4, d)) * np.array([[0.1], [1.0], [3.0], [30.0]])
+        expected = [interior_point_distance(semi_axes, row) for row in rows]
+        np.testing.assert_allclose(distances(semi_axes, rows), expected, rtol=1e-8, atol=1e-7)
+
+
+@given(SEEDS, st.integers(1, 6), st.sampled_from([0.5, 1e-6, 1e-12]))
+def test_rows_contained_are_at_distance_zero_and_their_own_nearest_points(seed, d, shortest):
+    rng = np.random.default_rng(seed)
+    ellipsoid = turned(rng, lengths_down_to(rng, shortest, d), rng.normal(size=d))
+    sampled = ellipsoid.sample(30, rng)
+    on_boundary = ellipsoid.center + (sampled - ellipsoid.center) / ellipsoid.gauge(sampled)[:, np.newaxis]
+    rows = np.vstack([ellipsoid.center[np.newaxis], sampled, on_boundary])
+    inside = ellipsoid.contains(rows)
+    assert inside[0]
+    assert (ellipsoid.distance(rows[inside]) == 0.0).all()
+    assert np.array_equal(nearest_points(ellipsoid, rows[inside]), rows[inside])
+
+
+@pytest.mark.parametrize("shortest", [1.0, 1e-6, 1e-12, 0.0])
+@pytest.mark.parametrize("far", [1.5, 1e8, 1e150, 1e300])
+def test_rows_on_an_axis_are_nearest_to_its_tip(shortest, far):
+    semi_axes = np.array([1.0, 0.5, shortest])
+    rows = np.vstack([far * np.eye(3), -far * np.eye(3)])
+    np.testing.assert_allclose(distances(semi_axes, rows), np.tile(far - semi_axes, 2), rtol=1e-14)
+
+
+def test_tips_and_center_are_at_distance_zero():
+    semi_axes = np.array([1.0, 1e-6, 1e-12])
+    assert (distances(semi_axes, np.vstack([np.diag(semi_axes), np.zeros((1, 3))])) == 0.0).all()
+
+
+@given(SEEDS, st.integers(1, 10), st.floats(1e-3, 1e3))
+def test_distance_to_a_ball_is_distance_to_its_center_less_its_radius(seed, d, radius):
+    rows = np.random.default_rng(seed).normal(size=(20, d))
+    expected = np.maximum(np.linalg.norm(rows, axis=1) - radius, 0.0)
+    np.testing.assert_allclose(distances(np.full(d, radius), rows), expected, rtol=1e-11, atol=1e-14 * radius)
+
+
+def test_a_disc_without_thickness_is_measured_like_a_very_thin_one():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(200, 3)) * [1.0, 1.0, 0.1]
+    disc = distances(np.array([1.0, 1.0, 0.0]), rows)
+    radial = np.maximum(np.hypot(rows[:, 0], rows[:, 1]) - 1.0, 0.0)
+    np.testing.assert_allclose(disc, np.hypot(radial, rows[:, 2]), rtol=1e-12)
+    np.testing.assert_allclose(distances(np.array([1.0, 1.0, 1e-12]), rows), disc, rtol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [2.0**-400, 2.0**-30, 2.0**500])
+def test_distances_scale_with_the_unit_of_length(factor):
+    rng = np.random.default_rng(2)
+    semi_axes, rows = lengths_down_to(rng, 1e-6, 5), rng.normal(size=(50, 5))
+    np.testing.assert_allclose(distances(factor * semi_axes, factor * rows) / factor, distances(semi_axes, rows), 1e-14)
+
+
+def test_rows_far_beyond_the_root_of_the_largest_float_have_a_distance():
+    semi_axes = np.array([1e10, 1.0])
+    np.testing.assert_allclose(distances(semi_axes, np.array([[3e200, 4e200]])), 5e200, rtol=1e-14)
+    ellipsoid = Ellipsoid(np.zeros(2), np.diag(1.0 / semi_axes))
+    np.testing.assert_allclose(nearest_points(ellipsoid, np.array([[3e150, 0.0]])), [[1e10, 0.0]], rtol=1e-14)
+
+
+def test_distances_do_not_see_rotations_and_shifts():
+    rng = np.random.default_rng(3)
+    semi_axes, coords = lengths_down_to(rng, 1e-3, 4), rng.normal(size=(100, 4))
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    far = Ellipsoid(np.full(4, 1e9), (turn / semi_axes).T)
+    # Rows around 1e9 are themselves rounded at 1e-7.
+    np.testing.assert_allclose(distance_to(far, 1e9 + coords @ turn.T), distances(semi_axes, coords), atol=1e-6)
+
+
+def test_distance_is_the_same_in_any_company():
+    rng = np.random.default_rng(4)
+    semi_axes = lengths_down_to(rng, 1e-8, 3)
+    rows = rng.normal(size=(2 * TILE_ROWS + 17, 3)) * 10.0 ** rng.integers(-3, 4, size=(2 * TILE_ROWS + 17, 1))
+    together = distances(semi_axes, rows)
+    some = rng.choice(len(rows), 100, replace=False)
+    alone = np.concatenate([distances(semi_axes, rows[[i]]) for i in some])
+    np.testing.assert_allclose(together[some], alone, rtol=1e-13)
+    assert np.count_nonzero(together) > TILE_ROWS
