@@ -1,0 +1,1 @@
+"""Data as point sets, and the reductions that summarise them."""

@@ -1,0 +1,273 @@
+"""Point sets in this process: one array, or a sequence of blocks of which one at a time is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.points.protocol import Answer, PointSet, Reduction, Region, State
+from sepc.points.row_hash import is_sampled
+
+BYTES_PER_CELL = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPoints:
+    """The rows of one array.
+
+    Parameters
+    ----------
+    rows : (n, d) array
+        Not copied if it holds 64-bit floats, and never written to.
+
+    Examples
+    --------
+    >>> from sepc.points.reductions import ColumnRange
+    >>> points = ArrayPoints(np.array([[0.0, 5.0], [2.0, 1.0]]))
+    >>> points.reduce(ColumnRange())
+    (array([0., 1.]), array([2., 5.]))
+    """
+
+    rows: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", _as_table(self.rows))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.rows.shape[1])
+
+    @property
+    def n_points(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
+        """Summarise all rows in one pass."""
+        return reduction.finish(reduction.map(self.rows))
+
+    def split(self, region: Region, /) -> tuple[ArrayPoints, ArrayPoints]:
+        """Divide into the rows inside `region` and the rows outside it."""
+        inside = region.contains(self.rows)
+        return ArrayPoints(self.rows[inside]), ArrayPoints(self.rows[~inside])
+
+    def union(self, other: PointSet, /) -> ArrayPoints | BlockPoints:
+        """All rows of both sets, those of `self` first; blocks if `other` is in blocks."""
+        if isinstance(other, ArrayPoints):
+            _check_same_features(self, other)
+            return ArrayPoints(np.concatenate((self.rows, other.rows)))
+        return BlockPoints((self.rows,)).union(other)
+
+    def sample(self, share: float, seed: int, /) -> ArrayPoints:
+        """Keep about `share` of the rows, chosen by `row_hashes`."""
+        return ArrayPoints(self.rows[is_sampled(self.rows, share, seed)])
+
+    def gather(self, max_rows: int, /) -> FloatArray:
+        """Give the array itself, or refuse if it has more than `max_rows` rows."""
+        check_gatherable(self, max_rows)
+        return self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPoints:
+    """The rows of a sequence of blocks, of which one at a time is in memory.
+
+    `blocks` may be a list of arrays, or any sequence that reads or makes a block when asked for it, always the same
+    one. A smaller set keeps the sequence and remembers which rows of each block are left, one byte for each. A block
+    without rows left is not asked for again.
+
+    Parameters
+    ----------
+    blocks : sequence of (n_b, d) arrays
+        At least one; blocks may be empty.
+    kept : sequence, optional
+        For each block the (n_b,) mask of the rows in the set, or None for all rows.
+    shapes : sequence of (n_b, d), optional
+        Shapes of the blocks; if not given, each block is asked for once to learn it.
+    """
+
+    blocks: Sequence[FloatArray]
+    kept: Sequence[BoolArray | None] | None = None
+    shapes: Sequence[tuple[int, int]] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.blocks) == 0:
+            raise ValueError("BlockPoints needs at least one block; a set without rows is a block of shape (0, d).")
+        if len({n_columns for _, n_columns in self._shapes}) > 1:
+            raise ValueError(f"Blocks must have the same columns; their shapes are {self._shapes}.")
+        if len(self._kept) != len(self.blocks):
+            raise ValueError(f"kept has {len(self._kept)} masks for {len(self.blocks)} blocks.")
+        for mask, (n, _) in zip(self._kept, self._shapes, strict=True):
+            if mask is not None and len(mask) != n:
+                raise ValueError(f"kept has {len(mask)} marks for a block of {n} rows.")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self._shapes[0][1]
+
+    @property
+    def n_points(self) -> int:
+        """Number of rows."""
+        return sum(self._n_kept)
+
+    def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
+        """Summarise all rows in one pass."""
+        states = (reduction.map(self._rows(i)) for i in range(len(self.blocks)))
+        return reduction.finish(combine_in_order(reduction, states))
+
+    def split(self, region: Region, /) -> tuple[BlockPoints, BlockPoints]:
+        """Divide into the rows inside `region` and the rows outside it."""
+        inside = self._marks(region.contains)
+        return self._narrowed(inside), self._narrowed([~marks for marks in inside])
+
+    def union(self, other: PointSet, /) -> BlockPoints:
+        """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
+        _check_same_features(self, other)
+        if isinstance(other, ArrayPoints):
+            other = BlockPoints((other.rows,))
+        if not isinstance(other, BlockPoints):
+            raise TypeError(f"A set in memory cannot be joined with {type(other).__name__}.")
+        parts = [(points, i) for points in (self, other) for i, n in enumerate(points._n_kept) if n > 0]
+        parts = parts or [(self, 0)]
+        return BlockPoints(
+            _Picked([points._place(i) for points, i in parts]),
+            [points._kept[i] for points, i in parts],
+            [points._shapes[i] for points, i in parts],
+        )
+
+    def sample(self, share: float, seed: int, /) -> BlockPoints:
+        """Keep about `share` of the rows, chosen by `row_hashes`."""
+        return self._narrowed(self._marks(lambda rows: is_sampled(rows, share, seed)))
+
+    def gather(self, max_rows: int, /) -> FloatArray:
+        """Bring all rows together in one array, or refuse if there are more than `max_rows`."""
+        check_gatherable(self, max_rows)
+        gathered = np.empty((self.n_points, self.n_features))
+        stop = 0
+        for i, n in enumerate(self._n_kept):
+            start, stop = stop, stop + n
+            gathered[start:stop] = self._rows(i)
+        return gathered
+
+    @cached_property
+    def _kept(self) -> tuple[BoolArray | None, ...]:
+        return (None,) * len(self.blocks) if self.kept is None else tuple(self.kept)
+
+    @cached_property
+    def _shapes(self) -> tuple[tuple[int, int], ...]:
+        if self.shapes is not None:
+            return tuple(self.shapes)
+        return tuple(_shape(self.blocks[i]) for i in range(len(self.blocks)))
+
+    @cached_property
+    def _n_kept(self) -> tuple[int, ...]:
+        return tuple(
+            n if kept is None else int(np.count_nonzero(kept))
+            for kept, (n, _) in zip(self._kept, self._shapes, strict=True)
+        )
+
+    def _place(self, i: int) -> tuple[Sequence[FloatArray], int]:
+        """Where block `i` comes from, past earlier unions: a chain of unions stays one step deep."""
+        return self.blocks.places[i] if isinstance(self.blocks, _Picked) else (self.blocks, i)
+
+    def _rows(self, i: int) -> FloatArray:
+        if self._n_kept[i] == 0:
+            return np.empty((0, self.n_features))
+        block = _as_table(self.blocks[i])
+        kept = self._kept[i]
+        return block if kept is None else block[kept]
+
+    def _marks(self, test: Callable[[FloatArray], BoolArray]) -> list[BoolArray]:
+        """Answers of `test` for the rows of each block that are in the set."""
+        return [test(self._rows(i)) for i in range(len(self.blocks))]
+
+    def _narrowed(self, marks: list[BoolArray]) -> BlockPoints:
+        kept = [
+            _narrowed_mask(old, marked, n) for old, marked, (n, _) in zip(self._kept, marks, self._shapes, strict=True)
+        ]
+        return BlockPoints(self.blocks, kept, self._shapes)
+
+
+def combine_in_order(reduction: Reduction[State, Any], states: Iterable[State]) -> State:
+    """Join the states of neighbouring blocks pairwise, in a tree that only their number decides.
+
+    Works like a binary counter: two states that stand for equally many blocks are joined at once, so of n blocks at
+    most log2(n) + 1 states are alive. At least one state must be given.
+    """
+    waiting: list[tuple[int, State]] = []
+    for state in states:
+        n_blocks = 1
+        while waiting and waiting[-1][0] == n_blocks:
+            state = reduction.combine(waiting.pop()[1], state)
+            n_blocks *= 2
+        waiting.append((n_blocks, state))
+    _, joined = waiting.pop()
+    while waiting:
+        joined = reduction.combine(waiting.pop()[1], joined)
+    return joined
+
+
+def check_gatherable(points: PointSet, max_rows: int) -> None:
+    """Raise a ValueError if `points` has more than `max_rows` rows."""
+    if points.n_points > max_rows:
+        size = _readable_size(points.n_points * points.n_features * BYTES_PER_CELL)
+        raise ValueError(
+            f"gather would bring {points.n_points:,} rows ({size}) to one machine; "
+            f"the limit is {max_rows:,}. Raise local_rows if you mean it."
+        )
+
+
+class _Picked(Sequence[FloatArray]):
+    """Blocks of other sequences, asked for when they are needed."""
+
+    def __init__(self, places: list[tuple[Sequence[FloatArray], int]]) -> None:
+        self.places = places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, i: Any) -> Any:
+        blocks, place = self.places[i]
+        return blocks[place]
+
+
+def _as_table(rows: FloatArray) -> FloatArray:
+    rows = np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"A set of points is a table with rows and columns, not an array of shape {rows.shape}.")
+    return rows
+
+
+def _shape(block: FloatArray) -> tuple[int, int]:
+    n, n_columns = np.shape(block)
+    return n, n_columns
+
+
+def _narrowed_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
+    """Mask of the rows of a block of `n` that are in `old` and marked there; None for all rows."""
+    if marked.all():
+        return old
+    if old is None:
+        return marked
+    mask = np.zeros(n, dtype=np.bool_)
+    mask[old] = marked
+    return mask
+
+
+def _check_same_features(left: PointSet, right: PointSet) -> None:
+    if left.n_features != right.n_features:
+        raise ValueError(f"Sets with {left.n_features} and {right.n_features} features cannot be joined.")
+
+
+def _readable_size(n_bytes: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} bytes"

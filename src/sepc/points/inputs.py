@@ -1,0 +1,149 @@
+"""From what users have, arrays, lists and DataFrames, to validated point sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sepc._typing import FloatArray
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.protocol import PointSet
+
+# Kinds of NumPy types: those that are numbers, and those whose cells may be.
+NUMBER_KINDS = "biuf"
+CELL_KINDS = "OUS"
+
+# How pandas spells a missing cell in columns that are not floats; NumPy converts None by itself.
+MISSING_TYPES = ("NAType", "NaTType")
+
+
+def as_points(X: Any) -> PointSet:
+    """Check a table of numbers and make a point set of it.
+
+    Parameters
+    ----------
+    X : array, list of rows, DataFrame or PointSet
+        Numbers of any type become 64-bit floats; 64-bit floats are not copied. A point set is given back as it is.
+
+    Returns
+    -------
+    PointSet
+
+    Raises
+    ------
+    ValueError
+        If `X` is not a table, has no rows or no columns, or holds text, complex numbers, NaN or infinities.
+    TypeError
+        If `X` is sparse or distributed, or a cell is neither text nor a number.
+
+    Examples
+    --------
+    >>> as_points([[1, 2], [3, 4], [5, 6]]).n_points
+    3
+    """
+    if isinstance(X, PointSet):
+        return X
+    table = _as_table(X)
+    names = _column_names(X, table)
+    rows = _as_numbers(table, names)
+    _refuse_non_finite(rows, names)
+    return ArrayPoints(rows)
+
+
+def feature_names(X: Any) -> tuple[str, ...]:
+    """Names of the columns of anything `as_points` takes; ``x0``, ``x1`` and so on where there are none.
+
+    Examples
+    --------
+    >>> feature_names([[1, 2], [3, 4]])
+    ('x0', 'x1')
+    """
+    if isinstance(X, PointSet):
+        return _numbered(X.n_features)
+    return _column_names(X, _as_table(X))
+
+
+def _column_names(X: Any, table: NDArray[Any]) -> tuple[str, ...]:
+    if hasattr(X, "columns"):
+        return tuple(str(name) for name in X.columns)
+    return _numbered(table.shape[1])
+
+
+def _numbered(n_features: int) -> tuple[str, ...]:
+    return tuple(f"x{j}" for j in range(n_features))
+
+
+def _as_table(X: Any) -> NDArray[Any]:
+    table = _as_array(X)
+    if table.ndim != 2:
+        raise ValueError(
+            f"Reshape your data; expected a table with rows and columns, got an array of shape {table.shape}: "
+            "for one feature use X.reshape(-1, 1), for one row X.reshape(1, -1)."
+        )
+    if table.shape[0] == 0:
+        raise ValueError(f"X has 0 row(s) (shape={table.shape}) while a minimum of 1 is required.")
+    if table.shape[1] == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
+    return table
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    if sparse.issparse(X):
+        raise TypeError("Sparse data is not supported; if it fits in memory, use X.toarray().")
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError("Dask collections are not supported here; if it fits in memory, use X.compute().")
+    if isinstance(X, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(X.astype(np.float64), np.nan))
+    try:
+        return np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    except ValueError as error:
+        raise ValueError(f"X cannot be read as a table: its rows differ in length ({error}).") from error
+
+
+def _as_numbers(table: NDArray[Any], names: Sequence[str]) -> FloatArray:
+    kind = table.dtype.kind
+    if kind in NUMBER_KINDS:
+        # A wider float than ours may become infinite; the check that follows names its cell.
+        with np.errstate(over="ignore"):
+            return table.astype(np.float64, copy=False)
+    if kind == "c":
+        raise ValueError("Complex data not supported; use real and imaginary parts as two features.")
+    if kind not in CELL_KINDS:
+        raise ValueError(f"X holds {table.dtype} instead of numbers; convert dates and durations to numbers first.")
+    return np.column_stack([_numeric_column(table[:, j], name) for j, name in enumerate(names)])
+
+
+def _numeric_column(column: NDArray[Any], name: str) -> FloatArray:
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.array([_number(cell, name, i) for i, cell in enumerate(column)])
+
+
+def _number(cell: Any, name: str, i: int) -> float:
+    if cell is None or type(cell).__name__ in MISSING_TYPES:
+        return np.nan
+    try:
+        return float(cell)
+    except ValueError as error:
+        raise ValueError(
+            f"Feature {name!r} is not numeric: row {i} holds {cell!r}. Encode it as numbers or leave it out."
+        ) from error
+    except TypeError as error:
+        raise TypeError(f"Feature {name!r} is not numeric: row {i} holds {cell!r} ({error}).") from error
+
+
+def _refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
+    is_finite = np.isfinite(rows)
+    if is_finite.all():
+        return
+    i, j = np.argwhere(~is_finite)[0]
+    n_cells = rows.size - np.count_nonzero(is_finite)
+    raise ValueError(
+        f"X contains NaN or infinity in {n_cells:,} {'cell' if n_cells == 1 else 'cells'}; the first is feature "
+        f"{names[j]!r} in row {i}. Fill such cells or leave these rows out."
+    )

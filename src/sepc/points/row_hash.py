@@ -1,0 +1,64 @@
+"""A number for every row that depends on its values alone, so that all engines draw the same sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.points.tiles import TILE_ROWS
+
+# The increment and the multipliers of splitmix64 (Steele, Lea and Flood 2014).
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
+
+N_HASHES = 2**64
+
+
+def row_hashes(rows: FloatArray, seed: int) -> NDArray[np.uint64]:
+    """Hash the 64-bit values of each row, column by column.
+
+    Equal rows have equal hashes, in any block and memory order; -0.0 equals 0.0.
+
+    Parameters
+    ----------
+    rows : (n, d) array
+    seed : int
+        Another seed gives unrelated hashes.
+
+    Returns
+    -------
+    (n,) array of uint64
+    """
+    hashes = np.full(len(rows), seed % N_HASHES, dtype=np.uint64)
+    for start in range(0, len(rows), TILE_ROWS):
+        _mix_in_columns(hashes[start : start + TILE_ROWS], rows[start : start + TILE_ROWS])
+    return hashes
+
+
+def is_sampled(rows: FloatArray, share: float, seed: int) -> BoolArray:
+    """Tell which rows a sample of about `share` of all rows keeps; repeated rows are kept or dropped together."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"sample keeps a share of the rows between 0 and 1, not {share}.")
+    if share == 1:
+        return np.ones(len(rows), dtype=np.bool_)
+    return row_hashes(rows, seed) < np.uint64(int(share * N_HASHES))
+
+
+def _mix_in_columns(hashes: NDArray[np.uint64], tile: FloatArray) -> None:
+    _mix(hashes)
+    for j in range(tile.shape[1]):
+        # Adding zero turns -0.0 into 0.0 and makes the column contiguous.
+        hashes ^= (tile[:, j] + 0.0).view(np.uint64)
+        _mix(hashes)
+
+
+def _mix(hashes: NDArray[np.uint64]) -> None:
+    """One step of splitmix64, in place: every bit of the input flips about half of the output's."""
+    hashes += GOLDEN
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= FIRST_MULTIPLIER
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= SECOND_MULTIPLIER
+    hashes ^= hashes >> np.uint64(31)

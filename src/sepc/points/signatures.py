@@ -1,0 +1,96 @@
+"""Which regions rows lie in, counted: the reduction behind the signature table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.points.protocol import Region
+from sepc.points.tiles import row_tiles
+
+# Signatures as columns of 64-bit words, the first region in the highest bit of the first word: numbers in ascending
+# order are sets in lexicographic order.
+Words: TypeAlias = NDArray[np.uint64]
+WORD_BITS = 64
+
+SignatureState: TypeAlias = tuple[Words, IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class SignatureCounts:
+    """The distinct membership sets, (T, K) in lexicographic order, and how many rows have each of them, (T,)."""
+
+    memberships: BoolArray
+    counts: IntArray
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """For every set of regions that some row lies in, and in no others: how many rows there are.
+
+    Parameters
+    ----------
+    regions : tuple of Region
+        Ellipsoids, or whatever can tell which rows it contains.
+
+    Examples
+    --------
+    >>> from sepc.points.in_memory import ArrayPoints
+    >>> from sepc.shapes.ellipsoid import Ellipsoid
+    >>> intervals = (Ellipsoid(np.zeros(1), np.eye(1)), Ellipsoid(np.ones(1), np.eye(1)))
+    >>> found = ArrayPoints(np.array([[-1.0], [0.5], [0.6], [9.0]])).reduce(Signatures(intervals))
+    >>> found.memberships.tolist(), found.counts.tolist()
+    ([[False, False], [True, False], [True, True]], [1, 1, 2])
+    """
+
+    regions: tuple[Region, ...]
+
+    def map(self, block: FloatArray) -> SignatureState:
+        """Count the signatures of one block: first of every tile, while it is in the cache."""
+        tallies = [
+            _tally(words, np.ones(words.shape[1], dtype=np.int64)) for words in map(self._words, row_tiles(block))
+        ]
+        return _merged([(self._words(block[:0]), np.empty(0, dtype=np.int64)), *tallies])
+
+    def combine(self, left: SignatureState, right: SignatureState) -> SignatureState:
+        """Merge two tables."""
+        return _merged([left, right])
+
+    def finish(self, state: SignatureState) -> SignatureCounts:
+        """Unpack the words."""
+        words, counts = state
+        memberships = np.empty((len(counts), len(self.regions)), dtype=np.bool_)
+        for k in range(len(self.regions)):
+            word, shift = _place(k)
+            memberships[:, k] = words[word] >> shift & np.uint64(1)
+        return SignatureCounts(memberships, counts)
+
+    def _words(self, tile: FloatArray) -> Words:
+        words = np.zeros((max(1, -(-len(self.regions) // WORD_BITS)), len(tile)), dtype=np.uint64)
+        for k, region in enumerate(self.regions):
+            word, shift = _place(k)
+            words[word] |= region.contains(tile).astype(np.uint64) << shift
+        return words
+
+
+def _place(k: int) -> tuple[int, np.uint64]:
+    """Word that holds the bit of region `k`, and by how much it is shifted there."""
+    return k // WORD_BITS, np.uint64(WORD_BITS - 1 - k % WORD_BITS)
+
+
+def _merged(states: list[SignatureState]) -> SignatureState:
+    return _tally(np.concatenate([words for words, _ in states], axis=1), np.concatenate([n for _, n in states]))
+
+
+def _tally(words: Words, counts: IntArray) -> SignatureState:
+    """Sort the signatures and add the counts of equal ones."""
+    order = np.lexsort(words[::-1])
+    words = words[:, order]
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (words[:, 1:] != words[:, :-1]).any(axis=0)
+    starts = np.flatnonzero(is_first)
+    return words[:, starts], np.add.reduceat(counts[order], starts, dtype=np.int64)

@@ -1,0 +1,190 @@
+"""Every reduction agrees with plain NumPy, and any blocking gives the same answer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sepc.points.in_memory import ArrayPoints, BlockPoints
+from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
+from sepc.points.signatures import Signatures
+from sepc.points.tiles import TILE_ROWS, project
+from sepc.shapes.ellipsoid import Ellipsoid
+
+
+@dataclass(frozen=True)
+class Beyond:
+    feature: int
+    limit: float
+
+    def contains(self, rows):
+        return rows[:, self.feature] > self.limit
+
+
+# Few distinct values make ties, zeros and repeated rows common.
+CELLS = st.sampled_from([-2.0, -1.0, -0.0, 0.0, 0.1, 0.3, 1.0, 1e3]) | st.floats(-1e3, 1e3)
+
+
+@st.composite
+def blocked_rows(draw, min_rows=0):
+    """Rows, and a set of them in blocks where earlier splits have removed some rows."""
+    n, d = draw(st.integers(min_rows, 12)), draw(st.integers(1, 3))
+    rows = draw(arrays(np.float64, (n, d), elements=CELLS))
+    cuts = sorted(draw(st.lists(st.integers(0, n), max_size=5)))
+    blocks = np.split(rows, cuts)
+    kept = [draw(st.none() | arrays(np.bool_, len(block))) for block in blocks]
+    left = [block if mask is None else block[mask] for block, mask in zip(blocks, kept, strict=True)]
+    return np.concatenate(left), BlockPoints(blocks, kept)
+
+
+def directions_for(rows, seed=0):
+    return np.random.default_rng(seed).normal(size=(rows.shape[1], 2))
+
+
+@given(blocked_rows())
+def test_moments_of_any_blocking(case):
+    rows, points = case
+    spread = points.reduce(Moments())
+    assert spread.n == len(rows)
+    mean = rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1])
+    np.testing.assert_allclose(spread.mean, mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(spread.scatter, (rows - mean).T @ (rows - mean), rtol=1e-9, atol=1e-9)
+
+
+@given(blocked_rows())
+def test_ranges_of_any_blocking(case):
+    rows, points = case
+    lowest, highest = points.reduce(ColumnRange())
+    assert (lowest == rows.min(axis=0, initial=np.inf)).all()
+    assert (highest == rows.max(axis=0, initial=-np.inf)).all()
+    directions, origin = directions_for(rows), np.full(rows.shape[1], 0.3)
+    values = np.column_stack([project(rows, w, origin) for w in directions.T])
+    lowest, highest = points.reduce(ProjectionRange(directions, origin))
+    assert (lowest == values.min(axis=0, initial=np.inf)).all()
+    assert (highest == values.max(axis=0, initial=-np.inf)).all()
+
+
+@given(blocked_rows(), st.lists(CELLS, min_size=1, max_size=5))
+def test_histogram_of_any_blocking(case, edges):
+    rows, points = case
+    edges = np.unique(edges)
+    direction = np.eye(rows.shape[1])[0]
+    histogram = points.reduce(ProjectionCounts(direction, edges))
+    bins = np.searchsorted(edges, rows[:, 0], side="right")
+    for b in range(len(edges) + 1):
+        values = rows[bins == b, 0]
+        assert histogram.counts[b] == len(values)
+        assert histogram.lowest[b] == values.min(initial=np.inf)
+        assert histogram.highest[b] == values.max(initial=-np.inf)
+
+
+@given(blocked_rows(), CELLS, CELLS)
+def test_tail_of_any_blocking(case, first, second):
+    rows, points = case
+    lower, upper = min(first, second), max(first, second)
+    groups = points.reduce(Tail(np.eye(rows.shape[1])[0], lower, upper))
+    masks = rows[:, 0] > upper, (rows[:, 0] >= lower) & (rows[:, 0] <= upper)
+    for group, mask in zip(groups, masks, strict=True):
+        assert group.n == mask.sum()
+        mean = rows[mask].mean(axis=0) if mask.any() else np.zeros(rows.shape[1])
+        np.testing.assert_allclose(group.mean, mean, rtol=1e-12, atol=1e-12)
+
+
+@given(blocked_rows())
+def test_counts_inside_of_any_blocking(case):
+    rows, points = case
+    regions = (Beyond(0, 0.0), Beyond(0, 0.3), Ellipsoid(np.zeros(rows.shape[1]), np.eye(rows.shape[1])))
+    expected = [(rows[:, 0] > 0).sum(), (rows[:, 0] > 0.3).sum(), (np.linalg.norm(rows, axis=1) <= 1 + 1e-10).sum()]
+    assert points.reduce(CountInside(regions)).tolist() == expected
+
+
+@pytest.mark.parametrize("n_regions", [0, 1, 2, 64, 65, 130])
+@given(case=blocked_rows())
+def test_signatures_of_any_blocking(n_regions, case):
+    rows, points = case
+    regions = tuple(Beyond(k % rows.shape[1], (k % 7) / 5 - 0.5) for k in range(n_regions))
+    found = points.reduce(Signatures(regions))
+    member = np.array([region.contains(rows) for region in regions], dtype=bool).reshape(n_regions, len(rows)).T
+    expected = sorted({tuple(row) for row in member.tolist()})
+    assert [tuple(row) for row in found.memberships.tolist()] == expected
+    assert found.memberships.shape == (len(expected), n_regions)
+    assert found.counts.tolist() == [sum(tuple(row) == signature for row in member.tolist()) for signature in expected]
+
+
+def test_reductions_join_tiles_of_one_block():
+    rows = np.random.default_rng(0).normal(size=(2 * TILE_ROWS + 17, 3))
+    points = ArrayPoints(rows)
+    spread = points.reduce(Moments())
+    np.testing.assert_allclose(spread.mean, rows.mean(axis=0), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(spread.scatter, np.cov(rows.T) * (len(rows) - 1), rtol=1e-12, atol=1e-9)
+    lowest, highest = points.reduce(ColumnRange())
+    assert (lowest == rows.min(axis=0)).all()
+    assert (highest == rows.max(axis=0)).all()
+    beyond, _ = points.reduce(Tail(np.array([0.0, 1.0, 0.0]), 0.5, 0.5))
+    assert beyond.n == (rows[:, 1] > 0.5).sum()
+    np.testing.assert_allclose(beyond.mean, rows[rows[:, 1] > 0.5].mean(axis=0), rtol=0, atol=1e-14)
+    assert points.reduce(CountInside((Beyond(2, 0.1),))).tolist() == [(rows[:, 2] > 0.1).sum()]
+    assert points.reduce(Signatures((Beyond(2, 0.1),))).counts.tolist() == [
+        (rows[:, 2] <= 0.1).sum(),
+        (rows[:, 2] > 0.1).sum(),
+    ]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_moments_keep_their_digits_far_from_zero(order):
+    rng = np.random.default_rng(1)
+    # Multiples of 2**-10 are exact after the shift, so the scatter of the shifted rows must be that of the rows.
+    near = np.round(rng.normal(size=(20_000, 4)) * 1024) / 1024
+    far = np.array(near + 1e9, order=order)
+    exact, found = near - near.mean(axis=0), ArrayPoints(far).reduce(Moments())
+    np.testing.assert_allclose(found.scatter, exact.T @ exact, rtol=1e-9, atol=1e-6)
+    moved = ArrayPoints(far).reduce(Moments(origin=np.full(4, 1e9)))
+    np.testing.assert_allclose(moved.mean, near.mean(axis=0), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_moments_out_of_range_show_it_without_a_warning(size):
+    near = np.random.default_rng(2).normal(size=(5000, 2))
+    scatter = BlockPoints(np.array_split(near * size, 3)).reduce(Moments()).scatter
+    assert not np.isfinite(scatter).all() or (scatter == 0).all()
+
+
+def test_moments_of_mapped_rows_are_those_of_the_mapped_array():
+    rng = np.random.default_rng(2)
+    rows, origin, matrix = rng.normal(size=(9000, 3)) + 5, rng.normal(size=3), rng.normal(size=(3, 2))
+    found = BlockPoints(np.array_split(rows, 3)).reduce(Moments(origin, matrix))
+    mapped = (rows - origin) @ matrix
+    np.testing.assert_allclose(found.mean, mapped.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.scatter, np.cov(mapped.T) * 8999, rtol=1e-12)
+
+
+def test_rows_closer_to_each_other_than_their_mean_is_rounded_keep_their_rank():
+    corners = 1e6 + np.array([[0, 0], [3, 0], [0, 5], [0, 0]]) * np.spacing(1e6)
+    scatter = ArrayPoints(corners[[0, 1, 1, 0, 1, 1, 1]]).reduce(Moments()).scatter
+    assert scatter[1, 1] == 0
+    assert scatter[0, 0] == pytest.approx(9 * np.spacing(1e6) ** 2 * 10 / 7, rel=1e-12)
+
+
+def test_the_mean_of_the_largest_numbers_is_finite():
+    rows = np.full((3, 1), np.finfo(np.float64).max)
+    assert ArrayPoints(rows).reduce(Moments()).mean == pytest.approx(rows[0])
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 8, 9, 30])
+def test_a_row_projects_to_the_same_bits_in_any_block(d):
+    rng = np.random.default_rng(d)
+    rows, direction, origin = rng.normal(size=(200, d)), rng.normal(size=d), rng.normal(size=d)
+    whole = project(rows, direction, origin)
+    np.testing.assert_allclose(whole, (rows - origin) @ direction, rtol=0, atol=1e-13)
+    assert (project(np.asfortranarray(rows), direction, origin) == whole).all()
+    assert (project(rows[::-3], direction, origin) == whole[::-3]).all()
+    assert [project(rows[i : i + 1], direction, origin)[0] for i in range(200)] == whole.tolist()
+
+
+def test_one_direction_gives_a_range_without_an_axis():
+    lowest, highest = ArrayPoints(np.array([[1.0, 2.0], [3.0, -4.0]])).reduce(ProjectionRange(np.array([1.0, 1.0])))
+    assert (lowest.shape, highest.shape) == ((), ())
+    assert (lowest, highest) == (-1.0, 3.0)
