@@ -1,0 +1,1 @@
+"""Convex solvers: point sets in, shapes and certificates out."""

@@ -1,0 +1,136 @@
+"""The coordinates in which `enclose` works: rows centred and whitened, flat directions set aside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.kernels._core_set import CoreSolution
+from sepc.kernels._magnitude import power_of_two
+from sepc.points.protocol import PointSet
+from sepc.points.reductions import Moments, Spread
+from sepc.shapes.ellipsoid import Ellipsoid
+
+EPS = float(np.finfo(np.float64).eps)
+# A column varies if its deviation exceeds the rounding of its own values.
+CONSTANT = 8.0 * EPS
+# Below this eigenvalue ratio a covariance has lost the digits that tell a thin direction from a flat one; the rows are
+# then transformed and measured again.
+TRUSTED_RATIO = 1e-10
+# Eigenvalues are clamped here before the second look, so that rounding noise is not blown up to size one.
+CLAMPED_RATIO = 1e-13
+MAX_LOOKS = 3
+# A direction is flat if its deviation is below this share of the largest: rounding noise of a collinear column lies
+# near 1e-10, and a cut at 1e-11 was seen to enclose the noise.
+FLAT = 1e-8
+# No semi-axis is shorter than this share of the longest, in units of each column's deviation.
+THICKNESS = 1e-6
+# Where no feature varies, a unit is its value; shorter ones leave no room for a thickness that has an inverse.
+SHORTEST_UNIT = 1e-290
+# A flat direction is this many times thicker than the rounding of the rows and of the centre: what that adds to a
+# squared radius then stays below 1e-11.
+NOISE_MARGIN = 3e5
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Whitened coordinates ``z = (x - origin) @ to_white`` of the directions in which the rows vary.
+
+    `unit` scales the features (a power of two each, near their deviation), `directions` are orthonormal in these
+    units: first `rank` thick ones with their `deviations`, then the flat ones.
+    """
+
+    origin: FloatArray
+    unit: FloatArray
+    directions: FloatArray
+    deviations: FloatArray
+
+    @property
+    def rank(self) -> int:
+        """Number of directions in which the rows vary."""
+        return len(self.deviations)
+
+    @property
+    def to_white(self) -> FloatArray:
+        """The map of shape (d, rank) from centred rows to whitened ones."""
+        return self.directions[:, : self.rank] / self.deviations / self.unit[:, None]
+
+    @property
+    def flat_directions(self) -> FloatArray:
+        """The normals of the affine hull, of shape (d - rank, d), in the frame's units."""
+        return self.directions[:, self.rank :].T
+
+    @property
+    def to_flat(self) -> FloatArray:
+        """The map of shape (d, d - rank) from centred rows to their coordinates along the flat directions."""
+        return self.directions[:, self.rank :] / self.unit[:, None]
+
+    def whiten(self, rows: FloatArray) -> FloatArray:
+        """Whitened coordinates of `rows`."""
+        return (rows - self.origin) @ self.to_white
+
+    def without_thinnest(self) -> Frame:
+        """The frame in which the thinnest direction counts as flat."""
+        return Frame(self.origin, self.unit, self.directions, self.deviations[:-1])
+
+    def restore(self, white: CoreSolution, flat_range: tuple[FloatArray, FloatArray]) -> Ellipsoid:
+        """The ellipsoid of the features that is `white` in whitened coordinates, and thin where the rows are flat."""
+        thick, thin = self.directions[:, : self.rank] * self.deviations, self.directions[:, self.rank :]
+        axes, lengths, _ = np.linalg.svd(thick @ white.factor, full_matrices=False)
+        longest = lengths.max(initial=0.0) or 1.0
+        half = 0.5 * (flat_range[1] - flat_range[0])
+        rounding = np.abs(thin).T @ (np.spacing(np.abs(self.origin)) / self.unit)
+        lengths = np.concatenate([lengths, np.minimum(NOISE_MARGIN * (half + rounding), longest)])
+        lengths = np.maximum(lengths, THICKNESS * longest)
+        root = np.linalg.qr((np.hstack([axes, thin]) / lengths).T, mode="r") / self.unit
+        offset = thick @ white.center + thin @ (flat_range[0] + half)
+        return Ellipsoid(self.origin + self.unit * offset, root)
+
+
+def frame_of(points: PointSet, spread: Spread) -> Frame:
+    """Frame of a non-empty set of rows with these moments, in a few more passes where columns are nearly collinear."""
+    origin = spread.mean
+    deviation = np.sqrt(np.diag(spread.scatter) / spread.n)
+    varies = deviation > CONSTANT * (np.abs(origin) + deviation)
+    unit = _units(deviation, origin, varies)
+    covariance = spread.scatter[np.ix_(varies, varies)] / spread.n / np.outer(unit[varies], unit[varies])
+    inner, deviations = _principal_directions(points, origin, unit, varies, covariance)
+    directions = np.zeros((points.n_features, points.n_features))
+    directions[np.ix_(varies, np.arange(len(inner)))] = inner
+    directions[~varies, np.arange(len(inner), len(directions))] = 1.0
+    return Frame(origin, unit, directions, deviations)
+
+
+def _units(deviation: FloatArray, mean: FloatArray, varies: BoolArray) -> FloatArray:
+    """The length that counts as one in each feature: its deviation, or for a constant one the largest other."""
+    if not varies.any():
+        return power_of_two(np.where(mean == 0.0, 1.0, np.maximum(np.abs(mean), SHORTEST_UNIT)))
+    return power_of_two(np.where(varies, deviation, deviation[varies].max()))
+
+
+def _principal_directions(
+    points: PointSet, origin: FloatArray, unit: FloatArray, varies: BoolArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal directions of the varying columns, thick ones first, and the deviations along the thick ones.
+
+    Where the covariance is too ill-conditioned to be trusted, the rows are transformed by what it does tell and
+    measured again (the idea of shifted Cholesky-QR): deviations down to 1e-13 of the largest are then seen.
+    """
+    if not varies.any():
+        return np.zeros((0, 0)), np.zeros(0)
+    to_unit = np.eye(len(unit))[:, varies] / unit[:, None]
+    factor = np.eye(len(covariance))
+    for look in range(MAX_LOOKS):
+        if look:
+            spread = points.reduce(Moments(origin, to_unit @ np.linalg.inv(factor)))
+            covariance = spread.scatter / spread.n
+        values, vectors = np.linalg.eigh(covariance)
+        clamped = np.maximum(values, CLAMPED_RATIO * values[-1])
+        factor = np.sqrt(clamped)[:, None] * (vectors.T @ factor)
+        if values[0] > TRUSTED_RATIO * values[-1]:
+            break
+    _, deviations, directions = np.linalg.svd(factor)
+    rank = min(int(np.count_nonzero(deviations > FLAT * deviations[0])), points.n_points - 1)
+    return directions.T, deviations[:rank]

@@ -1,0 +1,228 @@
+"""The smallest ellipsoid that encloses a set of rows, with a certificate."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc._typing import FloatArray, IntArray
+from sepc.errors import FlatSetWarning, NotConvergedWarning
+from sepc.kernels._core_set import FlatRowsError, enclose_whitened
+from sepc.kernels._frame import Frame, frame_of
+from sepc.kernels._magnitude import divisors
+from sepc.points.farthest import Farthest, distinct
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.inputs import as_points, feature_names
+from sepc.points.protocol import PointSet
+from sepc.points.reductions import Moments, ProjectionRange
+from sepc.shapes.ellipsoid import Ellipsoid
+
+# Up to this many rows are gathered once and solved as arrays; larger sets are seen through reductions only.
+LOCAL_ROWS = 200_000
+# Rows of a larger set taken to this machine at first, and how many each later pass may add.
+POOL_ROWS, MORE_ROWS = 20_000, 4_000
+# Sets that need more passes than this have no certificate to gain: 2 to 6 are usual.
+MAX_PASSES = 30
+NOT_FLAT = np.zeros(0), np.zeros(0)
+# A feature takes part in a flat direction if its coefficient is at least this share of the largest.
+TAKES_PART = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosure:
+    """The smallest enclosing ellipsoid, and the proof that it is one.
+
+    Attributes
+    ----------
+    ellipsoid : Ellipsoid
+        Every row has squared radius at most 1.
+    support : (m, d) array
+        The rows that hold the ellipsoid up.
+    weights : (m,) array
+        Their weights, summing to one. The weighted mean is the centre, and `rank` times the weighted covariance the
+        shape: no ellipsoid smaller than that of these moments contains the support.
+    gap : float
+        The certificate: the log-volume is at most ``rank / 2 * log(1 + gap)`` above the smallest possible.
+    n_rounds : int
+        How often the rows were looked at for one that lies outside.
+    converged : bool
+        Whether `gap` is as small as was asked for.
+    flat_directions : (k, d) array
+        Normals of the affine hull of the rows, in units of each feature's deviation; none if the rows span all
+        features. The ellipsoid is the smallest within the hull, and has a small thickness across it.
+    """
+
+    ellipsoid: Ellipsoid
+    support: FloatArray
+    weights: FloatArray
+    gap: float
+    n_rounds: int
+    converged: bool
+    flat_directions: FloatArray
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the affine hull of the rows."""
+        return self.ellipsoid.n_features - len(self.flat_directions)
+
+
+def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200) -> Enclosure:
+    """Smallest ellipsoid that contains every row of a table.
+
+    Exact to a certificate, for any number of rows: of many rows only the few that matter are ever solved for.
+
+    Parameters
+    ----------
+    X : array, DataFrame or point set of shape (n, d)
+        Finite numbers. Scales, offsets, repeated rows and collinear columns do not matter.
+    tol : float, default=1e-6
+        The largest `gap` that counts as converged.
+    max_rounds : int, default=200
+        The solver stops after this many rounds, warns, and returns the best ellipsoid found and its gap.
+
+    Returns
+    -------
+    Enclosure
+        The ellipsoid, the rows that support it, and the certificate.
+
+    Warns
+    -----
+    FlatSetWarning
+        If a feature is constant, or features are collinear.
+    NotConvergedWarning
+        If the gap is larger than `tol`.
+
+    Examples
+    --------
+    >>> from sepc import enclose
+    >>> found = enclose([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0], [1.0, 1.0]])
+    >>> found.ellipsoid.center.round(6)
+    array([2., 1.])
+    >>> found.ellipsoid.semi_axes.round(4)  # sqrt(2) times those of the box
+    array([2.8284, 1.4142])
+    >>> found.support.shape, found.converged
+    ((4, 2), True)
+    """
+    points, names = as_points(X), feature_names(X)
+    found = enclose_points(points, tol=tol, max_rounds=max_rounds)
+    if found.rank < points.n_features:
+        warnings.warn(_flat_message(found, points.n_points, names), FlatSetWarning, stacklevel=2)
+    if not found.converged:
+        warnings.warn(_gap_message(found, tol, names), NotConvergedWarning, stacklevel=2)
+    return found
+
+
+def enclose_points(
+    points: PointSet, *, tol: float = 1e-10, max_rounds: int = 200, local_rows: int = LOCAL_ROWS
+) -> Enclosure:
+    """Smallest ellipsoid of a non-empty point set, without warnings: the caller judges the certificate.
+
+    A set of at most `local_rows` rows is gathered. Of a larger one only a pool of the outermost rows is, and each pass
+    over the set adds to the pool the rows that lie outside the pool's ellipsoid.
+    """
+    whole = points.n_points <= local_rows
+    if whole:
+        points = ArrayPoints(points.gather(local_rows))
+    spread = points.reduce(Moments())
+    scale = divisors(points, spread)
+    if scale is not None:
+        rows = points.gather(local_rows) / scale
+        found = enclose_points(ArrayPoints(rows), tol=tol, max_rounds=max_rounds, local_rows=local_rows)
+        return _multiplied(found, scale)
+    frame = frame_of(points, spread)
+    while True:
+        try:
+            return _enclose_in(frame, points, whole, tol, max_rounds, local_rows)
+        except FlatRowsError:
+            frame = frame.without_thinnest()
+
+
+def _enclose_in(frame: Frame, points: PointSet, whole: bool, tol: float, max_rounds: int, local_rows: int) -> Enclosure:
+    flat_range = points.reduce(ProjectionRange(frame.to_flat, frame.origin)) if len(frame.flat_directions) else NOT_FLAT
+    pool = points.gather(local_rows) if whole else _outermost(points, frame, local_rows)
+    n_more = min(MORE_ROWS, local_rows // 2)
+    best: Enclosure | None = None
+    n_rounds = 0
+    for _ in range(MAX_PASSES):
+        core = enclose_whitened(frame.whiten(pool), tol, max_rounds)
+        n_rounds += core.n_rounds
+        ellipsoid = frame.restore(core, flat_range)
+        outside = points.reduce(Farthest(ellipsoid.center, ellipsoid.root, n_more, above=1.0 + tol))
+        gap = max(core.excess, outside.largest - 1.0, 0.0)
+        if best is None or gap < best.gap:
+            best = Enclosure(
+                ellipsoid=ellipsoid.expanded(max(1.0, outside.largest) ** 0.5),
+                support=pool[core.support],
+                weights=core.weights,
+                gap=gap,
+                n_rounds=n_rounds,
+                converged=gap <= tol,
+                flat_directions=frame.flat_directions,
+            )
+        news = outside.rows[:0] if whole else _not_in(pool, outside.rows, ellipsoid)
+        if best.converged or len(news) == 0:
+            break
+        pool = _renewed(pool, core.support, news, ellipsoid, local_rows)
+    assert best is not None
+    return best
+
+
+def _multiplied(found: Enclosure, scale: FloatArray) -> Enclosure:
+    ellipsoid = Ellipsoid(found.ellipsoid.center * scale, found.ellipsoid.root / scale)
+    return replace(found, ellipsoid=ellipsoid, support=found.support * scale)
+
+
+def _outermost(points: PointSet, frame: Frame, local_rows: int) -> FloatArray:
+    n_most = min(POOL_ROWS, local_rows)
+    return points.reduce(Farthest(frame.origin, frame.to_white.T, n_most)).rows
+
+
+def _not_in(pool: FloatArray, rows: FloatArray, ellipsoid: Ellipsoid) -> FloatArray:
+    """Those of `rows` that the pool does not hold yet."""
+    both = np.concatenate([pool, rows])
+    first = distinct((both - ellipsoid.center) @ ellipsoid.root.T)
+    return both[first[first >= len(pool)]]
+
+
+def _renewed(
+    pool: FloatArray, support: IntArray, news: FloatArray, ellipsoid: Ellipsoid, local_rows: int
+) -> FloatArray:
+    """The pool with `news`; where it would outgrow `local_rows`, its innermost rows leave."""
+    squared = ellipsoid.squared_radius(pool)
+    squared[support] = np.inf
+    room = max(local_rows - len(news), len(support))
+    return np.concatenate([pool[np.argsort(-squared, kind="stable")[:room]], news])
+
+
+def _flat_message(found: Enclosure, n_points: int, names: tuple[str, ...]) -> str:
+    rank, d = found.rank, found.ellipsoid.n_features
+    if n_points <= d:
+        return (
+            f"{n_points} rows span only {rank} of {d} dimensions; the ellipsoid is given a small thickness across them."
+        )
+    sizes = np.abs(found.flat_directions)
+    takes_part = (sizes >= TAKES_PART * sizes.max(axis=1, keepdims=True)).astype(int)
+    constant = [names[row.argmax()] for row in takes_part if row.sum() == 1]
+    collinear = [name for name, n in zip(names, takes_part[takes_part.sum(axis=1) > 1].sum(axis=0), strict=True) if n]
+    parts = [f"Feature {name!r} is constant" for name in constant]
+    if collinear:
+        parts.append("Features " + ", ".join(map(repr, collinear)) + " are collinear")
+    return f"{'; '.join(parts)} in the {n_points:,} rows enclosed; the ellipsoid is given a small thickness there."
+
+
+def _gap_message(found: Enclosure, tol: float, names: tuple[str, ...]) -> str:
+    """Say whether more rounds would help, or whether the centre's own rounding is the limit."""
+    rounding = np.spacing(np.abs(found.ellipsoid.center)) * np.abs(found.ellipsoid.root).max(axis=0)
+    if rounding.max() > 0.1 * found.gap:
+        j = int(rounding.argmax())
+        return (
+            f"Feature {names[j]!r} lies near {found.ellipsoid.center[j]:.3g} and hardly varies: the centre is rounded "
+            f"there, which leaves gap {found.gap:.0e} (asked for {tol:.0e}). Subtract a constant from it first."
+        )
+    return (
+        f"enclose stopped after {found.n_rounds} rounds with gap {found.gap:.0e} (asked for {tol:.0e}). "
+        "Raise max_rounds or loosen tol."
+    )
