@@ -1,0 +1,146 @@
+"""Nearest points of two reduced hulls with ``D = 1 / min(N, M)``, and the proof of how near they are.
+
+No row of a reduced hull weighs more than `D`. For the smaller class that leaves one point, its mean; what remains is to
+project this mean onto the larger class's hull.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.kernels._min_norm import length
+from sepc.kernels._projection import Projection
+from sepc.points.band import Frame
+from sepc.points.counting import CountedPoints
+from sepc.points.protocol import PointSet
+from sepc.points.reductions import ColumnRange, Moments
+
+# Two means nearer than this share of the spread coincide: no cut between them would mean anything.
+COINCIDENCE = 1e-9
+# Squared deviations below this have lost digits, or all of them, to underflow.
+SMALLEST_SQUARE = 1e-280
+# Of the scale: subnormal rows need more than there is.
+LARGEST_EXPONENT = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class NearestPoints:
+    """The nearest points of two reduced hulls, and how much is known about them.
+
+    Attributes
+    ----------
+    near_pos, near_neg : (d,) array
+        The nearest points.
+    mean_pos, mean_neg : (d,) array
+        The class means: what hulls reduced all the way shrink to, and where to cut when the hulls meet.
+    distance : float
+        Between the nearest points.
+    gap : float
+        Duality gap: ``near_pos - near_neg`` is within ``sqrt(gap)`` of the true difference.
+    hulls_meet : bool
+        Whether the hulls have a point in common, as far as this precision can tell.
+    means_coincide : bool
+        Whether the means are nearer than `COINCIDENCE` times the spread of the rows.
+    converged : bool
+        Whether the gap was closed. If not, the points are the best found, and `gap` still holds.
+    n_iterations : int
+        Support points that the last solve asked for.
+    n_passes : int
+        Reads of the larger class.
+    """
+
+    near_pos: FloatArray
+    near_neg: FloatArray
+    mean_pos: FloatArray
+    mean_neg: FloatArray
+    distance: float
+    gap: float
+    hulls_meet: bool
+    means_coincide: bool
+    converged: bool
+    n_iterations: int
+    n_passes: int
+
+
+def nearest_points(
+    pos: PointSet, neg: PointSet, *, local_rows: int = 200_000, max_iterations: int = 2_000, seed: int = 0
+) -> NearestPoints:
+    """Find the nearest points of two hulls in which no row weighs more than ``1 / min(N, M)``.
+
+    Parameters
+    ----------
+    pos, neg : PointSet
+        At least one row each.
+    local_rows : int
+        Rows to bring to this process at most: all of the larger class, or a sample and a band of it.
+    max_iterations : int
+        Support points to ask for at most in one solve.
+    seed : int
+        For the sample. It decides how many passes are needed, not the answer.
+
+    Returns
+    -------
+    NearestPoints
+
+    Examples
+    --------
+    >>> from sepc.points.in_memory import ArrayPoints
+    >>> pos = ArrayPoints(np.array([[0.0, 0.0], [2.0, 1.0], [2.0, -1.0], [0.0, 1.0]]))
+    >>> neg = ArrayPoints(np.array([[5.0, 0.0], [5.0, 2.0]]))
+    >>> nearest = nearest_points(pos, neg)
+    >>> nearest.near_pos, nearest.near_neg, nearest.distance
+    (array([2., 0.]), array([5., 1.]), 3.16...)
+    """
+    if pos.n_points < neg.n_points:
+        return _exchanged(nearest_points(neg, pos, local_rows=local_rows, max_iterations=max_iterations, seed=seed))
+    large = CountedPoints(pos)
+    (mean_pos, spread_pos), (mean_neg, spread_neg) = _mean_and_spread(large), _mean_and_spread(neg)
+    spread = max(spread_pos, spread_neg)
+    frame = Frame(mean_pos, _scale_for(max(spread, float(np.abs(mean_neg - mean_pos).max()))))
+    target = frame.inside(mean_neg)
+    found = Projection(large, neg.n_points, frame, target, max_iterations).solve(local_rows, seed)
+    distance = length(found.offset)
+    means_coincide = length(target) <= COINCIDENCE * spread * frame.scale
+    return NearestPoints(
+        near_pos=frame.outside(target + found.offset),
+        near_neg=mean_neg,
+        mean_pos=mean_pos,
+        mean_neg=mean_neg,
+        distance=distance / frame.scale,
+        # Twice by the scale, whose square may be no number.
+        gap=found.gap / frame.scale / frame.scale,
+        hulls_meet=found.holds_target or means_coincide or found.gap >= distance**2,
+        means_coincide=means_coincide,
+        converged=found.converged,
+        n_iterations=found.n_iterations,
+        n_passes=large.log.n_passes,
+    )
+
+
+def _exchanged(nearest: NearestPoints) -> NearestPoints:
+    return replace(
+        nearest,
+        near_pos=nearest.near_neg,
+        near_neg=nearest.near_pos,
+        mean_pos=nearest.mean_neg,
+        mean_neg=nearest.mean_pos,
+    )
+
+
+def _mean_and_spread(points: PointSet) -> tuple[FloatArray, float]:
+    """Mean, and the root of the mean squared deviation; the largest deviation where squares leave the number range."""
+    moments = points.reduce(Moments())
+    variance = float(np.trace(moments.scatter)) / moments.n
+    if SMALLEST_SQUARE < variance < np.inf:
+        return moments.mean, math.sqrt(variance)
+    low, high = points.reduce(ColumnRange())
+    return moments.mean, float((high - low).max())
+
+
+def _scale_for(size: float) -> float:
+    """Give the power of two that brings `size` near one."""
+    return math.ldexp(1.0, min(-math.frexp(size)[1], LARGEST_EXPONENT)) if size > 0 else 1.0

@@ -1,0 +1,283 @@
+"""Nearest points of reduced hulls: certificates recomputed from the rows, and a quadratic program as the judge."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+import piqp
+import pytest
+from cases import KINDS, adversarial
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from sepc._typing import FloatArray
+from sepc.kernels import _capped_hull, _projection
+from sepc.kernels.hulls import NearestPoints, nearest_points
+from sepc.points.counting import CountedPoints
+from sepc.points.in_memory import ArrayPoints, BlockPoints
+
+RATIOS = (1.0, 1.1, 2.0, 10.0, np.inf)
+
+
+def draw_classes(kind: str, seed: int, max_rows: int = 400, max_features: int = 30) -> tuple[FloatArray, FloatArray]:
+    """Two classes of one kind, sizes in one of `RATIOS`, moved apart by up to four deviations."""
+    rng = np.random.default_rng([seed, *kind.encode()])
+    d = int(rng.integers(1, max_features + 1))
+    n = int(rng.integers(2, max_rows))
+    ratio = RATIOS[seed % len(RATIOS)]
+    n_small = 1 if np.isinf(ratio) else max(1, round(n / ratio))
+    rows = KINDS[kind](rng, n + n_small, d)
+    large, small = rows[:n], rows[n:]
+    shift = rng.standard_normal(d)
+    return large, small + rng.choice([0.0, 2.0, 4.0]) * rows.std(axis=0) * shift / np.linalg.norm(shift)
+
+
+def solve(large: FloatArray, small: FloatArray, **options: int) -> NearestPoints:
+    return nearest_points(ArrayPoints(large), ArrayPoints(small), **options)
+
+
+def support_point(rows: FloatArray, direction: FloatArray, cap: int) -> FloatArray:
+    """Mean of the `cap` rows lowest along `direction`, by a full sort; ties share what is left."""
+    heights = rows @ direction
+    threshold = np.sort(heights)[cap - 1]
+    below, tied = heights < threshold, heights == threshold
+    return (rows[below].sum(axis=0) + (cap - below.sum()) * rows[tied].mean(axis=0)) / cap
+
+
+def spread_of(large: FloatArray, small: FloatArray) -> float:
+    return float(np.linalg.norm(np.ptp(np.concatenate((large, small)), axis=0)))
+
+
+def check_certificate(large: FloatArray, small: FloatArray, found: NearestPoints) -> None:
+    """The point is in the hull, as far as 40 directions can tell, and the gap is what is claimed."""
+    origin = large.mean(axis=0)
+    large, small, near = large - origin, small - origin, found.near_pos - origin
+    size = spread_of(large, small)
+    rounding = 1e-13 * size
+    np.testing.assert_allclose(found.near_neg - origin, small.mean(axis=0), rtol=0, atol=rounding)
+    w = found.near_pos - found.near_neg
+    assert found.distance == pytest.approx(np.linalg.norm(w), abs=rounding)
+    gap = w @ (near - support_point(large, w, len(small)))
+    assert found.converged
+    if not found.hulls_meet:
+        assert gap <= found.gap + 1e-13 * size * found.distance
+        assert gap <= 1e-13 * size**2
+    rng = np.random.default_rng(len(large))
+    for direction in np.concatenate((rng.standard_normal((40, large.shape[1])), [w, -w])):
+        lowest = support_point(large, direction, len(small)) @ direction
+        assert near @ direction >= lowest - rounding * np.linalg.norm(direction)
+
+
+def quadratic_program(large: FloatArray, small: FloatArray) -> tuple[FloatArray, float]:
+    """Nearest difference by the better of two solvers, with the error that its own gap proves.
+
+    A gap below zero tells how far the point lies outside the hull.
+    """
+    scale = spread_of(large, small)
+    rows = (large - small.mean(axis=0)) / scale
+    answers = []
+    for weights in (weights_by_clarabel(rows, len(small)), weights_by_piqp(rows, len(small))):
+        feasible = np.clip(weights, 0, 1 / len(small))
+        w = feasible @ rows / feasible.sum()
+        gap = w @ (w - support_point(rows, w, len(small)))
+        answers.append((float(np.sqrt(abs(gap) + 1e-16)) * scale, w * scale))
+    error, w = min(answers, key=lambda answer: answer[0])
+    return w, error
+
+
+def weights_by_clarabel(rows: FloatArray, cap: int) -> FloatArray:
+    n, d = rows.shape
+    objective = sparse.block_diag([sparse.csc_matrix((n, n)), sparse.eye(d)]).tocsc()
+    sums = [[sparse.csc_matrix(rows.T), -sparse.eye(d)], [np.ones((1, n)), None]]
+    constraints = sparse.bmat([*sums, [-sparse.eye(n), None], [sparse.eye(n), None]]).tocsc()
+    bounds = np.concatenate((np.zeros(d), [1.0], np.zeros(n), np.full(n, 1 / cap)))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-15
+    cones = [clarabel.ZeroConeT(d + 1), clarabel.NonnegativeConeT(2 * n)]
+    answer = clarabel.DefaultSolver(objective, np.zeros(n + d), constraints, bounds, cones, settings).solve()
+    return np.array(answer.x[:n])
+
+
+def weights_by_piqp(rows: FloatArray, cap: int) -> FloatArray:
+    n = len(rows)
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_duality_gap_abs = 1e-14
+    solver.settings.eps_rel = solver.settings.eps_duality_gap_rel = 0
+    solver.setup(rows @ rows.T, np.zeros(n), np.ones((1, n)), np.ones(1), x_l=np.zeros(n), x_u=np.full(n, 1 / cap))
+    solver.solve()
+    return np.asarray(solver.result.x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_certificate_holds_when_recomputed(kind):
+    for seed in range(35):
+        large, small = draw_classes(kind, seed)
+        check_certificate(large, small, solve(large, small))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "far_scales"])
+def test_agrees_with_a_quadratic_program(kind):
+    for seed in range(20):
+        large, small = draw_classes(kind, seed, max_rows=120, max_features=12)
+        found = solve(large, small)
+        expected, error = quadratic_program(large, small)
+        w = found.near_pos - found.near_neg
+        assert np.linalg.norm(w - expected) <= 2 * error
+        if np.linalg.norm(expected) <= 1e-3 * spread_of(large, small):
+            continue
+        assert found.distance == pytest.approx(np.linalg.norm(expected), rel=1e-8)
+        check_same_split(np.concatenate((large, small)) - found.near_neg, w, expected, error)
+
+
+def check_same_split(rows: FloatArray, w: FloatArray, expected: FloatArray, error: float) -> None:
+    """Rows, seen from the smaller class's mean, lie on the same side of both planes halfway between nearest points."""
+    ours, theirs = rows @ w - w @ w / 2, rows @ expected - expected @ expected / 2
+    reach = 4 * error * (np.linalg.norm(rows, axis=1) + np.linalg.norm(w))
+    sure = np.abs(theirs) > reach
+    np.testing.assert_array_equal(ours[sure] >= 0, theirs[sure] >= 0)
+
+
+def test_equal_sizes_give_both_means():
+    rng = np.random.default_rng(0)
+    pos, neg = rng.standard_normal((50, 3)), rng.standard_normal((50, 3)) + 0.5
+    found = solve(pos, neg)
+    np.testing.assert_allclose(found.near_pos, pos.mean(axis=0), atol=1e-14)
+    np.testing.assert_allclose(found.near_neg, neg.mean(axis=0), atol=1e-14)
+    assert (found.gap, found.hulls_meet, found.converged, found.n_iterations) == (0.0, False, True, 0)
+
+
+def test_one_row_in_each_class():
+    found = solve(np.array([[1.0, 2.0]]), np.array([[4.0, 6.0]]))
+    assert found.distance == 5.0
+    assert not found.hulls_meet
+
+
+@pytest.mark.parametrize("n_small", [1, 7, 20])
+def test_identical_rows_meet(n_small):
+    found = solve(np.ones((20, 3)), np.ones((n_small, 3)))
+    assert found.hulls_meet
+    assert found.means_coincide
+
+
+def test_overlapping_classes_meet_and_leave_their_means():
+    rng = np.random.default_rng(1)
+    large, small = rng.standard_normal((500, 4)), rng.standard_normal((50, 4)) + 0.3
+    found = solve(large, small)
+    assert found.hulls_meet
+    assert not found.means_coincide
+    np.testing.assert_allclose(found.mean_pos, large.mean(axis=0), atol=1e-14)
+    np.testing.assert_allclose(found.mean_neg, small.mean(axis=0), atol=1e-14)
+
+
+def test_exchanging_the_classes_exchanges_the_answer():
+    large, small = draw_classes("gaussian", 13)
+    one, other = solve(large, small), solve(small, large)
+    np.testing.assert_array_equal(one.near_pos, other.near_neg)
+    np.testing.assert_array_equal(one.near_neg, other.near_pos)
+    np.testing.assert_array_equal(one.mean_pos, other.mean_neg)
+
+
+@pytest.mark.parametrize("factor", [2.0**500, 2.0**-500, 2.0**-1050])
+def test_scaling_by_a_power_of_two_changes_no_digit_that_is_left(factor):
+    large, small = draw_classes("gaussian", 12)
+    plain, scaled = solve(large, small), solve(large * factor, small * factor)
+    lost = 2.0**-1074 / factor
+    np.testing.assert_allclose(scaled.near_pos / factor, plain.near_pos, rtol=0, atol=1e-12 + 4 * lost)
+    assert scaled.hulls_meet == plain.hulls_meet
+    assert scaled.converged
+
+
+def test_a_far_offset_costs_only_its_own_digits():
+    large, small = draw_classes("gaussian", 12)
+    plain, moved = solve(large, small), solve(large + 2.0**30, small + 2.0**30)
+    np.testing.assert_allclose(moved.near_pos - moved.near_neg, plain.near_pos - plain.near_neg, rtol=0, atol=1e-6)
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(0, 400), max_size=5), st.sampled_from(sorted(KINDS)))
+def test_any_blocking_gives_the_same_answer(seed, cuts, kind):
+    large, small = draw_classes(kind, seed)
+    blocks = BlockPoints(np.split(large, sorted(min(cut, len(large)) for cut in cuts)))
+    one, other = solve(large, small), nearest_points(blocks, ArrayPoints(small))
+    tolerance = np.sqrt(one.gap) + np.sqrt(other.gap) + 1e-13 * spread_of(large, small)
+    assert one.hulls_meet == other.hulls_meet
+    assert np.linalg.norm(one.near_pos - other.near_pos) <= tolerance
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bands_change_nothing_but_the_time(kind, monkeypatch):
+    for seed in range(10):
+        large, small = draw_classes(kind, seed)
+        whole = solve(large, small)
+        with monkeypatch.context() as patch:
+            patch.setattr(_capped_hull, "WHOLE_ROWS", 20)
+            banded = solve(large, small)
+        check_certificate(large, small, banded)
+        assert banded.hulls_meet == whole.hulls_meet
+        tolerance = np.sqrt(whole.gap) + np.sqrt(banded.gap) + 1e-13 * spread_of(large, small)
+        assert banded.distance == pytest.approx(whole.distance, abs=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_passes_over_blocks_agree_with_solving_in_memory(kind):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows = KINDS[kind](rng, 3_300, 4)
+        large, small = rows[:3_000], rows[3_000:] + seed * rows.std(axis=0) * [1.0, 0.0, 0.0, 0.0]
+        whole = solve(large, small)
+        blocks = BlockPoints(np.array_split(large, 7))
+        found = nearest_points(blocks, ArrayPoints(small), local_rows=600)
+        assert found.converged
+        assert found.hulls_meet == whole.hulls_meet
+        tolerance = np.sqrt(whole.gap) + np.sqrt(found.gap) + 1e-13 * spread_of(large, small)
+        assert found.distance == pytest.approx(whole.distance, abs=tolerance)
+
+
+@pytest.mark.parametrize("apart", [1.0, 1.8, 2.0, 3.0, 6.0])
+def test_few_reads_of_a_class_larger_than_memory(apart):
+    rng = np.random.default_rng(3)
+    large, small = rng.standard_normal((100_000, 10)), rng.standard_normal((10_000, 10))
+    small[:, 0] += apart
+    points = CountedPoints(BlockPoints(np.array_split(large, 8)))
+    found = nearest_points(points, ArrayPoints(small), local_rows=20_000)
+    check_certificate(large, small, found)
+    assert found.n_passes == points.log.n_passes
+    assert found.n_passes <= 8
+
+
+def test_rows_all_tied_end_without_a_band():
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    large, small = np.repeat(corners, 400, axis=0), np.array([[2.0, 2.0], [3.0, 3.0]])
+    for seed in range(8):
+        found = solve(large, small, local_rows=100, seed=seed)
+        np.testing.assert_allclose(found.near_pos, [0.5, 0.5], atol=1e-12)
+        assert found.converged
+
+
+def test_stopping_early_is_admitted(monkeypatch):
+    large, small = draw_classes("gaussian", 8)
+    assert solve(large, small).n_iterations > 3
+    found = solve(large, small, max_iterations=2)
+    assert not found.converged
+    best = solve(large, small)
+    difference = (found.near_pos - found.near_neg) - (best.near_pos - best.near_neg)
+    assert np.linalg.norm(difference) <= np.sqrt(found.gap) + np.sqrt(best.gap)
+    monkeypatch.setattr(_projection, "MAX_BANDS", 0)
+    monkeypatch.setattr(_projection, "MAX_EXACT_ITERATIONS", 2)
+    assert not solve(large, small, local_rows=len(large) - 1).converged
+
+
+@pytest.mark.parametrize("local_rows", [10, 200_000])
+def test_adversarial_rows_end_without_a_warning(local_rows):
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        rows = adversarial(rng)
+        if len(rows) < 2:
+            continue
+        n = int(rng.integers(1, len(rows)))
+        found = solve(rows[:n], rows[n:], local_rows=local_rows)
+        assert np.isfinite(found.near_pos).all()
+        assert np.isfinite(found.near_neg).all()
+        assert found.gap >= 0
+        assert found.n_iterations <= 500
