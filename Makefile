@@ -23,3 +23,4 @@ test-slow:
 bench:
 	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json
 	$(PY) benchmarks/hulls.py --output benchmarks/results/hulls.json
+	$(PY) benchmarks/write_tables.py

@@ -16,17 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 TILE_ROWS = 4096
+TURN_SECONDS = 0.05
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy", "clarabel", "piqp", "nautilus-sampler")
 
 
 def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each task, the tasks taking turns so that a busy machine slows all of them alike."""
+    """Median seconds of each task, the tasks taking turns so that a busy machine slows all of them alike.
+
+    A turn runs a short task again and again for `TURN_SECONDS` and takes the mean: caches then are as warm as in a fit
+    that asks for it hundreds of times.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():
-            started = time.perf_counter()
-            task()
-            seconds[name].append(time.perf_counter() - started)
+            n_runs, started = 0, time.perf_counter()
+            while n_runs == 0 or time.perf_counter() - started < TURN_SECONDS:
+                task()
+                n_runs += 1
+            seconds[name].append((time.perf_counter() - started) / n_runs)
     return {name: median(values) for name, values in seconds.items()}
 
 
@@ -57,12 +64,15 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 def show(title: str, records: Sequence[Mapping[str, Any]]) -> None:
     """Print records as a Markdown table."""
+    print(f"\n**{title}**\n\n{as_markdown(records)}", flush=True)
+
+
+def as_markdown(records: Sequence[Mapping[str, Any]]) -> str:
+    """A Markdown table with a column for each key."""
     columns = list(dict.fromkeys(key for record in records for key in record))
-    print(f"\n**{title}**\n")
-    print("| " + " | ".join(columns) + " |")
-    print("|" + "---|" * len(columns))
-    for record in records:
-        print("| " + " | ".join(_cell(record.get(column, "")) for column in columns) + " |", flush=True)
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_cell(record.get(column, "")) for column in columns) + " |" for record in records]
+    return "\n".join(lines)
 
 
 def save(path: Path | None, results: Mapping[str, Any]) -> None:

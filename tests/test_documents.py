@@ -23,3 +23,12 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     namespace = {"__name__": "__main__"}
     for code in BLOCK.findall(page.read_text()):
         exec(compile(code, str(page), "exec"), namespace)
+
+
+def test_tables_are_those_of_the_results(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    write_tables = pytest.importorskip("write_tables")
+    shown = [page for page in write_tables.pages() if "<!-- table:" in page.read_text()]
+    assert shown
+    for page in shown:
+        assert write_tables.with_tables(page.read_text()) == page.read_text(), f"run benchmarks/write_tables.py: {page}"

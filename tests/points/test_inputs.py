@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -13,16 +14,6 @@ from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.points.inputs import as_points, feature_names
 
 TABLE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-
-
-class PolarsLike:
-    """A DataFrame as polars makes it: names, `to_numpy`, and no dtypes of pandas."""
-
-    def __init__(self, columns, rows):
-        self.columns, self.rows = columns, rows
-
-    def to_numpy(self):
-        return self.rows
 
 
 class OnlyArray:
@@ -45,7 +36,7 @@ class OnlyArray:
         np.ma.masked_array(TABLE),
         pd.DataFrame(TABLE),
         pd.DataFrame({"a": [1, 3, 5], "b": pd.array([2, 4, 6], dtype="Int64")}),
-        PolarsLike(["a", "b"], TABLE),
+        pl.DataFrame(TABLE, schema=["a", "b"]),
         OnlyArray(),
     ],
     ids=lambda X: f"{type(X).__name__}-{getattr(X, 'dtype', '')}",
@@ -74,7 +65,7 @@ def test_point_sets_pass_through(points):
 
 def test_features_keep_their_names():
     assert feature_names(pd.DataFrame({"age": [1], 7: [2]})) == ("age", "7")
-    assert feature_names(PolarsLike(["a", "b"], TABLE)) == ("a", "b")
+    assert feature_names(pl.DataFrame(TABLE, schema=["a", "b"])) == ("a", "b")
     assert feature_names(TABLE) == feature_names(TABLE.tolist()) == ("x0", "x1")
 
 

@@ -12,6 +12,10 @@ from sepc.kernels._interior_point import DualPoint, lift, maximize_logdet, spans
 from sepc.points.farthest import distinct
 from sepc.shapes.norms import squared_norms
 
+# The first working set is a guess, so its solution need not be exact; nor need later ones until few rows are missing.
+FIRST_TARGET = 1e-3
+# Of so few rows, all are evaluated sooner than any is certified.
+FEW_ROWS = 4000
 # Evaluating this share of the rows costs nearly as much as all of them, and all of them renew the reference.
 STALE_SHARE = 0.3
 # The violation must fall to this share within three rounds, else rows are no longer dropped from the working set: in
@@ -51,15 +55,18 @@ def enclose_whitened(Z: FloatArray, tol: float, max_rounds: int) -> CoreSolution
         return CoreSolution(np.zeros(1, dtype=np.int64), np.ones(1), np.zeros(0), np.zeros((0, 0)), 0.0, 0)
     screen = Screen.around_origin(Z)
     work = _first_working_set(Z, screen.gauges)
+    lifted = lift(Z[work])
     start: DualPoint | None = None
     best: CoreSolution | None = None
     history: list[float] = []
     may_drop = True
+    far = work
     for n_rounds in range(1, max_rounds + 1):
-        target = min(1e-3, max(0.01 * history[-1], 0.3 * tol)) if history else 1e-3
-        if len(work) == N:
-            target = 0.3 * tol
-        dual = maximize_logdet(lift(Z[work]), start, target)
+        target = FIRST_TARGET if n_rounds == 1 else min(FIRST_TARGET, 0.01 * history[-1])
+        if len(far) <= r // 2 or len(work) == N:
+            target = 0.0
+        target = max(target, 0.3 * tol)
+        dual = maximize_logdet(lifted, start, target)
         active = work[dual.active]
         weights = dual.u / dual.u.sum()
         center, factor = _moments(Z[active], weights)
@@ -73,7 +80,8 @@ def enclose_whitened(Z: FloatArray, tol: float, max_rounds: int) -> CoreSolution
         may_drop = may_drop and not _is_stalling(history)
         stays = (dual.u > dual.t) | (not may_drop)
         work = np.concatenate([active[stays], far])
-        start = warm_start(lift(Z[work]), np.concatenate([dual.u[stays], np.zeros(len(far))]), excess)
+        lifted = lift(Z[work])
+        start = warm_start(lifted, np.concatenate([dual.u[stays], np.zeros(len(far))]), excess)
     assert best is not None
     return best
 
@@ -96,7 +104,7 @@ def _first_working_set(Z: FloatArray, gauges: FloatArray) -> IntArray:
     if max(5 * n, 60) >= N:
         work = distinct(Z)
     else:
-        n_top = min(N, max(48, 2 * n, n * (n + 1) // 4))
+        n_top = min(N, max(48, 8 * n))
         farthest = np.argpartition(gauges, N - n_top)[N - n_top :]
         work = np.concatenate([Z.argmax(axis=0), Z.argmin(axis=0), farthest])
         work = work[distinct(Z[work])]
@@ -138,19 +146,23 @@ class Screen:
         if len(work) == len(self.rows):
             return self, -np.inf, work[:0]
         root, _ = dtrtri(factor, lower=1)
-        candidates = self._not_certified_inside(center, root).nonzero()[0]
-        if len(candidates) > STALE_SHARE * len(self.rows):
-            squared = squared_norms(self.rows, center, root)
-            screen = Screen(self.rows, center, factor, np.sqrt(squared))
-        else:
-            squared = np.zeros(len(self.rows))
-            squared[candidates] = squared_norms(self.rows[candidates], center, root)
-            screen = self
+        screen, squared = self._evaluate(center, factor, root)
         squared[work] = 0.0
         far = (squared > 1.0).nonzero()[0]
         if len(far) > n_most:
             far = far[np.argpartition(squared[far], -n_most)[-n_most:]]
         return screen, float(squared.max()) - 1.0, far[distinct(self.rows[far])]
+
+    def _evaluate(self, center: FloatArray, factor: FloatArray, root: FloatArray) -> tuple[Screen, FloatArray]:
+        """Squared radii of the rows, or zero where they are certified to be at most one."""
+        if len(self.rows) > FEW_ROWS:
+            candidates = self._not_certified_inside(center, root).nonzero()[0]
+            if len(candidates) <= STALE_SHARE * len(self.rows):
+                squared = np.zeros(len(self.rows))
+                squared[candidates] = squared_norms(self.rows[candidates], center, root)
+                return self, squared
+        squared = squared_norms(self.rows, center, root)
+        return Screen(self.rows, center, factor, np.sqrt(squared)), squared
 
     def _not_certified_inside(self, center: FloatArray, root: FloatArray) -> BoolArray:
         """Rows the triangle inequality leaves open: new gauge <= stretch * old gauge + shift."""

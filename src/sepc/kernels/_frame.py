@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels._core_set import CoreSolution
 from sepc.kernels._magnitude import power_of_two
 from sepc.points.protocol import PointSet
 from sepc.points.reductions import Moments, Spread
-from sepc.shapes.ellipsoid import Ellipsoid
 
 EPS = float(np.finfo(np.float64).eps)
 # A column varies if its deviation exceeds the rounding of its own values.
@@ -75,32 +75,47 @@ class Frame:
         """The frame in which the thinnest direction counts as flat."""
         return Frame(self.origin, self.unit, self.directions, self.deviations[:-1])
 
-    def restore(self, white: CoreSolution, flat_range: tuple[FloatArray, FloatArray]) -> Ellipsoid:
-        """The ellipsoid of the features that is `white` in whitened coordinates, and thin where the rows are flat."""
+    def restore(
+        self, white: CoreSolution, flat_range: tuple[FloatArray, FloatArray], unit: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Centre and root, in the features, of what is `white` in whitened coordinates and thin where rows are flat.
+
+        No semi-axis is shorter than `THICKNESS`, in lengths of `unit` for each feature; without that, in units of the
+        rows' own deviation and of the longest semi-axis.
+        """
         thick, thin = self.directions[:, : self.rank] * self.deviations, self.directions[:, self.rank :]
-        axes, lengths, _ = np.linalg.svd(thick @ white.factor, full_matrices=False)
-        longest = lengths.max(initial=0.0) or 1.0
         half = 0.5 * (flat_range[1] - flat_range[0])
+        center = self.origin + self.unit * (thick @ white.center + thin @ (flat_range[0] + half))
+        if unit is None and thin.shape[1] == 0 and self._is_thick(white):
+            return center, dtrtri(white.factor, lower=1)[0] @ self.to_white.T
+        longest = float(np.linalg.norm(thick @ white.factor, 2)) if self.rank else 1.0
         rounding = np.abs(thin).T @ (np.spacing(np.abs(self.origin)) / self.unit)
-        lengths = np.concatenate([lengths, np.minimum(NOISE_MARGIN * (half + rounding), longest)])
-        lengths = np.maximum(lengths, THICKNESS * longest)
-        root = np.linalg.qr((np.hstack([axes, thin]) / lengths).T, mode="r") / self.unit
-        offset = thick @ white.center + thin @ (flat_range[0] + half)
-        return Ellipsoid(self.origin + self.unit * offset, root)
+        spans = np.hstack([thick @ white.factor, thin * np.minimum(NOISE_MARGIN * (half + rounding), longest)])
+        relative = np.ones_like(self.unit) if unit is None else self.unit / unit
+        axes, lengths, _ = np.linalg.svd(spans * relative[:, None])
+        lengths = np.maximum(lengths, THICKNESS * (longest if unit is None else 1.0))
+        triangle: FloatArray = np.linalg.qr((axes / lengths).T)[1]
+        return center, triangle * (relative / self.unit)
+
+    def _is_thick(self, white: CoreSolution) -> bool:
+        """Tell whether certainly no semi-axis is short enough to be given a thickness."""
+        inverse, _ = dtrtri(white.factor, lower=1)
+        condition = np.linalg.norm(white.factor) * np.linalg.norm(inverse)
+        return bool(condition * self.deviations.max() * THICKNESS < self.deviations.min())
 
 
 def frame_of(points: PointSet, spread: Spread) -> Frame:
     """Frame of a non-empty set of rows with these moments, in a few more passes where columns are nearly collinear."""
-    origin = spread.mean
     deviation = np.sqrt(np.diag(spread.scatter) / spread.n)
-    varies = deviation > CONSTANT * (np.abs(origin) + deviation)
-    unit = _units(deviation, origin, varies)
-    covariance = spread.scatter[np.ix_(varies, varies)] / spread.n / np.outer(unit[varies], unit[varies])
-    inner, deviations = _principal_directions(points, origin, unit, varies, covariance)
-    directions = np.zeros((points.n_features, points.n_features))
-    directions[np.ix_(varies, np.arange(len(inner)))] = inner
-    directions[~varies, np.arange(len(inner), len(directions))] = 1.0
-    return Frame(origin, unit, directions, deviations)
+    varies = deviation > CONSTANT * (np.abs(spread.mean) + deviation)
+    unit = _units(deviation, spread.mean, varies)
+    inner, deviations = _principal_directions(points, spread, unit, varies)
+    directions = inner
+    if not varies.all():
+        directions = np.zeros((points.n_features, points.n_features))
+        directions[np.ix_(varies, np.arange(len(inner)))] = inner
+        directions[~varies, np.arange(len(inner), len(directions))] = 1.0
+    return Frame(spread.mean, unit, directions, deviations)
 
 
 def _units(deviation: FloatArray, mean: FloatArray, varies: BoolArray) -> FloatArray:
@@ -111,26 +126,38 @@ def _units(deviation: FloatArray, mean: FloatArray, varies: BoolArray) -> FloatA
 
 
 def _principal_directions(
-    points: PointSet, origin: FloatArray, unit: FloatArray, varies: BoolArray, covariance: FloatArray
+    points: PointSet, spread: Spread, unit: FloatArray, varies: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Orthonormal directions of the varying columns, thick ones first, and the deviations along the thick ones.
 
-    Where the covariance is too ill-conditioned to be trusted, the rows are transformed by what it does tell and
-    measured again (the idea of shifted Cholesky-QR): deviations down to 1e-13 of the largest are then seen.
+    Where the covariance is too ill-conditioned to be trusted, the rows are measured again: deviations down to 1e-13 of
+    the largest are then seen.
     """
     if not varies.any():
         return np.zeros((0, 0)), np.zeros(0)
-    to_unit = np.eye(len(unit))[:, varies] / unit[:, None]
-    factor = np.eye(len(covariance))
-    for look in range(MAX_LOOKS):
-        if look:
-            spread = points.reduce(Moments(origin, to_unit @ np.linalg.inv(factor)))
-            covariance = spread.scatter / spread.n
-        values, vectors = np.linalg.eigh(covariance)
-        clamped = np.maximum(values, CLAMPED_RATIO * values[-1])
-        factor = np.sqrt(clamped)[:, None] * (vectors.T @ factor)
-        if values[0] > TRUSTED_RATIO * values[-1]:
-            break
-    _, deviations, directions = np.linalg.svd(factor)
+    covariance = (spread.scatter / spread.n / unit / unit[:, None])[varies][:, varies]
+    values, vectors = np.linalg.eigh(covariance)
+    if values[0] > TRUSTED_RATIO * values[-1]:
+        deviations, directions = np.sqrt(values[::-1]), vectors.T[::-1]
+    else:
+        _, deviations, directions = np.linalg.svd(_accurate_factor(points, spread.mean, unit, varies, values, vectors))
     rank = min(int(np.count_nonzero(deviations > FLAT * deviations[0])), points.n_points - 1)
     return directions.T, deviations[:rank]
+
+
+def _accurate_factor(
+    points: PointSet, origin: FloatArray, unit: FloatArray, varies: BoolArray, values: FloatArray, vectors: FloatArray
+) -> FloatArray:
+    """A matrix `B` with ``B'B`` the covariance in these units, true also in its thin directions.
+
+    The rows are transformed by what their covariance does tell and measured again (the idea of shifted Cholesky-QR).
+    """
+    to_unit = np.eye(len(unit))[:, varies] / unit[:, None]
+    factor = np.eye(len(values))
+    for _ in range(MAX_LOOKS):
+        factor = np.sqrt(np.maximum(values, CLAMPED_RATIO * values[-1]))[:, None] * (vectors.T @ factor)
+        if values[0] > TRUSTED_RATIO * values[-1]:
+            break
+        spread = points.reduce(Moments(origin, to_unit @ np.linalg.inv(factor)))
+        values, vectors = np.linalg.eigh(spread.scatter / spread.n)
+    return factor

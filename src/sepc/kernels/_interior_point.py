@@ -50,13 +50,15 @@ def maximize_logdet(Q: FloatArray, start: DualPoint | None, target: float) -> Du
     best = None
     for _ in range(MAX_STEPS):
         Y, g = _leverages(Q, u)
-        delta = float(g.max() * u.sum() / n - 1.0)
+        total = float(u.sum()) / n
+        delta = float(g.max()) * total - 1.0
         if best is None or delta < best.delta:
             best = DualPoint(active, u, t, delta)
         if delta <= target:
             break
-        keep = g * (u.sum() / n) >= _support_bound(delta, n)
-        if not keep.all():
+        bound = _support_bound(delta, n) / total
+        if g.min() < bound:
+            keep = g >= bound
             active, Q, u, t, g, Y = active[keep], Q[keep], u[keep], t[keep], g[keep], Y[:, keep]
         step = _newton_step(Y, g, u, t)
         if step is None:
@@ -99,7 +101,7 @@ def _uniform(Q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _leverages(Q: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``Y = L^-1 Q'`` and ``g_i = |Y_i|^2``, where ``LL' = sum u q q'``."""
-    L, _ = dpotrf((Q * u[:, None]).T @ Q, lower=1)
+    L, _ = dpotrf((Q * u[:, None]).T @ Q, lower=1, clean=0)
     Y, _ = dtrtrs(L, Q.T, lower=1)
     return Y, np.einsum("ij,ij->j", Y, Y)
 
@@ -113,11 +115,12 @@ def _newton_step(Y: FloatArray, g: FloatArray, u: FloatArray, t: FloatArray) -> 
     H = Y.T @ Y
     H *= H
     ratio = t / u
-    H.flat[:: len(u) + 1] += ratio
-    L, info = dpotrf(H, lower=1)
+    diagonal = H.ravel()[:: len(u) + 1]
+    diagonal += ratio
+    L, info = dpotrf(H, lower=1, clean=0)
     if info:
-        H.flat[:: len(u) + 1] *= 1.0 + JITTER * len(u)
-        L, info = dpotrf(H, lower=1)
+        diagonal *= 1.0 + JITTER * len(u)
+        L, info = dpotrf(H, lower=1, clean=0)
         if info:
             return None
     du, dt = _direction(L, g, u, t, ratio, 0.0)
@@ -126,14 +129,16 @@ def _newton_step(Y: FloatArray, g: FloatArray, u: FloatArray, t: FloatArray) -> 
     theta = mu * min(1.0, ahead / mu) ** 3 - du * dt
     du, dt = _direction(L, g, u, t, ratio, theta)
     fraction = min(max(0.9, 1.0 - mu), LARGEST_FRACTION)
-    return u + fraction * _step_length(u, du) * du, t + fraction * _step_length(t, dt) * dt
+    return u + (fraction * _step_length(u, du)) * du, t + (fraction * _step_length(t, dt)) * dt
 
 
 def _direction(
     L: FloatArray, g: FloatArray, u: FloatArray, t: FloatArray, ratio: FloatArray, theta: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
-    du, _ = dpotrs(L, g - 1.0 + theta / u, lower=1)
-    return du, theta / u - t - ratio * du
+    """The Newton direction of weights and slacks towards ``u t = theta``."""
+    inverse = theta / u
+    du, _ = dpotrs(L, g - 1.0 + inverse, lower=1)
+    return du, inverse - t - ratio * du
 
 
 def _step_length(x: FloatArray, dx: FloatArray) -> float:

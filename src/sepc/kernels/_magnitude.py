@@ -17,7 +17,7 @@ RANGE_FROM, RANGE_TO = 1e-301, 8e307
 def divisors(points: PointSet, spread: Spread) -> FloatArray | None:
     """Powers of two to divide the columns by, or None if the squares in `spread` are sound as they are."""
     squares = np.diag(spread.scatter)
-    if np.isfinite(spread.scatter).all() and (squares > SQUARES_FROM).all() and (squares < SQUARES_TO).all():
+    if squares.min() > SQUARES_FROM and squares.max() < SQUARES_TO:
         return None
     low, high = points.reduce(ColumnRange())
     with np.errstate(over="ignore"):

@@ -13,12 +13,14 @@ from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels._core_set import FlatRowsError, enclose_whitened
 from sepc.kernels._frame import Frame, frame_of
 from sepc.kernels._magnitude import divisors
+from sepc.kernels._threads import single_threaded
 from sepc.points.farthest import Farthest, distinct
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points, feature_names
 from sepc.points.protocol import PointSet
 from sepc.points.reductions import Moments, ProjectionRange
 from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.shapes.norms import squared_norms
 
 # Up to this many rows are gathered once and solved as arrays; larger sets are seen through reductions only.
 LOCAL_ROWS = 200_000
@@ -115,10 +117,19 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
     return found
 
 
+@single_threaded
 def enclose_points(
-    points: PointSet, *, tol: float = 1e-10, max_rounds: int = 200, local_rows: int = LOCAL_ROWS
+    points: PointSet,
+    *,
+    tol: float = 1e-10,
+    max_rounds: int = 200,
+    local_rows: int = LOCAL_ROWS,
+    unit: FloatArray | None = None,
 ) -> Enclosure:
     """Smallest ellipsoid of a non-empty point set, without warnings: the caller judges the certificate.
+
+    `unit` is the length of one in each feature, in which the thickness of flat sets is told; without it, that is the
+    set's own deviation.
 
     A set of at most `local_rows` rows is gathered. Of a larger one only a pool of the outermost rows is, and each pass
     over the set adds to the pool the rows that lie outside the pool's ellipsoid.
@@ -129,18 +140,27 @@ def enclose_points(
     spread = points.reduce(Moments())
     scale = divisors(points, spread)
     if scale is not None:
-        rows = points.gather(local_rows) / scale
-        found = enclose_points(ArrayPoints(rows), tol=tol, max_rounds=max_rounds, local_rows=local_rows)
+        small = ArrayPoints(points.gather(local_rows) / scale)
+        unit = None if unit is None else unit / scale
+        found = enclose_points(small, tol=tol, max_rounds=max_rounds, local_rows=local_rows, unit=unit)
         return _multiplied(found, scale)
     frame = frame_of(points, spread)
     while True:
         try:
-            return _enclose_in(frame, points, whole, tol, max_rounds, local_rows)
+            return _enclose_in(frame, points, whole, tol, max_rounds, local_rows, unit)
         except FlatRowsError:
             frame = frame.without_thinnest()
 
 
-def _enclose_in(frame: Frame, points: PointSet, whole: bool, tol: float, max_rounds: int, local_rows: int) -> Enclosure:
+def _enclose_in(
+    frame: Frame,
+    points: PointSet,
+    whole: bool,
+    tol: float,
+    max_rounds: int,
+    local_rows: int,
+    unit: FloatArray | None,
+) -> Enclosure:
     flat_range = points.reduce(ProjectionRange(frame.to_flat, frame.origin)) if len(frame.flat_directions) else NOT_FLAT
     pool = points.gather(local_rows) if whole else _outermost(points, frame, local_rows)
     n_more = min(MORE_ROWS, local_rows // 2)
@@ -149,12 +169,12 @@ def _enclose_in(frame: Frame, points: PointSet, whole: bool, tol: float, max_rou
     for _ in range(MAX_PASSES):
         core = enclose_whitened(frame.whiten(pool), tol, max_rounds)
         n_rounds += core.n_rounds
-        ellipsoid = frame.restore(core, flat_range)
-        outside = points.reduce(Farthest(ellipsoid.center, ellipsoid.root, n_more, above=1.0 + tol))
+        center, root = frame.restore(core, flat_range, unit)
+        outside = points.reduce(Farthest(center, root, n_more, above=1.0 + tol))
         gap = max(core.excess, outside.largest - 1.0, 0.0)
         if best is None or gap < best.gap:
             best = Enclosure(
-                ellipsoid=ellipsoid.expanded(max(1.0, outside.largest) ** 0.5),
+                ellipsoid=Ellipsoid(center, root / max(1.0, outside.largest) ** 0.5),
                 support=pool[core.support],
                 weights=core.weights,
                 gap=gap,
@@ -162,10 +182,10 @@ def _enclose_in(frame: Frame, points: PointSet, whole: bool, tol: float, max_rou
                 converged=gap <= tol,
                 flat_directions=frame.flat_directions,
             )
-        news = outside.rows[:0] if whole else _not_in(pool, outside.rows, ellipsoid)
+        news = outside.rows[:0] if whole else _not_in(pool, outside.rows, center, root)
         if best.converged or len(news) == 0:
             break
-        pool = _renewed(pool, core.support, news, ellipsoid, local_rows)
+        pool = _renewed(pool, core.support, news, center, root, local_rows)
     assert best is not None
     return best
 
@@ -180,18 +200,18 @@ def _outermost(points: PointSet, frame: Frame, local_rows: int) -> FloatArray:
     return points.reduce(Farthest(frame.origin, frame.to_white.T, n_most)).rows
 
 
-def _not_in(pool: FloatArray, rows: FloatArray, ellipsoid: Ellipsoid) -> FloatArray:
+def _not_in(pool: FloatArray, rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
     """Those of `rows` that the pool does not hold yet."""
     both = np.concatenate([pool, rows])
-    first = distinct((both - ellipsoid.center) @ ellipsoid.root.T)
+    first = distinct((both - center) @ root.T)
     return both[first[first >= len(pool)]]
 
 
 def _renewed(
-    pool: FloatArray, support: IntArray, news: FloatArray, ellipsoid: Ellipsoid, local_rows: int
+    pool: FloatArray, support: IntArray, news: FloatArray, center: FloatArray, root: FloatArray, local_rows: int
 ) -> FloatArray:
     """The pool with `news`; where it would outgrow `local_rows`, its innermost rows leave."""
-    squared = ellipsoid.squared_radius(pool)
+    squared = squared_norms(pool, center, root)
     squared[support] = np.inf
     room = max(local_rows - len(news), len(support))
     return np.concatenate([pool[np.argsort(-squared, kind="stable")[:room]], news])

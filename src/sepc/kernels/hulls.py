@@ -14,6 +14,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.kernels._min_norm import length
 from sepc.kernels._projection import Projection
+from sepc.kernels._threads import single_threaded
 from sepc.points.band import Frame
 from sepc.points.counting import CountedPoints
 from sepc.points.protocol import PointSet
@@ -66,6 +67,7 @@ class NearestPoints:
     n_passes: int
 
 
+@single_threaded
 def nearest_points(
     pos: PointSet, neg: PointSet, *, local_rows: int = 200_000, max_iterations: int = 2_000, seed: int = 0
 ) -> NearestPoints:

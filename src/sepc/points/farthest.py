@@ -55,6 +55,8 @@ class Farthest:
         return OutermostRows(state.rows[order], state.squared[order], state.largest)
 
     def _choose(self, rows: FloatArray, squared: FloatArray) -> IntArray:
+        if len(rows) == 0:
+            return np.empty(0, dtype=np.int64)
         top = _largest(squared, self.n_most)
         chosen = top[distinct((rows[top] - self.center) @ self.root.T)]
         if len(top) == len(squared) or 2 * len(chosen) >= len(top):

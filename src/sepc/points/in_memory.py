@@ -195,6 +195,13 @@ class BlockPoints:
         return BlockPoints(self.blocks, kept, self._shapes)
 
 
+def brought_near(points: PointSet, local_rows: int) -> PointSet:
+    """Gather a set of at most `local_rows` rows into one array; leave a larger one where it is."""
+    if isinstance(points, ArrayPoints) or points.n_points > local_rows:
+        return points
+    return ArrayPoints(points.gather(local_rows))
+
+
 def combine_in_order(reduction: Reduction[State, Any], states: Iterable[State]) -> State:
     """Join the states of neighbouring blocks pairwise, in a tree that only their number decides.
 

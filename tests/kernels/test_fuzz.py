@@ -1,0 +1,54 @@
+"""Ten thousand tables, most of them damaged: each ends in an answer with a certificate or in a readable error."""
+
+import time
+
+import cases
+import numpy as np
+
+from sepc.kernels.enclose import enclose_points
+from sepc.kernels.hulls import nearest_points
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.inputs import as_points
+
+N_TABLES = 10_000
+EXPLAINED = ("NaN", "infinit", "0 row(s)", "a range that double precision cannot work with")
+
+
+def poisoned(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """One table in ten gets cells that are not numbers, or loses all its rows."""
+    if rng.random() < 0.9:
+        return rows
+    if rng.random() < 0.2:
+        return rows[:0]
+    rows = rows.copy()
+    rows[rng.integers(len(rows)), rng.integers(rows.shape[1])] = rng.choice([np.nan, np.inf, -np.inf])
+    return rows
+
+
+def test_ten_thousand_tables_end_in_an_answer_or_in_an_explanation():
+    n_answers, n_explained, slowest = 0, 0, 0.0
+    for seed in range(N_TABLES):
+        rng = np.random.default_rng(seed)
+        rows = poisoned(rng, cases.adversarial(rng))
+        started = time.perf_counter()
+        try:
+            points = as_points(rows)
+            found = enclose_points(points, tol=1e-6)
+        except ValueError as error:
+            assert any(text in str(error) for text in EXPLAINED), f"seed {seed}: {error}"  # noqa: PT017
+            n_explained += 1
+        else:
+            n_answers += 1
+            assert found.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9, seed
+            assert np.isfinite(found.gap), seed
+            if len(rows) > 1:
+                cut = int(rng.integers(1, len(rows)))
+                nearest = nearest_points(ArrayPoints(rows[:cut]), ArrayPoints(rows[cut:]))
+                assert np.isfinite(nearest.distance), seed
+                assert not np.isnan(nearest.gap), seed  # infinite where its square leaves the number range
+                assert nearest.converged, seed
+        slowest = max(slowest, time.perf_counter() - started)
+    print(f"{n_answers} answers, {n_explained} explained, slowest {slowest:.3f} s")  # noqa: T201
+    assert n_answers > 0.8 * N_TABLES
+    assert n_explained > 0.05 * N_TABLES
+    assert slowest < 5
