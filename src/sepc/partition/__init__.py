@@ -1,0 +1,1 @@
+"""The paper's algorithms: separate two classes, carve pure pieces, remove them, repeat."""

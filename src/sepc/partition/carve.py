@@ -1,0 +1,68 @@
+"""Algorithm 1 of the paper, inner loops: cut one side back until its ellipsoid is pure enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sepc.kernels.enclose import Enclosure
+from sepc.partition.separate import Cut, Inseparable, Settings, can_enclose, find_cut
+from sepc.points.in_memory import brought_near
+from sepc.points.protocol import PointSet
+from sepc.points.reductions import CountInside
+from sepc.shapes.halfspaces import HalfSpaces
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Rows of one class and the smallest ellipsoid around them, which holds `n_other` rows of the other class."""
+
+    n_own: int
+    n_other: int
+    enclosure: Enclosure
+
+
+@dataclass(frozen=True, eq=False)
+class Carved:
+    """What carving one side came to.
+
+    Attributes
+    ----------
+    cuts : tuple of Cut
+        The cuts made, the first one included; the rows in question lie on the own side of all of them.
+    piece : Piece or None
+        The piece, if one was pure enough.
+    isolated : PointSet or None
+        The rows, if they became too few for an ellipsoid. Both are None if no further cut removes a row.
+    """
+
+    cuts: tuple[Cut, ...]
+    piece: Piece | None = None
+    isolated: PointSet | None = None
+
+    @property
+    def region(self) -> HalfSpaces:
+        """The own side of all cuts."""
+        region = self.cuts[0].own_side
+        for cut in self.cuts[1:]:
+            region = region.and_also(cut.own_side)
+        return region
+
+
+def carve(own: PointSet, other: PointSet, first: Cut, settings: Settings) -> Carved:
+    """Cut `own` back, first by `first`, until its ellipsoid holds no more rows of `other` than allowed."""
+    cuts = [first]
+    own, _ = own.split(first.own_side)
+    while can_enclose(own := brought_near(own, settings.local_rows)):
+        enclosure = settings.enclose(own)
+        n_other = int(other.reduce(CountInside((enclosure.ellipsoid,)))[0])
+        if n_other <= settings.allowed(own.n_points):
+            return Carved(tuple(cuts), piece=Piece(own.n_points, n_other, enclosure))
+        cut = find_cut(own, other, settings)
+        if isinstance(cut, Inseparable):
+            return Carved(tuple(cuts))
+        kept, removed = own.split(cut.own_side)
+        if removed.n_points == 0:
+            return Carved(tuple(cuts))
+        cuts.append(cut)
+        own = kept
+    return Carved(tuple(cuts), isolated=own)

@@ -1,0 +1,129 @@
+"""Algorithm 2 of the paper: are two classes apart already, and if not, where to cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.kernels.enclose import LOCAL_ROWS, Enclosure, enclose_points
+from sepc.kernels.hulls import nearest_points
+from sepc.points.protocol import PointSet
+from sepc.shapes.halfspaces import HalfSpaces
+from sepc.shapes.overlap import are_disjoint
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What the algorithms of this package are asked for.
+
+    Parameters
+    ----------
+    n_impure : int or float
+        Rows of the other label an ellipsoid may hold: a number, or a share of its own rows.
+    published : bool
+        Follow the paper to the letter where its letter and its text differ (readings 4 and 7).
+    max_rounds, max_ellipsoids : int
+        Bounds on the sequence.
+    unit : (d,) array
+        The training set's deviation in each feature: thickness of flat sets is told in it.
+    tol : float
+        The gap to which ellipsoids are solved.
+    local_rows : int
+        Rows that may be brought to one machine.
+    """
+
+    n_impure: int | float
+    published: bool
+    max_rounds: int
+    max_ellipsoids: int
+    unit: FloatArray
+    tol: float = 1e-10
+    local_rows: int = LOCAL_ROWS
+
+    def allowed(self, n_own: int) -> int:
+        """Rows of the other label that an ellipsoid around `n_own` rows may hold."""
+        return int(self.n_impure * n_own) if isinstance(self.n_impure, float) else self.n_impure
+
+    def enclose(self, points: PointSet) -> Enclosure:
+        """Smallest ellipsoid of `points`, to this precision and thickness."""
+        return enclose_points(points, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Disjoint:
+    """The ellipsoids of the two classes have no point in common, so each class is a piece as it is."""
+
+    pos: Enclosure
+    neg: Enclosure
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Two parallel hyperplanes, through the nearest points of two classes: rows beyond their own are separated.
+
+    Attributes
+    ----------
+    normal : (d,) array
+        Unit vector towards the own class.
+    own_offset, other_offset : float
+        ``x @ normal >= own_offset`` is the own side, ``x @ normal <= other_offset`` the other one.
+    through_means : bool
+        Whether the hulls met, so that the hyperplanes go through the two class means instead.
+    """
+
+    normal: FloatArray
+    own_offset: float
+    other_offset: float
+    through_means: bool
+
+    @property
+    def own_side(self) -> HalfSpaces:
+        """Where rows of the own class are kept."""
+        return HalfSpaces(self.normal[None, :], np.array([self.own_offset]))
+
+    def turned(self) -> Cut:
+        """The same cut seen from the other class."""
+        return Cut(-self.normal, -self.other_offset, -self.own_offset, self.through_means)
+
+
+@dataclass(frozen=True)
+class Inseparable:
+    """No cut between the two classes means anything: their hulls meet, or their very means coincide."""
+
+
+Separation: TypeAlias = Disjoint | Cut | Inseparable
+
+
+def can_enclose(points: PointSet) -> bool:
+    """The independence-dimension inequality: more rows than features."""
+    return points.n_points > points.n_features
+
+
+def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
+    """Tell whether the ellipsoids of two classes are disjoint, or else where to cut between the classes.
+
+    Disjoint ellipsoids are sufficient for disjoint hulls, and only that is used (reading 5).
+    """
+    own, other = settings.enclose(pos), settings.enclose(neg)
+    if are_disjoint(own.ellipsoid, other.ellipsoid):
+        return Disjoint(own, other)
+    return find_cut(pos, neg, settings)
+
+
+def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Inseparable:
+    """Cut through the nearest points of the reduced hulls; where these meet, through the class means (reading 4)."""
+    nearest = nearest_points(own, other, local_rows=settings.local_rows)
+    if nearest.means_coincide or (nearest.hulls_meet and settings.published):
+        return Inseparable()
+    if nearest.hulls_meet:
+        return _cut_through(nearest.mean_pos, nearest.mean_neg, through_means=True)
+    return _cut_through(nearest.near_pos, nearest.near_neg, through_means=False)
+
+
+def _cut_through(near_own: FloatArray, near_other: FloatArray, through_means: bool) -> Cut:
+    difference = near_own - near_other
+    normal = difference / np.linalg.norm(difference)
+    return Cut(normal, float(near_own @ normal), float(near_other @ normal), through_means)

@@ -1,0 +1,182 @@
+"""Algorithm 1 of the paper: separate, carve each side, remove what was carved, repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.kernels.enclose import Enclosure
+from sepc.partition.carve import Carved, carve
+from sepc.partition.separate import Cut, Disjoint, Inseparable, Settings, can_enclose, separate
+from sepc.points.in_memory import brought_near
+from sepc.points.protocol import PointSet
+from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.shapes.halfspaces import HalfSpaces
+
+# Other rows inside a terminal ellipsoid are not counted: it is kept whatever it holds.
+NOT_COUNTED = -1
+
+
+class Stop(StrEnum):
+    """Why a sequence ended."""
+
+    SEPARATED = "the rest of the two classes lay in disjoint ellipsoids"
+    TOO_FEW = "a class had no more rows than features left"
+    INSEPARABLE = "no cut between the rest of the two classes was found"
+    NO_PROGRESS = "a round removed no row"
+    MAX_ROUNDS = "max_rounds was reached"
+    MAX_ELLIPSOIDS = "max_ellipsoids was reached"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """An ellipsoid of one class, as the sequence found it.
+
+    Attributes
+    ----------
+    enclosure : Enclosure
+    is_pos : bool
+        Whether it belongs to the positive class.
+    n_own, n_other : int
+        Rows it was made around, and rows of the other class left inside it when it was found (-1: not counted).
+    cuts : tuple of Cut
+        The cuts that made it; none if the class was taken whole.
+    n_round : int
+        The round it was found in, from 1.
+    is_terminal : bool
+        Whether it encloses what was left at the end, and so may be impure.
+    """
+
+    enclosure: Enclosure
+    is_pos: bool
+    n_own: int
+    n_other: int
+    cuts: tuple[Cut, ...]
+    n_round: int
+    is_terminal: bool = False
+
+    @property
+    def ellipsoid(self) -> Ellipsoid:
+        """The ellipsoid itself."""
+        return self.enclosure.ellipsoid
+
+
+@dataclass(frozen=True)
+class Round:
+    """Rows of each class left after a round."""
+
+    n_pos: int
+    n_neg: int
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Two classes cut into ellipsoids, and the story of how.
+
+    Attributes
+    ----------
+    found : tuple of Found
+        In the order found; terminal ones last.
+    isolated_pos, isolated_neg : (n, d) arrays
+        Rows that no ellipsoid could be made of.
+    rounds : tuple of Round
+    stop : Stop
+    """
+
+    found: tuple[Found, ...]
+    isolated_pos: FloatArray
+    isolated_neg: FloatArray
+    rounds: tuple[Round, ...]
+    stop: Stop
+
+
+@dataclass(frozen=True, eq=False)
+class _Class:
+    """One class in the middle of the sequence: rows left, rows isolated so far, and what the last step found."""
+
+    is_pos: bool
+    left: PointSet
+    isolated: FloatArray
+    news: tuple[Found, ...] = ()
+
+
+def partition(pos_rows: PointSet, neg_rows: PointSet, settings: Settings) -> Partition:
+    """Cut two classes into ellipsoids of nearly one class each.
+
+    Always ends: every round removes at least one row, and the first that does not is the last (reading 8).
+    """
+    none = np.empty((0, pos_rows.n_features))
+    pos = _Class(True, brought_near(pos_rows, settings.local_rows), none)
+    neg = _Class(False, brought_near(neg_rows, settings.local_rows), none)
+    rounds: list[Round] = []
+    found: list[Found] = []
+    stop = None
+    while (stop := stop or _reason_not_to_go_on(pos, neg, len(rounds), len(found), settings)) is None:
+        before = Round(pos.left.n_points, neg.left.n_points)
+        pos, neg, stop = _play_round(pos, neg, len(rounds) + 1, settings)
+        found += [*pos.news, *neg.news]
+        rounds.append(Round(pos.left.n_points, neg.left.n_points))
+        if stop is None and rounds[-1] == before:
+            stop = Stop.NO_PROGRESS
+    pos, neg = _finish(pos, len(rounds), settings), _finish(neg, len(rounds), settings)
+    return Partition((*found, *pos.news, *neg.news), pos.isolated, neg.isolated, tuple(rounds), stop)
+
+
+def _reason_not_to_go_on(pos: _Class, neg: _Class, n_rounds: int, n_found: int, settings: Settings) -> Stop | None:
+    if not (can_enclose(pos.left) and can_enclose(neg.left)):
+        return Stop.TOO_FEW
+    if n_rounds >= settings.max_rounds:
+        return Stop.MAX_ROUNDS
+    return Stop.MAX_ELLIPSOIDS if n_found >= settings.max_ellipsoids else None
+
+
+def _play_round(pos: _Class, neg: _Class, n_round: int, settings: Settings) -> tuple[_Class, _Class, Stop | None]:
+    """Separate and carve both sides; each side is carved against all that is left of the other."""
+    apart = separate(pos.left, neg.left, settings)
+    if isinstance(apart, Inseparable):
+        return replace(pos, news=()), replace(neg, news=()), Stop.INSEPARABLE
+    if isinstance(apart, Disjoint):
+        return _taken_whole(pos, apart.pos, n_round), _taken_whole(neg, apart.neg, n_round), Stop.SEPARATED
+    carved_pos = carve(pos.left, neg.left, apart, settings)
+    carved_neg = carve(neg.left, pos.left, apart.turned(), settings)
+    return _without(pos, carved_pos, n_round, settings), _without(neg, carved_neg, n_round, settings), None
+
+
+def _taken_whole(one: _Class, enclosure: Enclosure, n_round: int) -> _Class:
+    found = Found(enclosure, one.is_pos, one.left.n_points, 0, (), n_round)
+    return replace(one, left=_nothing_of(one.left), news=(found,))
+
+
+def _without(one: _Class, carved: Carved, n_round: int, settings: Settings) -> _Class:
+    """The class without what was carved: a piece, by default with all rows its ellipsoid covers, or isolated rows."""
+    if carved.piece is not None:
+        piece = carved.piece
+        covered = carved.region if settings.published else piece.enclosure.ellipsoid
+        _, left = one.left.split(covered)
+        found = Found(piece.enclosure, one.is_pos, piece.n_own, piece.n_other, carved.cuts, n_round)
+        return replace(one, left=brought_near(left, settings.local_rows), news=(found,))
+    if carved.isolated is not None:
+        _, left = one.left.split(carved.region)
+        isolated = np.concatenate([one.isolated, carved.isolated.gather(settings.local_rows)])
+        return replace(one, left=brought_near(left, settings.local_rows), isolated=isolated, news=())
+    return replace(one, news=())
+
+
+def _finish(one: _Class, n_round: int, settings: Settings) -> _Class:
+    """Enclose what is left of a class; rows too few for that are isolated (reading 9)."""
+    left = one.left
+    if left.n_points == 0:
+        return replace(one, news=())
+    if left.n_points < left.n_features:
+        rows = left.gather(settings.local_rows)
+        return replace(one, left=_nothing_of(left), isolated=np.concatenate([one.isolated, rows]), news=())
+    found = Found(settings.enclose(left), one.is_pos, left.n_points, NOT_COUNTED, (), n_round, is_terminal=True)
+    return replace(one, left=_nothing_of(left), news=(found,))
+
+
+def _nothing_of(points: PointSet) -> PointSet:
+    everywhere = HalfSpaces(np.empty((0, points.n_features)), np.empty(0))
+    return points.split(everywhere)[1]
