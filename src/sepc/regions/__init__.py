@@ -1,0 +1,1 @@
+"""From pieces to rules and trust."""

@@ -1,0 +1,117 @@
+"""What is decided about rows: labels, trust, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.regions.kinds import Cause, Rule
+from sepc.regions.model import SEPModel
+from sepc.regions.reasons import explain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Decisions on rows, as arrays of one entry a row.
+
+    A whole number gives one `Decision`; a slice, a mask or an array of positions gives fewer `Decisions`.
+
+    Attributes
+    ----------
+    label : array
+        The predicted labels.
+    trust : array of float
+        The probability that the label is right.
+    accepted : array of bool
+        Whether the trust reaches `min_trust`; the rest should go to a person.
+    rule : array of `Rule`
+    cause : array of `Cause`
+        Why a row was not accepted.
+    region : array of int
+        Row of `SEPClassifier.regions_`: the set of ellipsoids, or what is nearest for rows outside; -1 for a set of
+        ellipsoids in which no training row lies.
+    gauge : array of float
+        How far out the row lies: in the ellipsoid it lies deepest in, below 1; outside, in the nearest one, above 1.
+    place : array of int
+        For rows outside, the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids; else -1.
+    counts : (n, C) array of int
+        Training rows of each class behind the decision.
+    probabilities : (n, C) array of float
+        Of each class.
+    """
+
+    model: SEPModel
+    rows: FloatArray
+    label: NDArray[Any]
+    trust: FloatArray
+    accepted: BoolArray
+    rule: IntArray
+    cause: IntArray
+    region: IntArray
+    gauge: FloatArray
+    place: IntArray
+    counts: IntArray
+    probabilities: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, chosen: int | np.integer[Any]) -> Decision: ...
+
+    @overload
+    def __getitem__(self, chosen: slice | NDArray[Any] | list[Any]) -> Decisions: ...
+
+    def __getitem__(self, chosen: Any) -> Decision | Decisions:
+        if isinstance(chosen, int | np.integer):
+            return Decision(self[[int(chosen)]])
+        arrays = {field.name: getattr(self, field.name)[chosen] for field in fields(self) if field.name != "model"}
+        return replace(self, **arrays)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The decisions as a pandas DataFrame, with names for rules and causes and a column of counts a class."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("Decisions.to_frame needs pandas: pip install pandas") from error
+        columns: dict[str, Any] = {"label": self.label, "trust": self.trust, "accepted": self.accepted}
+        columns["rule"] = [Rule(rule).name for rule in self.rule]
+        columns["cause"] = [Cause(cause).name for cause in self.cause]
+        columns |= {"region": self.region, "gauge": self.gauge}
+        columns |= {f"n_{name}": self.counts[:, i] for i, name in enumerate(self.model.classes)}
+        return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The decision on one row; its attributes are those of `Decisions`, as single values."""
+
+    alone: Decisions
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "alone":
+            raise AttributeError(name)
+        value = getattr(self.alone, name)
+        if name == "rule":
+            return Rule(value[0])
+        if name == "cause":
+            return Cause(value[0])
+        return value if name == "model" else value[0]
+
+    def __repr__(self) -> str:
+        return f"Decision({self.label!r}, trust={self.trust:.3f}, {self.rule.name}, {self.cause.name})"
+
+    def why(self) -> str:
+        """The reasons in a few sentences: where the row lies, who else lies there, what keeps it from other labels."""
+        return explain(self)

@@ -1,0 +1,83 @@
+"""Where rows lie: in which ellipsoids, and how deep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.regions.membership import Stack, tiles_of_squared_radii
+
+# Ellipsoids to a number: sums of their powers of two are exact in a double.
+WORD_BITS = 52
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Where some rows lie.
+
+    Attributes
+    ----------
+    keys : (n, W) array
+        The set of ellipsoids of each row, packed into numbers.
+    squared : (n,) array
+        The smallest squared radius of each row in any ellipsoid; infinite if there is none.
+    outside : (m,) array
+        The rows that lie in no ellipsoid.
+    outside_squared : (m, K) array
+        Their squared radii in every ellipsoid.
+    """
+
+    keys: FloatArray
+    squared: FloatArray
+    outside: IntArray
+    outside_squared: FloatArray
+
+
+def locate(rows: FloatArray, stack: Stack, slack: float) -> Located:
+    """Find the ellipsoids of every row, a tile at a time: the squared radii of all rows are never held together."""
+    n, K = len(rows), len(stack.centers)
+    powers, limit = _powers(K), 1.0 + slack
+    squared, keys = np.full(n, np.inf), np.zeros((n, len(powers)))
+    outside: list[IntArray] = [np.empty(0, dtype=np.int64)]
+    outside_squared: list[FloatArray] = [np.empty((0, K))]
+    if K == 0:
+        return Located(keys, squared, np.arange(n), np.empty((n, 0)))
+    for place, tile in tiles_of_squared_radii(rows, stack):
+        tile.min(axis=1, out=squared[place])
+        # A product with powers of two packs the bits, three times as fast as packing bytes.
+        keys[place] = (powers @ (limit >= tile.T).astype(np.float64)).T
+        alone = np.flatnonzero(squared[place] > limit)
+        if len(alone):
+            outside.append(place.start + alone)
+            outside_squared.append(tile[alone])
+    return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared))
+
+
+def packed(sets: BoolArray) -> FloatArray:
+    """Sets of ellipsoids, one a row, packed into numbers as `Located.keys` are."""
+    return sets.astype(np.float64) @ _powers(sets.shape[1]).T
+
+
+def unpacked(keys: FloatArray, K: int) -> BoolArray:
+    """The sets that `keys` stand for, of shape (n, K)."""
+    words, bits = np.divmod(np.arange(K), WORD_BITS)
+    return (keys.astype(np.int64)[:, words] >> bits & 1).astype(np.bool_)
+
+
+def as_values(keys: FloatArray) -> NDArray[Any]:
+    """Keys as one value a row, to sort and compare: a number, or bytes if there are too many ellipsoids for one."""
+    if keys.shape[1] == 1:
+        return keys[:, 0]
+    return np.ascontiguousarray(keys).view(np.dtype((np.void, 8 * keys.shape[1])))[:, 0]
+
+
+def _powers(K: int) -> FloatArray:
+    """The bit of each ellipsoid, of shape (W, K)."""
+    words, bits = np.divmod(np.arange(K), WORD_BITS)
+    powers = np.zeros((max(1, -(-K // WORD_BITS)), K))
+    powers[words, np.arange(K)] = 2.0**bits
+    return powers

@@ -1,0 +1,193 @@
+"""Squared radii of many rows in many ellipsoids at once: the product that scoring spends its time in.
+
+A squared radius is a quadratic polynomial, so one matrix product of the rows' monomials with the coefficients gives all
+ellipsoids at once, faster than the stacked roots do. But its rounding grows with the square of the condition number. So
+every ellipsoid carries a bound of it, and where that leaves a doubt the row is measured from the ellipsoid's center.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+
+# Polynomials are believed up to this error, relative to a squared radius above 1; what uses a gauge needs far less.
+POLYNOMIAL_ERROR = 1e-6
+
+# Nearer to 1 than this, and three times the error, rows are measured; it must exceed every slack of "inside".
+BOUNDARY_MARGIN = 1e-8
+
+# Monomials in a tile: they stay in the second-level cache. The rows of a tile are a multiple of 64, so that BLAS treats
+# all alike, and at most 512, so that a single row pays little padding.
+TILE_ENTRIES = 2**18
+MIN_TILE_ROWS = 64
+MAX_TILE_ROWS = 512
+
+# Coordinates end at this many times the smallest scale of the roots: no monomial overflows, and no row so far is near.
+FARTHEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Ellipsoids prepared for `tiles_of_squared_radii`; built once by `stacked`.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (K, d)
+    roots : ndarray of shape (K, d, d)
+    origin : ndarray of shape (d,)
+        The mean center, from where the polynomials measure rows.
+    farthest : float
+        Where their coordinates end.
+    coefficients : ndarray of shape (K, d * (d + 1) / 2 + d + 1)
+        Of the polynomials: products, coordinates, constant.
+    margins : ndarray of shape (K, 1)
+        How near to 1 a polynomial is not believed.
+    rough : ndarray of shape (r,)
+        The ellipsoids whose polynomials are believed only at rows where the value is large enough.
+    slopes, offsets : ndarray of shape (r, 1)
+        Large enough is ``slope * (|x - origin|^2 + offset)``.
+    """
+
+    centers: FloatArray
+    roots: FloatArray
+    origin: FloatArray
+    farthest: float
+    coefficients: FloatArray
+    margins: FloatArray
+    rough: IntArray
+    slopes: FloatArray
+    offsets: FloatArray
+
+    @property
+    def tile_rows(self) -> int:
+        """Number of rows in every tile; the last one is padded, since BLAS rounds differently for other shapes."""
+        fitting = int(TILE_ENTRIES / self.coefficients.shape[1])
+        return max(MIN_TILE_ROWS, min(MAX_TILE_ROWS, fitting // MIN_TILE_ROWS * MIN_TILE_ROWS))
+
+
+def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
+    """Prepare ellipsoids, given by centers of shape (K, d) and roots of shape (K, d, d), for many rows.
+
+    Every term of a polynomial is rounded in the sum, its coefficient, its monomial and the shift; at a row `x` the
+    terms add up to at most ``|root|^2 (|x| + |center|)^2``, all from the origin. For a row of gauge `g` that is at most
+    ``|root|^2 (2 |center| + g * longest semi-axis)^2``.
+    """
+    d = centers.shape[1]
+    origin = centers.mean(axis=0) if len(centers) else np.zeros(d)
+    offsets = np.linalg.norm(centers - origin, axis=1)
+    longest = 1.0 / np.linalg.svd(roots, compute_uv=False)[:, -1]
+    sizes = np.linalg.norm(roots, axis=(1, 2))
+    coefficients = _coefficients(centers - origin, roots)
+    with np.errstate(over="ignore"):
+        roundings = (coefficients.shape[1] + 3 * d + 5) * 2.0**-53 * sizes**2
+        errors = roundings * (2.0 * offsets + longest) ** 2
+    rough = np.flatnonzero(~(errors <= POLYNOMIAL_ERROR))
+    return Stack(
+        centers=centers,
+        roots=roots,
+        origin=origin,
+        farthest=FARTHEST / sizes.max(initial=1.0 / FARTHEST),
+        coefficients=coefficients,
+        margins=3.0 * errors[:, np.newaxis] + BOUNDARY_MARGIN,
+        rough=rough,
+        slopes=2.0 * roundings[rough, np.newaxis] / POLYNOMIAL_ERROR,
+        offsets=offsets[rough, np.newaxis] ** 2,
+    )
+
+
+def squared_radii(rows: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
+    """``|roots[k] (x - centers[k])|^2`` for each row `x` and each ellipsoid `k`.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    centers : ndarray of shape (K, d)
+    roots : ndarray of shape (K, d, d)
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+        In column order. Bit for bit the same for a row alone and for that row among others. As accurate as
+        `Ellipsoid.squared_radius` within `BOUNDARY_MARGIN` of 1, and elsewhere within `POLYNOMIAL_ERROR`, relative to
+        values above 1. Rows too far away for a float get a very large value or infinity.
+
+    Examples
+    --------
+    >>> squared_radii(np.array([[3.0], [0.0]]), np.array([[1.0], [5.0]]), np.array([[[1.0]], [[0.5]]])).round(6)
+    array([[4.  , 1.  ],
+           [1.  , 6.25]])
+    """
+    squares = np.empty((len(centers), len(rows)))
+    for place, tile in tiles_of_squared_radii(rows, stacked(centers, roots)):
+        squares[:, place] = tile.T
+    return squares.T
+
+
+def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[slice, FloatArray]]:
+    """Walk `squared_radii` in tiles: which rows, and their squared radii of shape (len(tile), K), in new memory."""
+    columns = np.zeros((len(stack.origin), stack.tile_rows))
+    monomials = np.ones((stack.coefficients.shape[1], stack.tile_rows))
+    for start in range(0, len(rows), stack.tile_rows):
+        tile = rows[start : start + stack.tile_rows]
+        columns[:, : len(tile)] = tile.T
+        # Not around the yield: the caller's warnings are not ours to silence.
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = _squared_radii_of_columns(columns, monomials, stack)
+        yield slice(start, start + len(tile)), squares[:, : len(tile)].T
+
+
+def _squared_radii_of_columns(columns: FloatArray, monomials: FloatArray, stack: Stack) -> FloatArray:
+    coordinates = monomials[-1 - len(columns) : -1]
+    np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
+    np.minimum(coordinates, stack.farthest, out=coordinates)
+    np.maximum(coordinates, -stack.farthest, out=coordinates)
+    _multiply_out(coordinates, out=monomials)
+    squares: FloatArray = stack.coefficients @ monomials
+    is_sure = _are_believed(squares, coordinates, stack)
+    if not is_sure.all():
+        for k in np.flatnonzero(~is_sure.all(axis=1)):
+            measured = _measured(columns, stack.centers[k], stack.roots[k])
+            np.copyto(squares[k], measured, where=~is_sure[k])
+    return np.maximum(squares, 0.0, out=squares)
+
+
+def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
+    """Tell which values of the polynomials are accurate enough where they lie; NaN never is."""
+    is_sure = squares > 1.0 + stack.margins
+    is_sure |= squares < 1.0 - stack.margins
+    if len(stack.rough):
+        norms = np.einsum("ij,ij->j", coordinates, coordinates)
+        is_sure[stack.rough] &= squares[stack.rough] > stack.slopes * (norms + stack.offsets)
+    return is_sure
+
+
+def _measured(columns: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
+    """Squared radii in one ellipsoid. The center goes first: a difference of two products would lose the digits."""
+    mapped = root @ (columns - center[:, np.newaxis])
+    squares: FloatArray = np.einsum("ij,ij->j", mapped, mapped)
+    # A difference of infinities: too far away for a float.
+    squares[np.isnan(squares)] = np.inf
+    return squares
+
+
+def _multiply_out(coordinates: FloatArray, out: FloatArray) -> None:
+    """Fill `out` with all products of two coordinates, those of the first coordinate first."""
+    start = 0
+    for i in range(len(coordinates)):
+        stop = start + len(coordinates) - i
+        np.multiply(coordinates[i], coordinates[i:], out=out[start:stop])
+        start = stop
+
+
+def _coefficients(centers: FloatArray, roots: FloatArray) -> FloatArray:
+    """Write squared radii as polynomials: products as in `_multiply_out`, then coordinates, then 1."""
+    shapes = roots.transpose(0, 2, 1) @ roots
+    pulls = np.einsum("kij,kj->ki", shapes, centers)
+    constants = np.einsum("ki,ki->k", pulls, centers)
+    first, second = np.triu_indices(centers.shape[1])
+    products = np.where(first == second, 1.0, 2.0) * shapes[:, first, second]
+    return np.column_stack([products, -2.0 * pulls, constants])

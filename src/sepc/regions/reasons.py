@@ -1,0 +1,116 @@
+"""A decision in words that a domain expert understands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.regions.kinds import Cause, Rule
+from sepc.regions.membership import squared_radii
+from sepc.regions.model import SEPModel
+
+if TYPE_CHECKING:
+    from sepc.regions.decisions import Decision
+
+# A feature is named if it makes up at least this share of the squared radius; at most so many are named.
+NAMED_SHARE = 0.1
+NAMED_MOST = 3
+
+
+def explain(decision: Decision) -> str:
+    """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
+    sentences = [
+        f"{_name(decision.label)} with trust {decision.trust:.3f}: {_where(decision)}.",
+        _other_side(decision),
+        _verdict(decision),
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _where(decision: Decision) -> str:
+    model: SEPModel = decision.model
+    counts = _counted(model, decision.counts)
+    if decision.rule is Rule.NEAREST:
+        if decision.place >= model.n_ellipsoids:
+            owner = model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]]
+            return f"outside every ellipsoid; nearest is an isolated training row of {_name(owner)}"
+        return (
+            f"outside every ellipsoid; nearest is {_ellipsoids(model, [decision.place])}, "
+            f"at {decision.gauge:.2f} times its size, which holds {counts}"
+        )
+    inside = np.flatnonzero(_gauges(decision) <= 1.0 + model.slack)
+    if decision.rule is Rule.SINGLE:
+        return f"in {_ellipsoids(model, inside)}, which holds {counts}"
+    if decision.rule is Rule.SHARED:
+        return f"where {_ellipsoids(model, inside)} overlap, with {counts}"
+    return f"where {_ellipsoids(model, inside)} overlap and no training row lies; together they hold {counts}"
+
+
+def _other_side(decision: Decision) -> str:
+    """The features that keep the row out of the nearest ellipsoid of the runner-up label."""
+    model: SEPModel = decision.model
+    order = np.argsort(-decision.probabilities, kind="stable")
+    runner_up = next((int(k) for k in order if model.classes[k] != decision.label), None)
+    if runner_up is None or not (model.owners == runner_up).any():
+        return ""
+    gauges = np.where(model.owners == runner_up, _gauges(decision), np.inf)
+    nearest = int(gauges.argmin())
+    other = _ellipsoids(model, [nearest])
+    if gauges[nearest] <= 1.0 + model.slack:
+        return f"It lies in {other} as well."
+    shares = feature_shares(model, decision.rows, nearest)
+    named = [j for j in np.argsort(-shares)[:NAMED_MOST] if shares[j] >= NAMED_SHARE]
+    features = [f"{model.feature_names[j]} ({shares[j]:.0%})" for j in named]
+    return f"Out of {other} it is kept by {_listed(features)}."
+
+
+def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
+    """How much each feature adds to the squared radius of `row` in ellipsoid `k`, as a share of all that add to it.
+
+    Correlated features may take some of it away again; theirs is zero.
+    """
+    offset = model.standardize(row[None, :])[0] - model.centers[k]
+    terms = np.maximum(offset * (model.roots[k].T @ (model.roots[k] @ offset)), 0.0)
+    return np.asarray(terms / terms.sum())
+
+
+def _verdict(decision: Decision) -> str:
+    if decision.cause is Cause.ACCEPTED:
+        return ""
+    reason = {
+        Cause.OVERLAP: "other labels lie there too",
+        Cause.OUTSIDE: "nothing like it was seen in training",
+        Cause.THIN: "too few training rows lie there",
+    }[decision.cause]
+    return f"Not accepted ({decision.cause.name}): {reason}."
+
+
+def _gauges(decision: Decision) -> FloatArray:
+    model: SEPModel = decision.model
+    return np.asarray(np.sqrt(squared_radii(model.standardize(decision.rows[None, :]), model.centers, model.roots)[0]))
+
+
+def _ellipsoids(model: SEPModel, which: Sequence[int] | IntArray) -> str:
+    named = [f"{k} of {_name(model.classes[model.owners[k]])}" for k in which]
+    return ("ellipsoid " if len(named) == 1 else "ellipsoids ") + _listed(named)
+
+
+def _counted(model: SEPModel, counts: IntArray) -> str:
+    """How many training rows of each class, as in "311 benign and 2 malignant" or "5 of 0 and 1 of 1"."""
+    return _listed(
+        [
+            f"{n:,} {label}" if isinstance(label, str) else f"{n:,} of {_name(label)}"
+            for n, label in zip(counts, model.classes, strict=True)
+        ]
+    )
+
+
+def _name(label: Any) -> str:
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,168 @@
+"""The rules of classification: from where a row lies to its label, trust and cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.regions.decisions import Decisions
+from sepc.regions.kinds import Cause, Rule
+from sepc.regions.locate import Located, as_values, locate, packed, unpacked
+from sepc.regions.model import SEPModel
+from sepc.regions.nearest import nearest_of
+from sepc.regions.trust import evidence, most_likely, published
+
+# Rows decided at once: many, so that the few outside are many too and are solved for together.
+BLOCK_ROWS = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What the rules say of rows, or of sets of ellipsoids; one entry each."""
+
+    label: IntArray
+    trust: FloatArray
+    probabilities: FloatArray
+    counts: IntArray
+    rule: IntArray
+    region: IntArray
+    share: FloatArray
+
+    @classmethod
+    def blank(cls, n: int, n_classes: int) -> Verdicts:
+        """Room for `n` verdicts."""
+        label, rule, region = np.empty((3, n), dtype=np.int64)
+        trust, share = np.empty((2, n))
+        counts = np.empty((n, n_classes), dtype=np.int64)
+        return cls(label, trust, np.empty((n, n_classes)), counts, rule, region, share)
+
+    def put(self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None) -> None:
+        """Write other verdicts, or those that `which` chooses of them, to some places."""
+        for name, own in vars(self).items():
+            values = getattr(others, name)
+            if which is None or not isinstance(where, slice):
+                own[where] = values if which is None else values[which]
+            else:
+                np.take(values, which, axis=0, out=own[where], mode="wrap")
+
+
+def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
+    """Decide on rows given in the user's own features."""
+    n = len(rows)
+    verdicts, gauge, place = Verdicts.blank(n, len(model.classes)), np.empty(n), np.full(n, -1)
+    seen = _judge_sets(model, model.table.memberships)
+    for start in range(0, n, BLOCK_ROWS):
+        block = slice(start, min(start + BLOCK_ROWS, n))
+        standardized = model.standardize(rows[block])
+        located = locate(standardized, model.stack, model.slack)
+        gauge[block] = np.sqrt(located.squared)
+        known = model.table.find(located.keys)
+        verdicts.put(block, seen, known)
+        _put_unseen(model, verdicts, located, known, start)
+        if len(located.outside):
+            outside = start + located.outside
+            far, place[outside], gauge[outside] = _judge_outside(model, standardized, located)
+            verdicts.put(outside, far)
+    accepted = verdicts.trust >= min_trust
+    return Decisions(
+        model=model,
+        rows=rows,
+        label=model.classes[verdicts.label],
+        trust=verdicts.trust,
+        accepted=accepted,
+        rule=verdicts.rule,
+        cause=_causes(verdicts, accepted, min_trust),
+        region=verdicts.region,
+        gauge=gauge,
+        place=place,
+        counts=verdicts.counts,
+        probabilities=verdicts.probabilities,
+    )
+
+
+def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: IntArray, start: int) -> None:
+    """Judge the sets of ellipsoids that no training row has, each once."""
+    unseen = np.flatnonzero(known < 0)
+    if len(unseen) == 0:
+        return
+    keys = located.keys[unseen]
+    _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
+    verdicts.put(start + unseen, _judge_sets(model, unpacked(keys[first], model.n_ellipsoids)), which)
+
+
+def _judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
+    """Rules R1, R2a and R2b for sets of ellipsoids; what they say of the empty set is overwritten later."""
+    region = model.table.find(packed(sets))
+    exact = np.where(region[:, None] >= 0, model.table.counts[region], 0)
+    wider = model.table.inside_all(sets)
+    nobody = wider.sum(axis=1) == 0
+    wider[nobody] = model.table.inside_any(sets[nobody])
+    size = sets.sum(axis=1)
+    rule = np.where(size == 1, Rule.SINGLE, np.where(nobody, Rule.UNION, Rule.SHARED))
+    owner = np.full(len(sets), -1)
+    owner[size == 1] = model.owners[sets[size == 1].argmax(axis=1)] if model.n_ellipsoids else -1
+    return _judge(model, exact, wider, np.ones(len(sets)), owner, rule, region)
+
+
+def _judge_outside(
+    model: SEPModel, standardized: FloatArray, located: Located
+) -> tuple[Verdicts, IntArray, FloatArray]:
+    """Case 3: by the nearest ellipsoid or isolated row, its counts fading with the distance (reading 15)."""
+    rows, squared = standardized[located.outside], located.outside_squared
+    nearest = nearest_of(model.places, rows, squared)
+    gauge = 1.0 + nearest.distance
+    at_ellipsoid = np.flatnonzero(nearest.place < model.n_ellipsoids)
+    gauge[at_ellipsoid] = np.sqrt(squared[at_ellipsoid, nearest.place[at_ellipsoid]])
+    counts, owner = model.place_counts[nearest.place], model.place_owners[nearest.place]
+    for row in np.unique(nearest.tied_rows):
+        counts[row] = _count_tied(model, nearest.tied_places[nearest.tied_rows == row])
+        owner[row] = -1
+    region = len(model.table.counts) + nearest.place
+    rule = np.full(len(rows), Rule.NEAREST)
+    fading = 1.0 / np.maximum(gauge, 1.0) ** 2
+    return _judge(model, counts, counts, fading, owner, rule, region), nearest.place, gauge
+
+
+def _count_tied(model: SEPModel, places: IntArray) -> IntArray:
+    """Counts for several equally near places: of the rows they share, or else of all their rows (as in case 2)."""
+    ellipsoids = places[places < model.n_ellipsoids]
+    together = np.zeros((1, model.n_ellipsoids), dtype=bool)
+    together[0, ellipsoids] = True
+    shared = model.table.inside_all(together)[0]
+    if len(ellipsoids) == len(places) and shared.sum() > 0:
+        return np.asarray(shared)
+    isolated = model.place_counts[places[places >= model.n_ellipsoids]].sum(axis=0)
+    return np.asarray(model.table.inside_any(together)[0] + isolated)
+
+
+def _judge(
+    model: SEPModel,
+    exact: IntArray,
+    wider: IntArray,
+    fading: FloatArray,
+    owner: IntArray,
+    rule: IntArray,
+    region: IntArray,
+) -> Verdicts:
+    """Label and probabilities from counts. `owner` is the class a lone ellipsoid belongs to, or -1."""
+    counts = wider.astype(np.float64)
+    if model.published:
+        label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
+        probabilities = published(counts, label, model.class_counts)
+    else:
+        probabilities = evidence(exact * fading[:, None], counts * fading[:, None], model.shares)
+        label = most_likely(probabilities, model.shares)
+    each = np.arange(len(label))
+    believed = published(counts, label, model.class_counts) if model.trust == "published" else probabilities
+    nearby = np.where(exact.sum(axis=1, keepdims=True) > 0, exact, wider)
+    share = nearby[each, label] / np.maximum(nearby.sum(axis=1), 1)
+    return Verdicts(label, believed[each, label], probabilities, wider, rule, region, share)
+
+
+def _causes(verdicts: Verdicts, accepted: BoolArray, min_trust: float) -> IntArray:
+    """Outside every ellipsoid; else thin if the same shares with unlimited rows would do; else overlap."""
+    inside_cause = np.where(verdicts.share >= min_trust, Cause.THIN, Cause.OVERLAP)
+    cause = np.where(verdicts.rule == Rule.NEAREST, Cause.OUTSIDE, inside_cause)
+    return np.where(accepted, Cause.ACCEPTED, cause)
