@@ -4,16 +4,18 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sepc.estimator.classifier import SEPClassifier
     from sepc.kernels.enclose import Enclosure, enclose
     from sepc.shapes.ellipsoid import Ellipsoid
 
 _HOME = {
     "Ellipsoid": "sepc.shapes.ellipsoid",
     "Enclosure": "sepc.kernels.enclose",
+    "SEPClassifier": "sepc.estimator.classifier",
     "enclose": "sepc.kernels.enclose",
 }
 
-__all__ = ["Ellipsoid", "Enclosure", "enclose"]
+__all__ = ["Ellipsoid", "Enclosure", "SEPClassifier", "enclose"]
 
 
 def __getattr__(name: str) -> object:

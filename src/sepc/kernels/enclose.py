@@ -111,7 +111,8 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
     points, names = as_points(X), feature_names(X)
     found = enclose_points(points, tol=tol, max_rounds=max_rounds)
     if found.rank < points.n_features:
-        warnings.warn(_flat_message(found, points.n_points, names), FlatSetWarning, stacklevel=2)
+        told = describe_flat(found.flat_directions, points.n_points, names)
+        warnings.warn(f"{told}; the ellipsoid is given a small thickness there.", FlatSetWarning, stacklevel=2)
     if not found.converged:
         warnings.warn(_gap_message(found, tol, names), NotConvergedWarning, stacklevel=2)
     return found
@@ -217,20 +218,24 @@ def _renewed(
     return np.concatenate([pool[np.argsort(-squared, kind="stable")[:room]], news])
 
 
-def _flat_message(found: Enclosure, n_points: int, names: tuple[str, ...]) -> str:
-    rank, d = found.rank, found.ellipsoid.n_features
+def flat_directions(points: PointSet) -> FloatArray:
+    """Normals of the affine hull of a non-empty set of rows, of shape (k, d), in units of each feature's deviation."""
+    return frame_of(points, points.reduce(Moments())).flat_directions
+
+
+def describe_flat(directions: FloatArray, n_points: int, names: tuple[str, ...]) -> str:
+    """Say in words which features are constant or collinear."""
+    d = len(names)
     if n_points <= d:
-        return (
-            f"{n_points} rows span only {rank} of {d} dimensions; the ellipsoid is given a small thickness across them."
-        )
-    sizes = np.abs(found.flat_directions)
-    takes_part = (sizes >= TAKES_PART * sizes.max(axis=1, keepdims=True)).astype(int)
-    constant = [names[row.argmax()] for row in takes_part if row.sum() == 1]
-    collinear = [name for name, n in zip(names, takes_part[takes_part.sum(axis=1) > 1].sum(axis=0), strict=True) if n]
-    parts = [f"Feature {name!r} is constant" for name in constant]
+        return f"{n_points} rows span only {d - len(directions)} of {d} dimensions"
+    sizes = np.abs(directions)
+    takes_part = sizes >= TAKES_PART * sizes.max(axis=1, keepdims=True)
+    is_alone = takes_part.sum(axis=1) == 1
+    parts = [f"Feature {names[row.argmax()]!r} is constant" for row in takes_part[is_alone]]
+    collinear = [repr(name) for name, takes in zip(names, takes_part[~is_alone].any(axis=0), strict=True) if takes]
     if collinear:
-        parts.append("Features " + ", ".join(map(repr, collinear)) + " are collinear")
-    return f"{'; '.join(parts)} in the {n_points:,} rows enclosed; the ellipsoid is given a small thickness there."
+        parts.append(f"Features {', '.join(collinear)} are collinear")
+    return f"{'; '.join(parts)} in the {n_points:,} rows"
 
 
 def _gap_message(found: Enclosure, tol: float, names: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -46,6 +46,12 @@ class Settings:
     def allowed(self, n_own: int) -> int:
         """Rows of the other label that an ellipsoid around `n_own` rows may hold."""
         return int(self.n_impure * n_own) if isinstance(self.n_impure, float) else self.n_impure
+
+    def for_share(self, share: float) -> Settings:
+        """The settings for a sample of this share of the rows: a number of rows shrinks with it."""
+        if isinstance(self.n_impure, float):
+            return self
+        return replace(self, n_impure=round(self.n_impure * share))
 
     def enclose(self, points: PointSet) -> Enclosure:
         """Smallest ellipsoid of `points`, to this precision and thickness."""

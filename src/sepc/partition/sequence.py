@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -103,8 +104,13 @@ class _Class:
     news: tuple[Found, ...] = ()
 
 
-def partition(pos_rows: PointSet, neg_rows: PointSet, settings: Settings) -> Partition:
-    """Cut two classes into ellipsoids of nearly one class each.
+def partition(
+    pos_rows: PointSet,
+    neg_rows: PointSet,
+    settings: Settings,
+    on_round: Callable[[Round], None] | None = None,
+) -> Partition:
+    """Cut two classes into ellipsoids of nearly one class each, telling `on_round` after every round.
 
     Always ends: every round removes at least one row, and the first that does not is the last (reading 8).
     """
@@ -119,6 +125,8 @@ def partition(pos_rows: PointSet, neg_rows: PointSet, settings: Settings) -> Par
         pos, neg, stop = _play_round(pos, neg, len(rounds) + 1, settings)
         found += [*pos.news, *neg.news]
         rounds.append(Round(pos.left.n_points, neg.left.n_points))
+        if on_round is not None:
+            on_round(rounds[-1])
         if stop is None and rounds[-1] == before:
             stop = Stop.NO_PROGRESS
     pos, neg = _finish(pos, len(rounds), settings), _finish(neg, len(rounds), settings)

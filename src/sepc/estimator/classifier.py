@@ -1,0 +1,257 @@
+"""SEPClassifier: sequential ellipsoidal partitioning as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sepc._typing import FloatArray, IntArray
+from sepc.errors import FlatSetWarning
+from sepc.estimator.columns import refuse_text
+from sepc.estimator.fitting import Standardization, fit_model
+from sepc.estimator.progress import CallbackSupport, Progress, with_callbacks
+from sepc.estimator.story import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
+from sepc.kernels.enclose import describe_flat, flat_directions
+from sepc.partition.separate import Settings
+from sepc.points.in_memory import ArrayPoints
+from sepc.regions.decisions import Decisions
+from sepc.regions.rules import decide
+
+TRUSTS = ("evidence", "published")
+
+
+class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
+    """Classify by ellipsoids cut out of the training set, and say how far to trust each label and why.
+
+    Parameters
+    ----------
+    n_impure : int or float, default=2
+        How many training rows of other labels an ellipsoid may hold: a number, or a share of its own rows. Smaller
+        gives more and purer ellipsoids, and more rows outside all of them; larger gives fewer, and a lower trust.
+    trust : {"evidence", "published"}, default="evidence"
+        How trust is computed. "evidence" grows with the number of training rows around a row and fades outside the
+        ellipsoids; "published" is the paper's formula, which is 1 for any pure region, even of one row.
+    min_trust : float, default=0.95
+        Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
+    standardize : bool, default=True
+        Measure every feature in its own deviation. Without it, features with large numbers decide where cuts go.
+    max_rounds : int, default=1000
+        Stop partitioning after this many rounds; what is left is enclosed as it is.
+    max_ellipsoids : int, default=500
+        Stop once this many ellipsoids are found, for each partition. Fewer is faster and coarser.
+    fit_rows : int or None, default=None
+        Partition only so many rows, chosen by a hash of their values, and then count all rows in the ellipsoids
+        found. Makes a large training set as quick to partition as a small one.
+    published : bool, default=False
+        Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
+    n_jobs : int or None, default=None
+        Classes partitioned in parallel, if there are more than two.
+    random_state : int, RandomState or None, default=None
+        For the choice of `fit_rows` and for `sample`. The partition itself is not random.
+    verbose : bool, default=False
+        Print a line for every partition.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+        The labels.
+    ellipsoids_ : tuple of FittedEllipsoid
+        What was found, in the order it was found, with the hyperplanes of the cuts.
+    history_ : tuple of History
+        For every partition: rows left after each round, and why it stopped.
+    regions_ : Regions
+        Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
+    model_ : SEPModel
+        The arrays that all decisions are made from. They hold no training rows but the isolated ones.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sepc import SEPClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X = X[["mean texture", "worst area", "worst concavity"]]
+    >>> classifier = SEPClassifier().fit(X[::2], y[::2])
+    >>> decisions = classifier.decide(X[1::2])
+    >>> (decisions.label == y[1::2])[decisions.accepted].mean() > 0.95
+    np.True_
+    >>> print(decisions[0].why())
+    0 with trust ...
+    """
+
+    def __init__(
+        self,
+        n_impure: int | float = 2,
+        *,
+        trust: str = "evidence",
+        min_trust: float = 0.95,
+        standardize: bool = True,
+        max_rounds: int = 1000,
+        max_ellipsoids: int = 500,
+        fit_rows: int | None = None,
+        published: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_impure = n_impure
+        self.trust = trust
+        self.min_trust = min_trust
+        self.standardize = standardize
+        self.max_rounds = max_rounds
+        self.max_ellipsoids = max_ellipsoids
+        self.fit_rows = fit_rows
+        self.published = published
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
+        """The classifier of the paper to the letter, wherever its letter can be followed."""
+        return cls(n_impure, published=True, **options)
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: ArrayLike, **unsupported: Any) -> Self:
+        """Partition the training set.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, d)
+            Finite numbers.
+        y : array of shape (n,)
+            Labels of any type.
+
+        Returns
+        -------
+        self
+        """
+        _refuse_weights(unsupported)
+        self._check_parameters()
+        refuse_text(X, type(self).__name__)
+        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(labels)
+        self.classes_, which = np.unique(labels, return_inverse=True)
+        self._fit_rows(rows, which)
+        return self
+
+    def _fit_rows(self, rows: FloatArray, which: IntArray) -> None:
+        own = Standardization.of(rows)
+        standard = Standardization.none(rows.shape[1]) if self.published or not self.standardize else own
+        rows = standard.apply(rows)
+        self._warn_if_flat(rows)
+        settings = Settings(
+            n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
+            published=self.published,
+            max_rounds=self.max_rounds,
+            max_ellipsoids=self.max_ellipsoids,
+            unit=own.scale / standard.scale,
+        )
+        with Progress(self) as progress:
+            self.model_, pieces = fit_model(
+                [ArrayPoints(rows[which == k]) for k in range(len(self.classes_))],
+                self.classes_,
+                self._names(),
+                standard,
+                settings,
+                trust="published" if self.published else self.trust,
+                fit_rows=self.fit_rows,
+                seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+                n_jobs=self.n_jobs,
+                on_round=progress.step,
+            )
+        self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)
+        self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
+        self.regions_: Regions = regions_of(self.model_)
+
+    def _warn_if_flat(self, rows: FloatArray) -> None:
+        directions = flat_directions(ArrayPoints(rows))
+        if len(directions) and len(rows) > rows.shape[1]:
+            told = describe_flat(directions, len(rows), self._names())
+            warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=4)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Labels of rows."""
+        return self.decide(X).label
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the classes where each row lies, of shape (n, C)."""
+        return self.decide(X).probabilities
+
+    def decide(self, X: ArrayLike) -> Decisions:
+        """Label, trust, rule, cause, region and counts of every row, and whether to accept it."""
+        check_is_fitted(self)
+        refuse_text(X, type(self).__name__)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return decide(self.model_, rows, self.min_trust)
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """The region of every row: a position in `regions_`, or -1 for a combination of ellipsoids not seen before."""
+        return self.decide(X).region
+
+    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
+        """Draw new rows uniformly from the ellipsoids of a label, each by its share of the label's training rows.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        label : object
+            One of `classes_`.
+        random_state : int, RandomState or None
+            The estimator's own if not given.
+
+        Returns
+        -------
+        (n, d) array
+        """
+        check_is_fitted(self)
+        own = [one for one in self.ellipsoids_ if one.label == label]
+        if not own:
+            raise ValueError(f"No ellipsoid was found for label {label!r}; the labels are {list(self.classes_)}.")
+        random = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(random.randint(2**31 - 1))
+        held = np.array([one.counts[list(self.classes_).index(label)] for one in own], dtype=np.float64)
+        chosen = rng.choice(len(own), size=n, p=held / held.sum())
+        rows = np.empty((n, self.n_features_in_))
+        for k, one in enumerate(own):
+            rows[chosen == k] = one.ellipsoid.sample(int(np.sum(chosen == k)), rng)
+        return rows
+
+    def _names(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.n_impure, bool) or not isinstance(self.n_impure, Real) or self.n_impure < 0:
+            raise ValueError(f"n_impure is {self.n_impure!r}; it must be a number of rows (int) or a share (float).")
+        if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
+            raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
+        if self.trust not in TRUSTS:
+            raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
+        if not 0 <= self.min_trust <= 1:
+            raise ValueError(f"min_trust is {self.min_trust!r}; it is a probability, so it must lie in [0, 1].")
+        for name in ("max_rounds", "max_ellipsoids"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 1.")
+        if self.fit_rows is not None and self.fit_rows < 1:
+            raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, or None for all rows.")
+
+
+def _refuse_weights(unsupported: dict[str, Any]) -> None:
+    if unsupported.pop("sample_weight", None) is not None:
+        raise TypeError(
+            "SEPClassifier counts rows, so it takes no sample_weight. Repeat rows, or resample them in a pipeline "
+            "(for example with sklearn.utils.resample), to give them weight."
+        )
+    if unsupported:
+        raise TypeError(f"fit got arguments it does not know: {', '.join(sorted(unsupported))}.")

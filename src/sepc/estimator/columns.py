@@ -1,0 +1,32 @@
+"""Columns of text, refused with the pipeline that helps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Kinds of NumPy types that are numbers.
+NUMBER_KINDS = "biuf"
+
+
+def refuse_text(X: Any, who: str) -> None:
+    """Raise if a DataFrame has columns that are not numbers, naming them and how to encode them."""
+    text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
+    if text:
+        shown = ", ".join(map(repr, text))
+        raise ValueError(
+            f"{who} needs numbers, but column{'s' if len(text) > 1 else ''} {shown} hold{'' if len(text) > 1 else 's'} "
+            f"text or categories. Encode in a pipeline, for example make_pipeline(make_column_transformer("
+            f"(OneHotEncoder(), {text}), remainder='passthrough'), {who}())."
+        )
+
+
+def _holds_numbers(column: Any) -> bool:
+    if getattr(column.dtype, "kind", "?") in NUMBER_KINDS:
+        return True
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""Any number of classes: two make one partition; more are each partitioned against all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from sepc._typing import FloatArray, IntArray
+from sepc.partition.separate import Settings
+from sepc.partition.sequence import NOT_COUNTED, Found, Partition, Round, Stop, partition
+from sepc.points.protocol import PointSet
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The ellipsoids and isolated rows of all classes, and the partitions they come from.
+
+    Attributes
+    ----------
+    partitions : tuple of Partition
+        One for two classes, else one a class against the rest.
+    found : tuple of Found
+        The ellipsoids kept, in the order found; class by class if there are more than two.
+    owners : (K,) array
+        The class of each.
+    isolated, isolated_owners : (J, d) and (J,) arrays
+    """
+
+    partitions: tuple[Partition, ...]
+    found: tuple[Found, ...]
+    owners: IntArray
+    isolated: FloatArray
+    isolated_owners: IntArray
+
+
+def partition_classes(
+    classes: Sequence[PointSet],
+    settings: Settings,
+    on_round: Callable[[Round], None] | None = None,
+    n_jobs: int | None = None,
+) -> Pieces:
+    """Partition the rows of each class from the others (reading 17); other processes do not tell of their rounds."""
+    if len(classes) == 1:
+        return _of_one_class(classes[0], settings)
+    if len(classes) == 2:
+        return _of_two_classes(partition(classes[0], classes[1], settings, on_round))
+    if effective_n_jobs(n_jobs) > 1:
+        on_round = None
+    jobs = (delayed(partition)(own, _others(classes, i), settings, on_round) for i, own in enumerate(classes))
+    return _of_many_classes(tuple(Parallel(n_jobs=n_jobs)(jobs)))
+
+
+def _others(classes: Sequence[PointSet], i: int) -> PointSet:
+    return reduce(lambda one, more: one.union(more), [points for j, points in enumerate(classes) if j != i])
+
+
+def _of_one_class(points: PointSet, settings: Settings) -> Pieces:
+    found = Found(settings.enclose(points), True, points.n_points, NOT_COUNTED, (), 0, is_terminal=True)
+    none = np.empty((0, points.n_features))
+    only = Partition((found,), none, none, (), Stop.TOO_FEW)
+    return Pieces((only,), (found,), np.zeros(1, dtype=np.int64), none, np.empty(0, dtype=np.int64))
+
+
+def _of_two_classes(both: Partition) -> Pieces:
+    owners = np.array([0 if found.is_pos else 1 for found in both.found], dtype=np.int64)
+    isolated = np.concatenate([both.isolated_pos, both.isolated_neg])
+    isolated_owners = np.repeat([0, 1], [len(both.isolated_pos), len(both.isolated_neg)])
+    return Pieces((both,), both.found, owners, isolated, isolated_owners)
+
+
+def _of_many_classes(parts: tuple[Partition, ...]) -> Pieces:
+    kept = [[found for found in part.found if found.is_pos] for part in parts]
+    return Pieces(
+        partitions=parts,
+        found=tuple(found for own in kept for found in own),
+        owners=np.repeat(np.arange(len(parts)), [len(own) for own in kept]),
+        isolated=np.concatenate([part.isolated_pos for part in parts]),
+        isolated_owners=np.repeat(np.arange(len(parts)), [len(part.isolated_pos) for part in parts]),
+    )

@@ -1,0 +1,149 @@
+"""What `fit` found, told in the user's own features: ellipsoids, cuts, rounds, regions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.estimator.multiclass import Pieces
+from sepc.partition.separate import Cut
+from sepc.partition.sequence import Partition
+from sepc.regions.model import SEPModel
+from sepc.shapes.ellipsoid import Ellipsoid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperplane:
+    """One cut: rows with ``x @ normal >= offset`` were kept for the label that was carved.
+
+    `through_means` tells that the hulls of the classes met, so that the cut goes through their means.
+    """
+
+    normal: FloatArray
+    offset: float
+    through_means: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEllipsoid:
+    """An ellipsoid as `fit` found it.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the order found.
+    label : object
+        The label it was made for.
+    ellipsoid : Ellipsoid
+        In the features as given to `fit`.
+    counts : (C,) array
+        Training rows of each class inside it.
+    cuts : tuple of Hyperplane
+        What carved it out, in order; none if its class was taken whole.
+    n_round : int
+        The round it was found in.
+    is_terminal : bool
+        Whether it encloses what was left at the end, and so may be impure.
+    """
+
+    number: int
+    label: Any
+    ellipsoid: Ellipsoid
+    counts: IntArray
+    cuts: tuple[Hyperplane, ...]
+    n_round: int
+    is_terminal: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """How one partition went: the label it was made for against the rest, rows left after each round, and its end."""
+
+    label: Any
+    rows_left: tuple[tuple[int, int], ...]
+    stopped_because: str
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """The regions of a fitted model; a region's id is its position here.
+
+    Attributes
+    ----------
+    ellipsoids : tuple of tuples of int
+        The set of ellipsoids that makes a region; for rows outside all of them, none.
+    near : tuple of (int or None)
+        For rows outside: the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids.
+    counts : (n, C) array
+        Training rows of each class; for a region outside, those of what is nearest.
+    classes : (C,) array
+    """
+
+    ellipsoids: tuple[tuple[int, ...], ...]
+    near: tuple[int | None, ...]
+    counts: IntArray
+    classes: Any
+
+    def __len__(self) -> int:
+        return len(self.ellipsoids)
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, ...], int | None, IntArray]]:
+        return zip(self.ellipsoids, self.near, self.counts, strict=True)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The regions as a pandas DataFrame, its index the region's id."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("Regions.to_frame needs pandas: pip install pandas") from error
+        columns = {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        frame = pd.DataFrame({"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64"), **columns})
+        return frame.rename_axis("region")
+
+
+def fitted_ellipsoids(model: SEPModel, pieces: Pieces) -> tuple[FittedEllipsoid, ...]:
+    """The ellipsoids in the order found."""
+    return tuple(
+        FittedEllipsoid(
+            number=k,
+            label=model.classes[model.owners[k]],
+            ellipsoid=model.ellipsoid(k),
+            counts=model.place_counts[k],
+            cuts=tuple(_in_features(cut, model) for cut in found.cuts),
+            n_round=found.n_round,
+            is_terminal=found.is_terminal,
+        )
+        for k, found in enumerate(pieces.found)
+    )
+
+
+def _in_features(cut: Cut, model: SEPModel) -> Hyperplane:
+    normal = cut.normal / model.scale
+    return Hyperplane(normal, cut.own_offset + float(normal @ model.shift), cut.through_means)
+
+
+def histories(model: SEPModel, partitions: tuple[Partition, ...]) -> tuple[History, ...]:
+    """The story of every partition."""
+    return tuple(
+        History(label, tuple((left.n_pos, left.n_neg) for left in part.rounds), str(part.stop))
+        for label, part in zip(model.classes, partitions, strict=False)
+    )
+
+
+def regions_of(model: SEPModel) -> Regions:
+    """All regions: the sets of ellipsoids seen in training, then what rows outside may be nearest to."""
+    inside = tuple(tuple(np.flatnonzero(row).tolist()) for row in model.table.memberships)
+    n_places = len(model.place_counts)
+    return Regions(
+        ellipsoids=(*inside, *((),) * n_places),
+        near=(*(None,) * len(inside), *range(n_places)),
+        counts=np.concatenate([model.table.counts, model.place_counts]),
+        classes=model.classes,
+    )

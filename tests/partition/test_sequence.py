@@ -1,0 +1,173 @@
+"""Algorithms 1 and 2: pieces are what they claim to be, and the sequence always ends."""
+
+import cases
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_circles, make_moons
+
+from sepc.partition.separate import Cut, Disjoint, Inseparable, Settings, find_cut, separate
+from sepc.partition.sequence import Stop, partition
+from sepc.points.in_memory import ArrayPoints, BlockPoints
+
+
+def asked(d, n_impure=2, published=False, max_rounds=1000, max_ellipsoids=1000, **more):
+    return Settings(n_impure, published, max_rounds, max_ellipsoids, np.ones(d), **more)
+
+
+def overlapping(seed, n_pos=120, n_neg=80, d=2, shift=1.0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n_pos, d)), rng.standard_normal((n_neg, d)) + shift
+
+
+def test_classes_far_apart_are_taken_whole():
+    pos, neg = overlapping(0, shift=20.0)
+    assert isinstance(separate(ArrayPoints(pos), ArrayPoints(neg), asked(2)), Disjoint)
+    found = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2))
+    assert found.stop is Stop.SEPARATED
+    assert [one.n_own for one in found.found] == [120, 80]
+    assert [one.is_pos for one in found.found] == [True, False]
+
+
+def test_a_cut_points_to_its_own_class_and_turns_around():
+    pos, neg = overlapping(1)
+    cut = find_cut(ArrayPoints(pos), ArrayPoints(neg), asked(2))
+    assert isinstance(cut, Cut)
+    assert np.linalg.norm(cut.normal) == pytest.approx(1)
+    assert pos.mean(axis=0) @ cut.normal > neg.mean(axis=0) @ cut.normal
+    turned = cut.turned()
+    np.testing.assert_array_equal(turned.own_side.contains(neg), neg @ cut.normal <= cut.other_offset)
+
+
+def test_where_hulls_meet_the_default_cuts_through_the_means_and_the_paper_stops():
+    rng = np.random.default_rng(2)
+    pos, neg = ArrayPoints(rng.standard_normal((100, 2))), ArrayPoints(0.1 * rng.standard_normal((20, 2)) + 0.05)
+    cut = find_cut(pos, neg, asked(2))
+    assert isinstance(cut, Cut)
+    assert cut.through_means
+    assert isinstance(find_cut(pos, neg, asked(2, published=True)), Inseparable)
+
+
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("n_impure", [0, 2, 0.1])
+def test_pieces_hold_no_more_other_rows_than_allowed(n_impure, published):
+    pos, neg = overlapping(3, d=3)
+    settings_ = asked(3, n_impure, published)
+    left = {True: ArrayPoints(pos), False: ArrayPoints(neg)}
+    found = partition(left[True], left[False], settings_)
+    for one in found.found:
+        if one.is_terminal:
+            continue
+        assert one.n_other <= settings_.allowed(one.n_own)
+        assert one.n_own > 3
+        own = (pos if one.is_pos else neg)[one.ellipsoid.contains(pos if one.is_pos else neg)]
+        assert len(own) >= one.n_own
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_every_row_ends_in_an_ellipsoid_of_its_class_or_is_isolated(published):
+    pos, neg = overlapping(4, d=3)
+    found = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3, published=published))
+    for rows, is_pos, isolated in ((pos, True, found.isolated_pos), (neg, False, found.isolated_neg)):
+        covered = np.zeros(len(rows), dtype=bool)
+        for one in found.found:
+            covered |= one.ellipsoid.contains(rows) if one.is_pos == is_pos else False
+        alone = (rows[:, None, :] == isolated[None, :, :]).all(axis=2).any(axis=1)
+        assert (covered | alone).all()
+
+
+def test_the_default_removes_all_rows_a_piece_covers_and_the_paper_only_the_carved():
+    n_more = 0
+    for seed in range(8):
+        pos, neg = overlapping(seed, d=2)
+        default = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2, 10))
+        published = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2, 10, published=True))
+        covered = int(default.found[0].ellipsoid.contains(pos).sum())
+        n_more += covered - default.found[0].n_own
+        assert default.rounds[0].n_pos == len(pos) - covered
+        assert published.rounds[0].n_pos == len(pos) - published.found[0].n_own
+    assert n_more > 0
+
+
+def test_xor_needs_no_noise():
+    found = partition(ArrayPoints(np.array([[0.0, 0], [1, 1]])), ArrayPoints(np.array([[0.0, 1], [1, 0]])), asked(2, 0))
+    assert found.stop is Stop.TOO_FEW
+    assert [one.is_terminal for one in found.found] == [True, True]
+    for one, rows in zip(found.found, ([[0.0, 0], [1, 1]], [[0.0, 1], [1, 0]]), strict=True):
+        assert one.ellipsoid.contains(np.array(rows)).all()
+        assert not one.ellipsoid.contains(np.array(rows)[:, ::-1] * [1, -1] + [0, 1]).any()
+        assert one.ellipsoid.semi_axes[1] == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_circles_without_noise_have_coinciding_means_and_end_at_once():
+    X, y = make_circles(400, noise=0.0, factor=0.5)
+    found = partition(ArrayPoints(X[y == 0]), ArrayPoints(X[y == 1]), asked(2, 5))
+    assert found.stop is Stop.INSEPARABLE
+    assert [one.is_terminal for one in found.found] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("limit", "stop"), [({"max_rounds": 3}, Stop.MAX_ROUNDS), ({"max_ellipsoids": 4}, Stop.MAX_ELLIPSOIDS)]
+)
+def test_limits_are_kept_and_told(limit, stop):
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    found = partition(ArrayPoints(X[y == 0]), ArrayPoints(X[y == 1]), asked(2, **limit))
+    assert found.stop is stop
+    assert len(found.rounds) <= limit.get("max_rounds", 1000)
+    assert sum(not one.is_terminal for one in found.found) <= limit.get("max_ellipsoids", 1000) + 1
+
+
+@st.composite
+def awkward_pairs(draw):
+    """Heavy overlap, identical classes, one class nested in another, ties everywhere, tiny classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    d = draw(st.integers(1, 4))
+    n_pos, n_neg = draw(st.integers(1, 60)), draw(st.integers(1, 60))
+    kind = cases.KINDS[draw(st.sampled_from(sorted(cases.KINDS)))]
+    pos = kind(rng, n_pos, d)
+    neg = draw(st.sampled_from(["same kind", "copy", "nested", "shifted"]))
+    rows = {
+        "same kind": lambda: kind(rng, n_neg, d),
+        "copy": lambda: pos.copy(),
+        "nested": lambda: pos[rng.integers(len(pos), size=n_neg)] * 0.2,
+        "shifted": lambda: kind(rng, n_neg, d) + pos.std(axis=0),
+    }[neg]()
+    return pos, rows, draw(st.sampled_from([0, 1, 5, 0.05, 0.5])), draw(st.booleans())
+
+
+@settings(max_examples=150)
+@given(awkward_pairs())
+def test_it_always_ends_and_no_round_but_the_last_is_idle(pair):
+    pos, neg, n_impure, published = pair
+    wanted = asked(pos.shape[1], n_impure, published)
+    found = partition(ArrayPoints(pos), ArrayPoints(neg), wanted)
+    left = [len(pos) + len(neg), *(one.n_pos + one.n_neg for one in found.rounds)]
+    assert (np.diff(left)[:-1] < 0).all()
+    assert left[-1] < left[-2] or found.stop in (Stop.NO_PROGRESS, Stop.INSEPARABLE) if len(left) > 1 else True
+    assert len(found.found) + len(found.isolated_pos) + len(found.isolated_neg) > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_rows_changes_no_ellipsoid(seed):
+    rng = np.random.default_rng(seed)
+    pos, neg = overlapping(seed, d=3)
+    one = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3))
+    other = partition(ArrayPoints(rng.permutation(pos)), ArrayPoints(rng.permutation(neg)), asked(3))
+    assert [found.is_pos for found in one.found] == [found.is_pos for found in other.found]
+    for a, b in zip(one.found, other.found, strict=True):
+        np.testing.assert_allclose(a.ellipsoid.gauge(pos), b.ellipsoid.gauge(pos), rtol=1e-6)
+
+
+@pytest.mark.parametrize("local_rows", [200_000, 40])
+def test_blocks_give_the_partition_of_the_array(local_rows):
+    pos, neg = overlapping(6, d=3)
+    whole = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3))
+    blocks = partition(
+        BlockPoints(np.array_split(pos, [7, 7, 50])),
+        BlockPoints(np.array_split(neg, 3)),
+        asked(3, local_rows=local_rows),
+    )
+    assert [found.is_pos for found in whole.found] == [found.is_pos for found in blocks.found]
+    for a, b in zip(whole.found, blocks.found, strict=True):
+        np.testing.assert_allclose(a.ellipsoid.gauge(pos), b.ellipsoid.gauge(pos), atol=1e-6, rtol=1e-6)
