@@ -23,4 +23,7 @@ test-slow:
 bench:
 	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json
 	$(PY) benchmarks/hulls.py --output benchmarks/results/hulls.json
+	$(PY) benchmarks/classifier.py --output benchmarks/results/classifier.json
+	$(PY) benchmarks/reference.py --output benchmarks/results/reference.json
+	$(PY) benchmarks/accuracy.py --output benchmarks/results/accuracy.json
 	$(PY) benchmarks/write_tables.py

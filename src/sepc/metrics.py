@@ -1,18 +1,22 @@
-"""How well trust ranks and predicts errors, on plain arrays."""
+"""How well trust ranks errors, and how well it predicts them; on plain arrays.
+
+Every function takes `correct`, whether each label was right, and `trust`, a score that is larger for labels more likely
+to be right; for `brier` and `ece` it is a probability. Scores of regions are heavily tied, and a fixed order of tied
+rows would flatter or punish at random: all results are exact means over the orders of tied rows.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
-from sepc._typing import FloatArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepc._typing import BoolArray, FloatArray
 
 
 def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     """Area under the risk-coverage curve: the mean error rate among the rows accepted, over all coverages.
-
-    Rows are accepted in the order of their trust. Rows of equal trust come in random order, and the mean over all
-    such orders is exact: scores of regions are heavily tied, and any fixed order would flatter or punish at random.
 
     Parameters
     ----------
@@ -38,17 +42,144 @@ def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> aurc([True, True, True, False], [0.5, 0.5, 0.5, 0.5])
     0.25
     """
-    return float(np.mean(_expected_risks(correct, trust)))
+    errors = _expected_errors(*_checked(correct, trust))
+    return float(np.mean(errors / np.arange(1, len(errors) + 1)))
 
 
-def _expected_risks(correct: ArrayLike, trust: ArrayLike) -> FloatArray:
-    """Expected error rate among the first 1, 2, ..., n rows by falling trust, ties in random order."""
-    wrong, trust = ~np.asarray(correct, dtype=bool), np.asarray(trust, dtype=np.float64)
-    if wrong.shape != trust.shape or wrong.ndim != 1 or wrong.size == 0:
+def augrc(correct: ArrayLike, trust: ArrayLike) -> float:
+    """Area under the generalised risk-coverage curve: the mean share of rows that are accepted *and* wrong.
+
+    Unlike `aurc` it does not give the few most trusted rows the greatest weight (Traub et al., 2024).
+
+    Examples
+    --------
+    >>> augrc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])  # (0 + 0 + 0 + 1) / 4 rows / 4 coverages
+    0.0625
+    """
+    errors = _expected_errors(*_checked(correct, trust))
+    return float(np.mean(errors) / len(errors))
+
+
+def excess_aurc(correct: ArrayLike, trust: ArrayLike) -> float:
+    """`aurc` beyond that of the best order, in which all errors come last (E-AURC; Geifman et al., 2019).
+
+    Examples
+    --------
+    >>> excess_aurc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])
+    0.0
+    """
+    right, scores = _checked(correct, trust)
+    return aurc(right, scores) - aurc(right, right)
+
+
+def auroc(correct: ArrayLike, trust: ArrayLike) -> float:
+    """Probability that a right label is trusted more than a wrong one, ties counting half; NaN if all are alike.
+
+    Examples
+    --------
+    >>> auroc([True, True, False, False], [0.9, 0.6, 0.6, 0.1])
+    0.875
+    """
+    right, scores = _checked(correct, trust)
+    n_right, n_wrong = int(right.sum()), int((~right).sum())
+    if n_right == 0 or n_wrong == 0:
+        return float("nan")
+    _, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    middle_ranks = np.cumsum(sizes) - (sizes - 1) / 2.0
+    return float((middle_ranks[group][right].sum() - n_right * (n_right + 1) / 2.0) / (n_right * n_wrong))
+
+
+def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> float:
+    """Error rate among the most trusted share `coverage` of the rows, rounded up to whole rows.
+
+    Examples
+    --------
+    >>> risk_at_coverage([True, True, False, False], [0.9, 0.8, 0.7, 0.6], 0.75)
+    0.3333333333333333
+    """
+    if not 0.0 < coverage <= 1.0:
+        raise ValueError(f"coverage is {coverage}; it is a share of the rows, so it must lie in (0, 1].")
+    errors = _expected_errors(*_checked(correct, trust))
+    # A share such as 0.1 of 30 rows is 3 of them, whatever the rounding of 0.1.
+    n_accepted = max(1, int(np.ceil(coverage * len(errors) - 1e-9)))
+    return float(errors[n_accepted - 1] / n_accepted)
+
+
+def coverage_at_risk(correct: ArrayLike, trust: ArrayLike, risk: float) -> float:
+    """Largest share of the rows that some threshold of trust accepts with an error rate of at most `risk`.
+
+    Examples
+    --------
+    >>> coverage_at_risk([True, True, False, True], [0.9, 0.8, 0.7, 0.7], 0.1)
+    0.5
+    """
+    right, scores = _checked(correct, trust)
+    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
+    accepted = np.cumsum(sizes)
+    errors = np.cumsum(np.bincount(group, weights=~right))
+    return float(accepted[errors <= risk * accepted].max(initial=0) / len(right))
+
+
+def brier(correct: ArrayLike, trust: ArrayLike) -> float:
+    """Mean squared difference between trust and whether the label was right.
+
+    Examples
+    --------
+    >>> brier([True, False], [0.9, 0.2])
+    0.025
+    """
+    right, scores = _checked(correct, trust)
+    return float(np.mean((scores - right) ** 2))
+
+
+def ece(correct: ArrayLike, trust: ArrayLike, n_bins: int = 15) -> float:
+    """Expected calibration error: mean difference between trust and accuracy in bins of equally many rows.
+
+    Examples
+    --------
+    >>> ece([True, True, False, False], [0.75, 0.75, 0.25, 0.25], n_bins=2)
+    0.25
+    """
+    right, scores = _checked(correct, trust)
+    if n_bins < 1:
+        raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
+    values, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    accuracies = np.repeat(np.bincount(group, weights=right) / sizes, sizes)
+    differences = accuracies - np.repeat(values, sizes)
+    bins = [chunk for chunk in np.array_split(differences, n_bins) if len(chunk)]
+    return float(sum(abs(chunk.sum()) for chunk in bins) / len(right))
+
+
+def neg_aurc_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    """Score an estimator by minus its `aurc`, for `scoring=` in scikit-learn's searches; larger is better.
+
+    Trust is that of `decide`, or the largest class probability of an estimator that has no `decide`.
+    """
+    if hasattr(estimator, "decide"):
+        decisions = estimator.decide(X)
+        label, trust = decisions.label, decisions.trust
+    else:
+        probabilities = np.asarray(estimator.predict_proba(X))
+        label = np.asarray(estimator.classes_)[probabilities.argmax(axis=1)]
+        trust = probabilities.max(axis=1)
+    return -aurc(np.asarray(label) == np.asarray(y), trust)
+
+
+def _checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
+    given: NDArray[Any] = np.asarray(correct)
+    right, scores = given.astype(bool), np.asarray(trust, dtype=np.float64)
+    if right.shape != scores.shape or right.ndim != 1 or right.size == 0:
         raise ValueError(
-            f"correct and trust must be two lists of one length, not of shapes {wrong.shape}, {trust.shape}."
+            f"correct and trust must be two lists of one length, not arrays of shapes {right.shape} and {scores.shape}."
         )
-    _, group, sizes = np.unique(-trust, return_inverse=True, return_counts=True)
-    errors = np.bincount(group, weights=wrong)
+    if not np.isfinite(scores).all():
+        raise ValueError("trust holds NaN or infinite values; such rows cannot be ranked.")
+    return right, scores
+
+
+def _expected_errors(right: BoolArray, scores: FloatArray) -> FloatArray:
+    """Expected number of errors among the first 1, 2, ..., n rows by falling trust."""
+    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
     # Every row of a tie brings the same expected number of errors.
-    return np.asarray(np.cumsum(np.repeat(errors / sizes, sizes)) / np.arange(1, len(wrong) + 1))
+    rates = np.bincount(group, weights=~right) / sizes
+    return np.asarray(np.cumsum(np.repeat(rates, sizes)))

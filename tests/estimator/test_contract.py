@@ -22,7 +22,10 @@ def expected_failures(estimator):
     return {"check_classifiers_train": OUTVOTED} if estimator.published else {}
 
 
-@parametrize_with_checks([SEPClassifier(), SEPClassifier.as_published()], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [SEPClassifier(), SEPClassifier(trust="calibrated"), SEPClassifier.as_published()],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -59,7 +62,7 @@ def test_refuses_weights_with_a_sentence():
         ({"n_impure": -1}, "n_impure is -1"),
         ({"n_impure": 1.5}, "as a float it is a share"),
         ({"n_impure": "auto"}, "number of rows"),
-        ({"trust": "blind"}, "must be one of 'evidence', 'published'"),
+        ({"trust": "blind"}, "must be one of 'evidence', 'calibrated', 'published'"),
         ({"min_trust": 2}, "min_trust is 2"),
         ({"max_rounds": 0}, "max_rounds is 0"),
         ({"max_ellipsoids": 0}, "max_ellipsoids is 0"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,17 +17,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import FloatArray, IntArray
 from sepc.errors import FlatSetWarning
+from sepc.estimator.calibrating import calibrate, splits_of
 from sepc.estimator.columns import refuse_text
 from sepc.estimator.fitting import Standardization, fit_model
+from sepc.estimator.multiclass import Pieces
 from sepc.estimator.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimator.story import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
 from sepc.kernels.enclose import describe_flat, flat_directions
 from sepc.partition.separate import Settings
+from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints
 from sepc.regions.decisions import Decisions
+from sepc.regions.model import SEPModel
 from sepc.regions.rules import decide
 
-TRUSTS = ("evidence", "published")
+TRUSTS = ("evidence", "calibrated", "published")
 
 
 class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
@@ -36,9 +42,10 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
     n_impure : int or float, default=2
         How many training rows of other labels an ellipsoid may hold: a number, or a share of its own rows. Smaller
         gives more and purer ellipsoids, and more rows outside all of them; larger gives fewer, and a lower trust.
-    trust : {"evidence", "published"}, default="evidence"
+    trust : {"evidence", "calibrated", "published"}, default="evidence"
         How trust is computed. "evidence" grows with the number of training rows around a row and fades outside the
-        ellipsoids; "published" is the paper's formula, which is 1 for any pure region, even of one row.
+        ellipsoids; "calibrated" learns from rows left out how often such a label is right, at the price of `cv` more
+        fits; "published" is the paper's formula, which is 1 for any pure region, even of one row.
     min_trust : float, default=0.95
         Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
     standardize : bool, default=True
@@ -50,6 +57,9 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
     fit_rows : int or None, default=None
         Partition only so many rows, chosen by a hash of their values, and then count all rows in the ellipsoids
         found. Makes a large training set as quick to partition as a small one.
+    cv : int, splitter or iterable of splits, default=5
+        The folds of calibrated trust. Rows that belong together, or come in time, need a splitter that knows: a group
+        or time-series splitter of scikit-learn's.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     n_jobs : int or None, default=None
@@ -98,6 +108,7 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         max_rounds: int = 1000,
         max_ellipsoids: int = 500,
         fit_rows: int | None = None,
+        cv: Any = 5,
         published: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -110,6 +121,7 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         self.max_rounds = max_rounds
         self.max_ellipsoids = max_ellipsoids
         self.fit_rows = fit_rows
+        self.cv = cv
         self.published = published
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -121,7 +133,7 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         return cls(n_impure, published=True, **options)
 
     @with_callbacks
-    def fit(self, X: ArrayLike, y: ArrayLike, **unsupported: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, **unsupported: Any) -> Self:
         """Partition the training set.
 
         Parameters
@@ -130,6 +142,8 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
             Finite numbers.
         y : array of shape (n,)
             Labels of any type.
+        groups : array of shape (n,), optional
+            Handed to `cv`, if that is a splitter that keeps groups together.
 
         Returns
         -------
@@ -140,15 +154,30 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         refuse_text(X, type(self).__name__)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
-        self.classes_, which = np.unique(labels, return_inverse=True)
-        self._fit_rows(rows, which)
+        self.classes_ = np.unique(labels)
+        self._warn_if_flat(rows)
+        with Progress(self) as progress:
+            self.model_, pieces = self._fit_once(rows, labels, progress.step)
+        if self.trust == "calibrated" and not self.published:
+            splits = splits_of(self.cv, labels, groups)
+            calibration = calibrate(self._fit_fold, rows, labels, splits, self.n_jobs)
+            self.model_ = replace(self.model_, calibration=calibration)
+        self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)
+        self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
+        self.regions_: Regions = regions_of(self.model_)
         return self
 
-    def _fit_rows(self, rows: FloatArray, which: IntArray) -> None:
+    def _fit_fold(self, rows: FloatArray, labels: NDArray[Any]) -> SEPModel:
+        return self._fit_once(rows, labels, None)[0]
+
+    def _fit_once(
+        self, rows: FloatArray, labels: NDArray[Any], on_round: Callable[[Round], None] | None
+    ) -> tuple[SEPModel, Pieces]:
+        """A model of these rows, without calibration."""
+        classes, which = np.unique(labels, return_inverse=True)
         own = Standardization.of(rows)
         standard = Standardization.none(rows.shape[1]) if self.published or not self.standardize else own
         rows = standard.apply(rows)
-        self._warn_if_flat(rows)
         settings = Settings(
             n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
             published=self.published,
@@ -156,22 +185,18 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
             max_ellipsoids=self.max_ellipsoids,
             unit=own.scale / standard.scale,
         )
-        with Progress(self) as progress:
-            self.model_, pieces = fit_model(
-                [ArrayPoints(rows[which == k]) for k in range(len(self.classes_))],
-                self.classes_,
-                self._names(),
-                standard,
-                settings,
-                trust="published" if self.published else self.trust,
-                fit_rows=self.fit_rows,
-                seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-                n_jobs=self.n_jobs,
-                on_round=progress.step,
-            )
-        self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)
-        self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
-        self.regions_: Regions = regions_of(self.model_)
+        return fit_model(
+            [ArrayPoints(rows[which == k]) for k in range(len(classes))],
+            classes,
+            self._names(),
+            standard,
+            settings,
+            trust="published" if self.published else self.trust,
+            fit_rows=self.fit_rows,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            n_jobs=self.n_jobs,
+            on_round=on_round,
+        )
 
     def _warn_if_flat(self, rows: FloatArray) -> None:
         directions = flat_directions(ArrayPoints(rows))

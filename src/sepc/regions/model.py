@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.regions.calibration import Calibration
 from sepc.regions.membership import Stack, stacked
 from sepc.regions.nearest import Places, prepared
 from sepc.regions.table import SignatureTable
@@ -41,9 +42,11 @@ class SEPModel:
     slack : float
         A row lies in an ellipsoid if its squared radius is at most one more than this.
     trust : str
-        How trust is computed: "evidence" or "published".
+        How trust is computed: "evidence", "calibrated" or "published".
     published : bool
         Whether the rules, and with them the labels, are the paper's to the letter.
+    calibration : Calibration or None
+        For calibrated trust.
     """
 
     classes: NDArray[Any]
@@ -61,6 +64,7 @@ class SEPModel:
     slack: float
     trust: str
     published: bool
+    calibration: Calibration | None = None
 
     @property
     def n_ellipsoids(self) -> int:

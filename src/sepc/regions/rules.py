@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.regions.calibration import signals
 from sepc.regions.decisions import Decisions
 from sepc.regions.kinds import Cause, Rule
 from sepc.regions.locate import Located, as_values, locate, packed, unpacked
@@ -65,12 +66,15 @@ def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
             outside = start + located.outside
             far, place[outside], gauge[outside] = _judge_outside(model, standardized, located)
             verdicts.put(outside, far)
-    accepted = verdicts.trust >= min_trust
+    trust = verdicts.trust
+    if model.calibration is not None:
+        trust = model.calibration.apply(signals(trust, verdicts.counts, gauge, verdicts.rule))
+    accepted = trust >= min_trust
     return Decisions(
         model=model,
         rows=rows,
         label=model.classes[verdicts.label],
-        trust=verdicts.trust,
+        trust=trust,
         accepted=accepted,
         rule=verdicts.rule,
         cause=_causes(verdicts, accepted, min_trust),
