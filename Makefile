@@ -26,4 +26,5 @@ bench:
 	$(PY) benchmarks/classifier.py --output benchmarks/results/classifier.json
 	$(PY) benchmarks/reference.py --output benchmarks/results/reference.json
 	$(PY) benchmarks/accuracy.py --output benchmarks/results/accuracy.json
+	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
 	$(PY) benchmarks/write_tables.py

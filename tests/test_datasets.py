@@ -1,15 +1,11 @@
 """Every data set is what its table says, and a missing one explains itself."""
 
-import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sepc import datasets
-
-SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 # Rows of each class, largest class first.
 CLASSES = {
@@ -48,14 +44,6 @@ CLASSES = {
     | {"POX": 20, "ERL": 5},
 }
 N_CATEGORICAL = {"adult": 8, "australian_credit": 8, "electricity": 1, "heart_cleveland": 7, "ilpd": 1}
-
-
-@pytest.fixture
-def home(monkeypatch):
-    folder = Path(os.environ.get(datasets.HOME_VARIABLE, SHARED))
-    if not folder.is_dir():
-        pytest.skip(f"{datasets.HOME_VARIABLE} is not set")
-    monkeypatch.setenv(datasets.HOME_VARIABLE, str(folder))
 
 
 @pytest.fixture

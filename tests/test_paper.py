@@ -1,8 +1,5 @@
 """The numbers of the paper that can be checked, and its pictures as properties."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_circles, make_moons
@@ -13,17 +10,8 @@ from sepc.partition.sequence import Stop
 from sepc.regions.trust import published
 from sepc.shapes.overlap import are_disjoint, overlap_ratio
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
 READINGS = pytest.mark.parametrize("as_published", [False, True], ids=["default", "published"])
-
-
-@pytest.fixture
-def home(monkeypatch):
-    folder = Path(os.environ.get(datasets.HOME_VARIABLE, SHARED))
-    if not folder.is_dir():
-        pytest.skip(f"{datasets.HOME_VARIABLE} is not set")
-    monkeypatch.setenv(datasets.HOME_VARIABLE, str(folder))
 
 
 @pytest.fixture

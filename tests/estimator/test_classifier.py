@@ -52,6 +52,11 @@ def test_regions_lead_back_to_the_training_rows(moons):
         if moons.regions_.near[i] is None:
             expected = [np.sum(y[region == i] == label) for label in moons.classes_]
             np.testing.assert_array_equal(moons.regions_.counts[i], expected)
+    low, high = moons.regions_.interval(0.9)
+    chance = moons.regions_.probabilities.max(axis=1)
+    assert ((low < chance) & (chance < high)).all()
+    widest, narrowest = np.argmax(high - low), np.argmin(high - low)
+    assert moons.regions_.counts[widest].sum() < moons.regions_.counts[narrowest].sum()
     frame = moons.regions_.to_frame()
     assert frame.index.name == "region"
     assert len(frame) == len(moons.regions_) == sum(1 for _ in moons.regions_)

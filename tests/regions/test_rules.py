@@ -44,7 +44,7 @@ def test_one_ellipsoid_counts_all_rows_in_it():
     assert decision.label == "a"
     # Exactly here lie (30, 2); around, (32, 5); shares 33 and 54 of 87.
     around = (32 + 33 / 87) / 38
-    assert decision.trust == pytest.approx((30 + 10 * around) / 42)
+    assert decision.trust == pytest.approx((30 + 30 * around) / 62)
 
 
 def test_an_intersection_with_rows_counts_these():
@@ -70,11 +70,21 @@ def test_outside_the_nearest_ellipsoid_counts_and_fades():
         assert decision.counts.tolist() == [0, 40]
         assert decision.place == 2
         assert decision.region == 4 + 2
+    # In [1.5, 3.5] lie 40 rows of 'b', none of them in another interval: exact and wider counts agree.
     assert near.gauge == pytest.approx(1.5)
     assert near.trust > far.trust
     fading = 1 / 1.5**2
-    around = (40 * fading + 54 / 87) / (40 * fading + 1)
-    assert near.trust == pytest.approx((40 * fading + 10 * around) / (40 * fading + 10))
+    around = (40 * fading + 0.5) / (40 * fading + 1)
+    assert near.trust == pytest.approx((40 * fading + 30 * around) / (40 * fading + 30))
+    assert far.label == "b"
+    assert far.trust == pytest.approx(0.5, abs=0.02)
+
+
+def test_outside_rows_of_the_nearest_ellipsoid_that_lie_in_others_count_less():
+    # Nearest is [-1, 1] at gauge 2: (30, 2) lie in it alone, (32, 5) in all; a quarter of each counts.
+    decision = at(-2.0)
+    around = (32 / 4 + 0.5) / (37 / 4 + 1)
+    assert decision.trust == pytest.approx((30 / 4 + 30 * around) / (32 / 4 + 30))
 
 
 def test_boundary_rows_are_inside():

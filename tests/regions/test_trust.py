@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 
-from sepc.regions.trust import evidence, most_likely, published
+from sepc.regions.trust import credible_interval, evidence, most_likely, published
 
 
 def test_published_trust_of_region_61():
@@ -20,9 +21,9 @@ def test_published_trust_is_certain_in_any_pure_region():
 
 
 def test_evidence_by_hand():
-    # q = (m + share) / (m + 1) = (3.6, 1.4) / 5; p = (n + 10 q) / (n + 10) = (2 + 7.2, 0 + 2.8) / 12.
+    # q = (m + share) / (m + 1) = (3.6, 1.4) / 5; p = (n + 30 q) / (n + 30) = (2 + 21.6, 0 + 8.4) / 32.
     found = evidence(np.array([[2.0, 0.0]]), np.array([[3.0, 1.0]]), np.array([0.6, 0.4]))
-    np.testing.assert_allclose(found, [[9.2 / 12, 2.8 / 12]])
+    np.testing.assert_allclose(found, [[23.6 / 32, 8.4 / 32]])
 
 
 def test_evidence_without_rows_is_the_prior():
@@ -36,6 +37,11 @@ def test_evidence_grows_with_pure_rows_and_never_certifies_one(n, share):
     few, more = (evidence(np.array([[k, 0.0]]), np.array([[k, 0.0]]), shares)[0, 0] for k in (n, n + 1))
     assert few < more < 1
     assert evidence(np.array([[1.0, 0]]), np.array([[1.0, 0]]), np.array([0.5, 0.5]))[0, 0] < 0.95
+
+
+def test_credible_interval_is_that_of_a_beta_distribution():
+    low, high = credible_interval(np.array([0.9]), np.array([70.0]), 0.95)
+    assert (low[0], high[0]) == pytest.approx(beta(90, 10).interval(0.95))
 
 
 def test_ties_go_to_the_larger_class_then_to_the_first():

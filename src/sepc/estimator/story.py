@@ -13,6 +13,8 @@ from sepc.estimator.multiclass import Pieces
 from sepc.partition.separate import Cut
 from sepc.partition.sequence import Partition
 from sepc.regions.model import SEPModel
+from sepc.regions.rules import judge_sets
+from sepc.regions.trust import credible_interval, evidence
 from sepc.shapes.ellipsoid import Ellipsoid
 
 if TYPE_CHECKING:
@@ -83,13 +85,29 @@ class Regions:
         For rows outside: the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids.
     counts : (n, C) array
         Training rows of each class; for a region outside, those of what is nearest.
+    probabilities : (n, C) array
+        Of each class there; for a region outside, right at what is nearest.
     classes : (C,) array
     """
 
     ellipsoids: tuple[tuple[int, ...], ...]
     near: tuple[int | None, ...]
     counts: IntArray
+    probabilities: FloatArray
     classes: Any
+
+    @property
+    def label(self) -> Any:
+        """The most probable label of every region."""
+        return self.classes[self.probabilities.argmax(axis=1)]
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Between which shares `label` is right, with this probability, for every region: two arrays of shape (n,).
+
+        A credible interval from the training rows. Rows that were left out give certificates instead.
+        """
+        n_rows = self.counts.sum(axis=1).astype(np.float64)
+        return credible_interval(self.probabilities.max(axis=1), n_rows, level)
 
     def __len__(self) -> int:
         return len(self.ellipsoids)
@@ -103,7 +121,9 @@ class Regions:
             import pandas as pd
         except ImportError as error:
             raise ImportError("Regions.to_frame needs pandas: pip install pandas") from error
-        columns = {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        low, high = self.interval()
+        columns: dict[str, Any] = {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        columns |= {"label": self.label, "probability": self.probabilities.max(axis=1), "low": low, "high": high}
         frame = pd.DataFrame({"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64"), **columns})
         return frame.rename_axis("region")
 
@@ -141,9 +161,12 @@ def regions_of(model: SEPModel) -> Regions:
     """All regions: the sets of ellipsoids seen in training, then what rows outside may be nearest to."""
     inside = tuple(tuple(np.flatnonzero(row).tolist()) for row in model.table.memberships)
     n_places = len(model.place_counts)
+    equal = np.full(len(model.classes), 1.0 / len(model.classes))
+    near = evidence(model.place_exact.astype(np.float64), model.place_counts.astype(np.float64), equal)
     return Regions(
         ellipsoids=(*inside, *((),) * n_places),
         near=(*(None,) * len(inside), *range(n_places)),
         counts=np.concatenate([model.table.counts, model.place_counts]),
+        probabilities=np.concatenate([judge_sets(model, model.table.memberships).probabilities, near]),
         classes=model.classes,
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.calibration import Calibration
+from sepc.regions.locate import packed
 from sepc.regions.membership import Stack, stacked
 from sepc.regions.nearest import Places, prepared
 from sepc.regions.table import SignatureTable
@@ -98,6 +99,13 @@ class SEPModel:
         """Training rows of each class in each ellipsoid and at each isolated row, of shape (K + J, C)."""
         in_ellipsoids = self.table.inside_all(np.eye(self.n_ellipsoids, dtype=bool))
         return np.concatenate([in_ellipsoids, np.eye(len(self.classes), dtype=np.int64)[self.isolated_owners]])
+
+    @cached_property
+    def place_exact(self) -> IntArray:
+        """Training rows of each class in that ellipsoid and in no other, or at that isolated row; (K + J, C)."""
+        region = self.table.find(packed(np.eye(self.n_ellipsoids, dtype=bool)))
+        alone = np.where(region[:, None] >= 0, self.table.counts[region], 0)
+        return np.concatenate([alone, self.place_counts[self.n_ellipsoids :]])
 
     @cached_property
     def place_owners(self) -> IntArray:

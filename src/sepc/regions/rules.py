@@ -53,7 +53,7 @@ def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
     """Decide on rows given in the user's own features."""
     n = len(rows)
     verdicts, gauge, place = Verdicts.blank(n, len(model.classes)), np.empty(n), np.full(n, -1)
-    seen = _judge_sets(model, model.table.memberships)
+    seen = judge_sets(model, model.table.memberships)
     for start in range(0, n, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, n))
         standardized = model.standardize(rows[block])
@@ -93,10 +93,10 @@ def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: In
         return
     keys = located.keys[unseen]
     _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
-    verdicts.put(start + unseen, _judge_sets(model, unpacked(keys[first], model.n_ellipsoids)), which)
+    verdicts.put(start + unseen, judge_sets(model, unpacked(keys[first], model.n_ellipsoids)), which)
 
 
-def _judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
+def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
     """Rules R1, R2a and R2b for sets of ellipsoids; what they say of the empty set is overwritten later."""
     region = model.table.find(packed(sets))
     exact = np.where(region[:, None] >= 0, model.table.counts[region], 0)
@@ -107,26 +107,31 @@ def _judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
     rule = np.where(size == 1, Rule.SINGLE, np.where(nobody, Rule.UNION, Rule.SHARED))
     owner = np.full(len(sets), -1)
     owner[size == 1] = model.owners[sets[size == 1].argmax(axis=1)] if model.n_ellipsoids else -1
-    return _judge(model, exact, wider, np.ones(len(sets)), owner, rule, region)
+    return _judge(model, exact, wider, np.ones(len(sets)), model.shares, owner, rule, region)
 
 
 def _judge_outside(
     model: SEPModel, standardized: FloatArray, located: Located
 ) -> tuple[Verdicts, IntArray, FloatArray]:
-    """Case 3: by the nearest ellipsoid or isolated row, its counts fading with the distance (reading 15)."""
+    """Case 3: as if in the nearest ellipsoid alone, or at the nearest isolated row, but fading (reading 15).
+
+    Counts fade towards equal probabilities: far away the label is still that of the nearest, and no trust is left.
+    """
     rows, squared = standardized[located.outside], located.outside_squared
     nearest = nearest_of(model.places, rows, squared)
     gauge = 1.0 + nearest.distance
     at_ellipsoid = np.flatnonzero(nearest.place < model.n_ellipsoids)
     gauge[at_ellipsoid] = np.sqrt(squared[at_ellipsoid, nearest.place[at_ellipsoid]])
-    counts, owner = model.place_counts[nearest.place], model.place_owners[nearest.place]
+    counts, exact = model.place_counts[nearest.place], model.place_exact[nearest.place]
+    owner = model.place_owners[nearest.place]
     for row in np.unique(nearest.tied_rows):
-        counts[row] = _count_tied(model, nearest.tied_places[nearest.tied_rows == row])
+        exact[row] = counts[row] = _count_tied(model, nearest.tied_places[nearest.tied_rows == row])
         owner[row] = -1
     region = len(model.table.counts) + nearest.place
     rule = np.full(len(rows), Rule.NEAREST)
     fading = 1.0 / np.maximum(gauge, 1.0) ** 2
-    return _judge(model, counts, counts, fading, owner, rule, region), nearest.place, gauge
+    equal = np.full(len(model.classes), 1.0 / len(model.classes))
+    return _judge(model, exact, counts, fading, equal, owner, rule, region), nearest.place, gauge
 
 
 def _count_tied(model: SEPModel, places: IntArray) -> IntArray:
@@ -146,6 +151,7 @@ def _judge(
     exact: IntArray,
     wider: IntArray,
     fading: FloatArray,
+    shares: FloatArray,
     owner: IntArray,
     rule: IntArray,
     region: IntArray,
@@ -156,7 +162,7 @@ def _judge(
         label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
         probabilities = published(counts, label, model.class_counts)
     else:
-        probabilities = evidence(exact * fading[:, None], counts * fading[:, None], model.shares)
+        probabilities = evidence(exact * fading[:, None], counts * fading[:, None], shares)
         label = most_likely(probabilities, model.shares)
     each = np.arange(len(label))
     believed = published(counts, label, model.class_counts) if model.trust == "published" else probabilities

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import betaincinv
 
 from sepc._typing import FloatArray, IntArray
 
-# How many rows the wider neighbourhood counts for, against the rows that lie exactly where the query does.
-PRIOR_ROWS = 10.0
+# How many rows the wider neighbourhood counts for, against the rows that lie exactly where the query does; settled by
+# benchmarks/constants.py, where more gains little and would blur small regions of their own.
+PRIOR_ROWS = 30.0
 # Probabilities this close, relative to the largest, differ by rounding only.
 TIE = 1e-12
 
@@ -22,7 +24,7 @@ def evidence(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatA
     wider : (S, C) array
         Rows of each class in all of them, or, where there are none, in any of them.
     shares : (C,) array
-        Class shares of the whole training set.
+        What to believe where no row is near: the class shares of the training set, or equal ones.
 
     Returns
     -------
@@ -48,6 +50,17 @@ def published(counts: FloatArray, label: IntArray, class_counts: IntArray) -> Fl
     everywhere = class_counts + (np.arange(len(class_counts)) == np.argmax(class_counts))
     weights = here * everywhere
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def credible_interval(probability: FloatArray, n_rows: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Between which shares the label is right with probability `level`, given evidence from so many rows.
+
+    The evidence is a beta distribution of mean `probability`, made of `n_rows` rows and the `PRIOR_ROWS` around them.
+    """
+    weight = n_rows + PRIOR_ROWS
+    right, wrong = probability * weight, (1.0 - probability) * weight
+    tail = 0.5 * (1.0 - level)
+    return np.asarray(betaincinv(right, wrong, tail)), np.asarray(betaincinv(right, wrong, 1.0 - tail))
 
 
 def most_likely(probabilities: FloatArray, shares: FloatArray) -> IntArray:
