@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sepc.estimator.classifier import SEPClassifier
     from sepc.kernels.enclose import Enclosure, enclose
+    from sepc.selective.forest import SEPForestClassifier
+    from sepc.selective.selective import SelectiveClassifier
     from sepc.shapes.ellipsoid import Ellipsoid
 
 _HOME = {
     "Ellipsoid": "sepc.shapes.ellipsoid",
     "Enclosure": "sepc.kernels.enclose",
     "SEPClassifier": "sepc.estimator.classifier",
+    "SEPForestClassifier": "sepc.selective.forest",
+    "SelectiveClassifier": "sepc.selective.selective",
     "enclose": "sepc.kernels.enclose",
 }
 
-__all__ = ["Ellipsoid", "Enclosure", "SEPClassifier", "enclose"]
+__all__ = ["Ellipsoid", "Enclosure", "SEPClassifier", "SEPForestClassifier", "SelectiveClassifier", "enclose"]
 
 
 def __getattr__(name: str) -> object:
