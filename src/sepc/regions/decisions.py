@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.kinds import Cause, Rule
 from sepc.regions.model import SEPModel
 from sepc.regions.reasons import explain
+from sepc.regions.rowwise import OneRow, RowWise
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class Decisions(RowWise["Decision"]):
     """Decisions on rows, as arrays of one entry a row.
 
     A whole number gives one `Decision`; a slice, a mask or an array of positions gives fewer `Decisions`.
@@ -61,23 +60,9 @@ class Decisions:
     counts: IntArray
     probabilities: FloatArray
 
-    def __len__(self) -> int:
-        return len(self.label)
-
-    def __iter__(self) -> Iterator[Decision]:
-        return (self[i] for i in range(len(self)))
-
-    @overload
-    def __getitem__(self, chosen: int | np.integer[Any]) -> Decision: ...
-
-    @overload
-    def __getitem__(self, chosen: slice | NDArray[Any] | list[Any]) -> Decisions: ...
-
-    def __getitem__(self, chosen: Any) -> Decision | Decisions:
-        if isinstance(chosen, int | np.integer):
-            return Decision(self[[int(chosen)]])
-        arrays = {field.name: getattr(self, field.name)[chosen] for field in fields(self) if field.name != "model"}
-        return replace(self, **arrays)
+    def alone(self) -> Decision:
+        """The only decision, as single values."""
+        return Decision(self)
 
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with names for rules and causes and a column of counts a class."""
@@ -94,20 +79,11 @@ class Decisions:
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class Decision(OneRow):
     """The decision on one row; its attributes are those of `Decisions`, as single values."""
 
+    kinds = {"rule": Rule, "cause": Cause}
     alone: Decisions
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "alone":
-            raise AttributeError(name)
-        value = getattr(self.alone, name)
-        if name == "rule":
-            return Rule(value[0])
-        if name == "cause":
-            return Cause(value[0])
-        return value if name == "model" else value[0]
 
     def __repr__(self) -> str:
         return f"Decision({self.label!r}, trust={self.trust:.3f}, {self.rule.name}, {self.cause.name})"

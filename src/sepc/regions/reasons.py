@@ -64,7 +64,7 @@ def _other_side(decision: Decision) -> str:
     shares = feature_shares(model, decision.rows, nearest)
     named = [j for j in np.argsort(-shares)[:NAMED_MOST] if shares[j] >= NAMED_SHARE]
     features = [f"{model.feature_names[j]} ({shares[j]:.0%})" for j in named]
-    return f"Out of {other} it is kept by {_listed(features)}."
+    return f"Out of {other} it is kept by {listed(features)}."
 
 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
@@ -95,12 +95,12 @@ def _gauges(decision: Decision) -> FloatArray:
 
 def _ellipsoids(model: SEPModel, which: Sequence[int] | IntArray) -> str:
     named = [f"{k} of {_name(model.classes[model.owners[k]])}" for k in which]
-    return ("ellipsoid " if len(named) == 1 else "ellipsoids ") + _listed(named)
+    return ("ellipsoid " if len(named) == 1 else "ellipsoids ") + listed(named)
 
 
 def _counted(model: SEPModel, counts: IntArray) -> str:
     """How many training rows of each class, as in "311 benign and 2 malignant" or "5 of 0 and 1 of 1"."""
-    return _listed(
+    return listed(
         [
             f"{n:,} {label}" if isinstance(label, str) else f"{n:,} of {_name(label)}"
             for n, label in zip(counts, model.classes, strict=True)
@@ -112,5 +112,6 @@ def _name(label: Any) -> str:
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
-def _listed(parts: Sequence[str]) -> str:
+def listed(parts: Sequence[str]) -> str:
+    """Parts joined as in "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, overload
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimator.fitting import Standardization
 from sepc.regions.kinds import Cause
+from sepc.regions.reasons import listed
+from sepc.regions.rowwise import OneRow, RowWise
 from sepc.selective._members import Member
 
 # Averages are kept this far from 0 before logarithms are taken.
@@ -171,7 +172,7 @@ def _causes(accepted: BoolArray, agreement: FloatArray, outside: FloatArray, min
 
 
 @dataclass(frozen=True, eq=False)
-class ForestDecisions:
+class ForestDecisions(RowWise["ForestDecision"]):
     """Decisions of a forest on rows, as arrays of one entry a row.
 
     A whole number gives one `ForestDecision`; a slice, a mask or an array of positions gives fewer `ForestDecisions`.
@@ -205,38 +206,17 @@ class ForestDecisions:
     outside: FloatArray
     probabilities: FloatArray
 
-    def __len__(self) -> int:
-        return len(self.label)
-
-    def __iter__(self) -> Iterator[ForestDecision]:
-        return (self[i] for i in range(len(self)))
-
-    @overload
-    def __getitem__(self, chosen: int | np.integer[Any]) -> ForestDecision: ...
-
-    @overload
-    def __getitem__(self, chosen: slice | NDArray[Any] | list[Any]) -> ForestDecisions: ...
-
-    def __getitem__(self, chosen: Any) -> ForestDecision | ForestDecisions:
-        if isinstance(chosen, int | np.integer):
-            return ForestDecision(self[[int(chosen)]])
-        arrays = {field.name: getattr(self, field.name)[chosen] for field in fields(self) if field.name != "model"}
-        return replace(self, **arrays)
+    def alone(self) -> ForestDecision:
+        """The only decision, as single values."""
+        return ForestDecision(self)
 
 
 @dataclass(frozen=True, eq=False)
-class ForestDecision:
+class ForestDecision(OneRow):
     """The decision of a forest on one row; its attributes are those of `ForestDecisions`, as single values."""
 
+    kinds = {"cause": Cause}
     alone: ForestDecisions
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "alone":
-            raise AttributeError(name)
-        value = getattr(self.alone, name)
-        if name == "cause":
-            return Cause(value[0])
-        return value if name == "model" else value[0]
 
     def __repr__(self) -> str:
         return f"ForestDecision({self.label!r}, trust={self.trust:.3f}, {self.cause.name})"
@@ -250,7 +230,9 @@ class ForestDecision:
             f"and in {n_outside} of {n} the row lies in no ellipsoid"
         )
         names = self._features_of_the_surest()
-        return f"{told}; the surest that agree use {_listed(names)} most." if names else f"{told}."
+        return (
+            f"{told}; the surest that agree use {listed([repr(name) for name in names])} most." if names else f"{told}."
+        )
 
     def _features_of_the_surest(self) -> list[str]:
         model: ForestModel = self.model
@@ -262,8 +244,3 @@ class ForestDecision:
         loads = sum((model.members[b].loads for b in surest), np.zeros(len(model.feature_names)))
         named = np.argsort(-loads, kind="stable")[:NAMED_MOST]
         return [model.feature_names[j] for j in named if loads[j] > 0.0]
-
-
-def _listed(names: list[str]) -> str:
-    quoted = [repr(name) for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
