@@ -1,6 +1,6 @@
 PY ?= .venv/bin/python
 
-.PHONY: setup lint types test test-slow docs bench
+.PHONY: setup lint types test test-slow docs bench bench-trust bench-trust-quick
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -27,4 +27,12 @@ bench:
 	$(PY) benchmarks/reference.py --output benchmarks/results/reference.json
 	$(PY) benchmarks/accuracy.py --output benchmarks/results/accuracy.json
 	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
+	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
 	$(PY) benchmarks/write_tables.py
+
+bench-trust:  ## the comparison of trust with other models; hours, goes on where it was stopped
+	$(PY) benchmarks/trust/run.py --output benchmarks/results/trust.json --images docs/images
+	$(PY) benchmarks/write_tables.py
+
+bench-trust-quick:
+	$(PY) benchmarks/trust/run.py --quick

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 TILE_ROWS = 4096
 TURN_SECONDS = 0.05
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy", "clarabel", "piqp", "nautilus-sampler")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy", "clarabel", "piqp", "nautilus-sampler", "mapie")
 
 
 def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:

@@ -6,20 +6,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sepc.estimator.classifier import SEPClassifier
     from sepc.kernels.enclose import Enclosure, enclose
+    from sepc.selective.costs import Costs
     from sepc.selective.forest import SEPForestClassifier
     from sepc.selective.selective import SelectiveClassifier
+    from sepc.selective.stratified import StratifiedClassifier
+    from sepc.selective.trusted import TrustedClassifier
     from sepc.shapes.ellipsoid import Ellipsoid
 
 _HOME = {
+    "Costs": "sepc.selective.costs",
     "Ellipsoid": "sepc.shapes.ellipsoid",
     "Enclosure": "sepc.kernels.enclose",
     "SEPClassifier": "sepc.estimator.classifier",
     "SEPForestClassifier": "sepc.selective.forest",
     "SelectiveClassifier": "sepc.selective.selective",
+    "StratifiedClassifier": "sepc.selective.stratified",
+    "TrustedClassifier": "sepc.selective.trusted",
     "enclose": "sepc.kernels.enclose",
 }
 
-__all__ = ["Ellipsoid", "Enclosure", "SEPClassifier", "SEPForestClassifier", "SelectiveClassifier", "enclose"]
+__all__ = [
+    "Costs",
+    "Ellipsoid",
+    "Enclosure",
+    "SEPClassifier",
+    "SEPForestClassifier",
+    "SelectiveClassifier",
+    "StratifiedClassifier",
+    "TrustedClassifier",
+    "enclose",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sepc import SEPClassifier, datasets
 from sepc.metrics import aurc
 from sepc.regions.kinds import Cause
-from sepc.selective._forest_model import Platt, _causes
+from sepc.selective._forest_model import Platt
+from sepc.selective._forest_model import causes as causes_of
 from sepc.selective._members import Member, draw_projection, draw_rows, n_directions
 from sepc.selective.forest import SEPForestClassifier
 
@@ -111,24 +113,40 @@ def test_reasons_name_the_label_the_members_and_their_features(wdbc):
     forest, X, _ = wdbc
     decision = forest.decide(X)[3]
     why = decision.why()
-    assert why.startswith(f"{decision.label} with trust {decision.trust:.3f}: ")
+    assert why.startswith(f"{str(decision.label)!r} with trust {decision.trust:.3f}: ")
     assert f"{round(12 * decision.agreement)} of 12 members agree" in why
-    assert f"in {round(12 * decision.outside)} of 12 the row lies in no ellipsoid" in why
+    assert f"{round(12 * decision.outside)} of 12 have seen nothing near it" in why
     assert sum(repr(name) in why for name in forest.feature_names_in_) == 3
+    named = re.search(r"ost for it: ellipsoid (\d+) of '(\w+)' in member (\d+), with (\d+) benign and (\d+) mal", why)
+    k, owner, b, *counts = named.groups()
+    member = forest.members_[int(b)].model
+    assert member.classes[member.owners[int(k)]] == owner
+    assert member.place_counts[int(k)].tolist() == [int(n) for n in counts]
+
+
+def test_decisions_as_a_frame(wdbc):
+    forest, X, _ = wdbc
+    decisions = forest.decide(X)
+    frame = decisions.to_frame()
+    assert list(frame.columns) == [
+        *("label", "trust", "accepted", "cause", "agreement", "outside"),
+        *("p_benign", "p_malignant"),
+    ]
+    np.testing.assert_array_equal(frame["p_benign"], decisions.probabilities[:, 0])
 
 
 def test_far_away_a_row_is_outside_every_member(wdbc):
     forest, X, _ = wdbc
     far = forest.decide(X[:2] + 1e5)
     assert (far.outside == 1).all()
-    assert "in 12 of 12 the row lies in no ellipsoid;" in far[0].why()
+    assert "12 of 12 have seen nothing near it;" in far[0].why()
     assert (far.cause == Cause.OUTSIDE).all()
 
 
 def test_causes_follow_their_rule():
     accepted = np.array([True, False, False, False])
     agreement, outside = np.array([0.5, 1.0, 1.0, 0.6]), np.array([1.0, 0.6, 0.5, 0.5])
-    causes = _causes(accepted, agreement, outside, 0.95)
+    causes = causes_of(accepted, agreement, outside, 0.95)
     assert causes.tolist() == [Cause.ACCEPTED, Cause.OUTSIDE, Cause.THIN, Cause.OVERLAP]
 
 
@@ -154,10 +172,20 @@ def test_constant_features_are_never_drawn():
 
 def test_every_member_has_rows_of_every_class():
     which = np.array([0] * 50 + [1])
-    assert all(draw_rows(which, 2, np.random.default_rng(seed))[-1] for seed in range(20))
+    assert all(draw_rows(which, 2, 500, np.random.default_rng(seed))[-1] for seed in range(20))
     X = np.random.default_rng(0).normal(size=(51, 3))
     forest = SEPForestClassifier(3, random_state=0).fit(X, which)
     assert forest.predict_proba(X).shape == (51, 2)
+
+
+def test_large_classes_are_thinned_out_and_small_ones_are_not():
+    which = np.repeat([0, 1, 2], [8000, 1900, 100])
+    drawn = draw_rows(which, 3, 1000, np.random.default_rng(0))
+    sizes = np.bincount(which[drawn])
+    assert sizes[:2].tolist() == [800, 190]
+    assert 50 <= sizes[2] <= 60
+    few = draw_rows(which[::50], 3, 1000, np.random.default_rng(0))
+    assert 0.5 < few.mean() < 0.75
 
 
 def test_calibration_recovers_the_rates_behind_overconfident_averages():

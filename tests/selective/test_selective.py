@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import SEPClassifier
+from sepc.regions.kinds import Cause
+from sepc.selective._cost_control import choose_cheapest
 from sepc.selective._risk_control import (
     choose_threshold,
     error_bound,
@@ -22,9 +24,12 @@ from sepc.selective._risk_control import (
     p_value,
     quantile_grid,
     rows_needed,
+    rows_to_start,
     stratified_folds,
     stratified_parts,
 )
+from sepc.selective.accepted import Certificates
+from sepc.selective.costs import Costs
 from sepc.selective.selective import SelectiveClassifier
 
 N_DRAWS = 1000
@@ -72,17 +77,27 @@ def test_p_values_and_bounds_are_exact():
     assert (error_bound(0, 0, 0.95), error_bound(5, 5, 0.95)) == (1.0, 1.0)
 
 
+def test_testing_starts_where_three_errors_pass_or_fewer_if_rows_are_few():
+    needed = [149, 236, 313, 386]
+    assert [rows_needed(0.02, 0.95, k) for k in range(4)] == needed
+    assert all(binom.cdf(k, n, 0.02) <= 0.05 < binom.cdf(k, n - 1, 0.02) for k, n in enumerate(needed))
+    assert [rows_to_start(n, 0.02, 0.95) for n in (100, 400, 471, 472, 625, 626, 771, 772, 10**6)] == [
+        *[149, 149, 149, 236, 236, 313, 313, 386, 386]
+    ]
+
+
 def test_sequence_starts_where_enough_rows_are_accepted_and_ends_at_the_first_failure():
-    # 148 right rows are one too few, 149 pass; then one error among 150 fails, although later thresholds would pass.
-    trust = np.concatenate([np.full(148, 0.9), [0.8, 0.7], np.full(5000, 0.6)])
+    # 385 rows are one too few, 386 pass with three errors; then one more among 387 fails, although later ones pass.
+    trust = np.concatenate([np.full(385, 0.9), [0.8, 0.7], np.full(5000, 0.6)])
     wrong = np.zeros(len(trust), dtype=bool)
-    wrong[149] = True
-    found = choose_threshold(trust, wrong, np.array([0.6, 0.7, 0.8, 0.9]), 0.02, 0.95)
-    assert (found.threshold, found.n_accepted, found.n_errors, found.n_needed) == (0.8, 149, 0, 149)
-    without_the_error = choose_threshold(trust, ~wrong & False, np.array([0.6, 0.7, 0.8, 0.9]), 0.02, 0.95)
-    assert (without_the_error.threshold, without_the_error.n_accepted) == (0.6, len(trust))
-    first_fails = choose_threshold(trust[:150], wrong[:150], np.array([0.7, 0.95]), 0.02, 0.95)
-    assert (first_fails.threshold, first_fails.n_tried, first_fails.n_tried_errors) == (np.inf, 150, 1)
+    wrong[[0, 1, 2, 386]] = True
+    grid = np.array([0.6, 0.7, 0.8, 0.9])
+    found = choose_threshold(trust, wrong, grid, 0.02, 0.95)
+    assert (found.threshold, found.n_accepted, found.n_errors, found.n_needed) == (0.8, 386, 3, 149)
+    without_the_last_error = choose_threshold(trust, wrong & (np.arange(len(trust)) < 386), grid, 0.02, 0.95)
+    assert (without_the_last_error.threshold, without_the_last_error.n_accepted) == (0.6, len(trust))
+    first_fails = choose_threshold(trust[:387], wrong[:387], np.array([0.7, 0.95]), 0.02, 0.95)
+    assert (first_fails.threshold, first_fails.n_tried, first_fails.n_tried_errors) == (np.inf, 387, 4)
     too_few = choose_threshold(trust[:100], wrong[:100], np.array([0.1, 0.7]), 0.02, 0.95)
     assert (too_few.threshold, too_few.n_accepted, too_few.n_tried) == (np.inf, 0, 100)
     assert choose_threshold(trust[:0], wrong[:0], fixed_grid(), 0.02, 0.95).threshold == np.inf
@@ -135,8 +150,10 @@ def scores(rng, n, error_rate):
         (lambda trust: 0.08 * (1 - trust), lambda threshold: 0.04 * (1 - threshold)),
         # Just beyond the promise everywhere, the worst case: any acceptance at all is a violation.
         (lambda trust: 0.0201 + 0 * trust, lambda threshold: 0.0201 if threshold < np.inf else 0.0),
+        # The most trusted tenth is wrong more often than the rest: beyond what the proof of the start covers.
+        (lambda trust: np.where(trust > 0.9, 0.03, 0.019), lambda threshold: 0.0201 if threshold < np.inf else 0.0),
     ],
-    ids=["square", "linear", "worst"],
+    ids=["square", "linear", "worst", "upside down"],
 )
 def test_the_promise_is_kept_over_many_draws(error_rate, risk_at):
     rng = np.random.default_rng(1)
@@ -191,6 +208,27 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
     assert list(fitted.classes_) == [0, 1]
 
 
+def test_the_benchmark_chooses_the_threshold_of_the_estimator():
+    # benchmarks/guarantees.py skips the estimator and hands labels and trust of drawn rows to these functions.
+    X, y = blobs(3000)
+    model = LogisticRegression().fit(X[:500], y[:500])
+    drawn = np.random.default_rng(0).integers(500, 3000, size=2000)
+    label, trust = model.predict(X[drawn]), model.predict_proba(X[drawn]).max(axis=1)
+    wrong = label != y[drawn]
+    overall = SelectiveClassifier(FrozenEstimator(model), 0.04).fit(X[drawn], y[drawn])
+    assert overall.threshold_ == choose_threshold(trust, wrong, fixed_grid(), 0.04, 0.95).threshold < 1
+    named = SelectiveClassifier(FrozenEstimator(model), {0: 0.04, 1: 0.05}).fit(X[drawn], y[drawn])
+    for one, risk in {0: 0.04, 1: 0.05}.items():
+        own = label == one
+        expected = choose_threshold(trust[own], wrong[own], fixed_grid(), risk, 0.975).threshold
+        assert named.threshold_[one] == expected < 1
+    costs = Costs([[0, 5], [1, 0]], review=0.2)
+    cheapest = SelectiveClassifier(FrozenEstimator(model), costs).fit(X[drawn], y[drawn])
+    each = np.array([[0, 5], [1, 0]])[y[drawn], label].astype(float)
+    expected = choose_cheapest(trust, each, fixed_grid(), np.array([0.0, 5, 1, 0]), 0.2, 0.95).threshold
+    assert cheapest.threshold_ == expected < 1
+
+
 def test_data_frames_and_text_labels():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     names = pd.Series(np.where(y, "benign", "malignant"))
@@ -222,9 +260,31 @@ def test_decisions_index_and_filter():
     first = decided[0]
     assert (first.label, first.trust, first.accepted) == (decided.label[0], decided.trust[0], decided.accepted[0])
     assert "with trust" in first.inner.why()
+    assert first.why() == f"{first.inner.why()} The promise {'covers it' if first.accepted else 'does not cover it'}."
     assert [one.trust for one in decided[:3]] == decided.trust[:3].tolist()
     with pytest.raises(AttributeError):
         decided.trust = None
+
+
+def test_causes_and_frames():
+    X, y = blobs(2000)
+    fitted = SelectiveClassifier(SEPClassifier(min_trust=0.5), 0.05, random_state=0).fit(X[:1000], y[:1000])
+    decided = fitted.decide(X[1000:])
+    left = ~decided.accepted
+    assert (decided.cause[decided.accepted] == Cause.ACCEPTED).all()
+    assert (decided.cause[left & decided.inner.accepted] == Cause.THIN).all()
+    assert (left & decided.inner.accepted).any()
+    kept_causes = left & ~decided.inner.accepted
+    np.testing.assert_array_equal(decided.cause[kept_causes], decided.inner.cause[kept_causes])
+    position = int(np.flatnonzero(left)[0])
+    assert decided[position].cause is Cause(decided.cause[position])
+    frame = decided.to_frame()
+    assert list(frame.columns) == ["label", "trust", "accepted", "cause"]
+    assert (frame["cause"] == "ACCEPTED").to_numpy().tolist() == decided.accepted.tolist()
+    plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y).decide(X[:5])
+    assert plain.cause is plain[0].cause is None
+    assert list(plain.to_frame().columns) == ["label", "trust", "accepted"]
+    assert plain[0].why().startswith(f"{plain.label[0]} with trust {plain.trust[0]:.3f}. The promise ")
 
 
 def test_promise_in_words():
@@ -270,9 +330,24 @@ def test_certificates_hold_together():
     by_hand = beta.ppf(0.05 / len(found), found.n_rows[largest] - found.n_errors[largest], found.n_errors[largest] + 1)
     assert found.accuracy_at_least[largest] == pytest.approx(by_hand)
     assert (found.accuracy_at_least <= 1 - found.n_errors / found.n_rows).all()
+    assert list(found.to_frame()["region"]) == found.region.tolist()
+    lines = str(found).splitlines()
+    assert lines[-1] == "The 95 % are for all of this together."
+    assert len(lines) == len(found) + 1
+    assert lines[0].endswith(f"right, 95 % confidence, {found.n_rows[largest]} rows.")
     plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y)
     with pytest.raises(TypeError, match="LogisticRegression knows no regions"):
         plain.certificates(X, y)
+
+
+def test_certificates_in_words():
+    found = Certificates(np.array([4]), np.array([412]), np.array([3]), np.array([0.97299]), 0.95)
+    assert str(found) == "Region 4: at least 97.2 % right, 95 % confidence, 412 rows."
+    two = Certificates(np.array([-1, 7]), np.array([1, 1000]), np.array([0, 0]), np.array([0.025, 0.9963]), 0.95)
+    assert two.sentences() == [
+        "Region 7: at least 99.6 % right, 95 % confidence, 1,000 rows.",
+        "Region -1: at least 2.5 % right, 95 % confidence, 1 row.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,14 @@ from sepc.regions.rules import decide
 FitFold = Callable[[FloatArray, NDArray[Any]], SEPModel]
 
 
-def splits_of(cv: Any, labels: NDArray[Any], groups: Any) -> list[tuple[IntArray, IntArray]]:
+def splits_of(cv: Any, labels: NDArray[Any], groups: Any, who: str) -> list[tuple[IntArray, IntArray]]:
     """The folds that `cv` makes of the rows: a number, a splitter of scikit-learn's, or splits of the user's own."""
     if isinstance(cv, int):
         fewest = int(np.unique(labels, return_counts=True)[1].min())
         if fewest < 2:
             raise ValueError(
-                "trust='calibrated' compares decisions with labels on rows left out, so it needs at least 2 rows of "
-                "every class; one class has a single row. Use trust='evidence', or leave that class out."
+                f"{who} compares decisions with labels on rows left out, so it needs at least 2 rows of every class; "
+                "one class has a single row. Leave that class out, or use trust='evidence'."
             )
         cv = min(cv, fewest)
     return list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels, groups))

@@ -159,7 +159,7 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         with Progress(self) as progress:
             self.model_, pieces = self._fit_once(rows, labels, progress.step)
         if self.trust == "calibrated" and not self.published:
-            splits = splits_of(self.cv, labels, groups)
+            splits = splits_of(self.cv, labels, groups, "trust='calibrated'")
             calibration = calibrate(self._fit_fold, rows, labels, splits, self.n_jobs)
             self.model_ = replace(self.model_, calibration=calibration)
         self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)

@@ -1,4 +1,4 @@
-"""Columns of text, refused with the pipeline that helps."""
+"""Columns of numbers and of text: the latter left out, or refused with the pipeline that helps."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ def refuse_text(X: Any, who: str) -> None:
             f"text or categories. Encode in a pipeline, for example make_pipeline(make_column_transformer("
             f"(OneHotEncoder(), {text}), remainder='passthrough'), {who}())."
         )
+
+
+def number_columns(X: Any, who: str) -> Any:
+    """A DataFrame's columns of numbers, in the frame's own type; an array as it is."""
+    if not hasattr(X, "columns"):
+        return X
+    numbers = [name for name in X.columns if _holds_numbers(X[name])]
+    if not numbers:
+        raise ValueError(f"{who} found no column of numbers; give it a view that encodes the others.")
+    return X[numbers]
 
 
 def _holds_numbers(column: Any) -> bool:

@@ -33,6 +33,10 @@ class Settings:
         The gap to which ellipsoids are solved.
     local_rows : int
         Rows that may be brought to one machine.
+    is_patient : bool
+        Whether to go on after a round that found no ellipsoid; what is left then ends in two large ones.
+    is_one_sided : bool
+        Whether only the positive class is cut into pieces, and the negative class stays whole to judge them by.
     """
 
     n_impure: int | float
@@ -42,6 +46,8 @@ class Settings:
     unit: FloatArray
     tol: float = 1e-10
     local_rows: int = LOCAL_ROWS
+    is_patient: bool = True
+    is_one_sided: bool = False
 
     def allowed(self, n_own: int) -> int:
         """Rows of the other label that an ellipsoid around `n_own` rows may hold."""
@@ -111,12 +117,14 @@ def can_enclose(points: PointSet) -> bool:
 def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
     """Tell whether the ellipsoids of two classes are disjoint, or else where to cut between the classes.
 
-    Disjoint ellipsoids are sufficient for disjoint hulls, and only that is used (reading 5).
+    Disjoint ellipsoids are sufficient for disjoint hulls, and only that is used (reading 5). Where hulls meet, so do
+    the ellipsoids, which then need not be made.
     """
+    cut = find_cut(pos, neg, settings)
+    if isinstance(cut, Inseparable) or cut.through_means:
+        return cut
     own, other = settings.enclose(pos), settings.enclose(neg)
-    if are_disjoint(own.ellipsoid, other.ellipsoid):
-        return Disjoint(own, other)
-    return find_cut(pos, neg, settings)
+    return Disjoint(own, other) if are_disjoint(own.ellipsoid, other.ellipsoid) else cut
 
 
 def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Inseparable:

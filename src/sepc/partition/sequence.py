@@ -28,6 +28,7 @@ class Stop(StrEnum):
     TOO_FEW = "a class had no more rows than features left"
     INSEPARABLE = "no cut between the rest of the two classes was found"
     NO_PROGRESS = "a round removed no row"
+    NO_ELLIPSOID = "a round found no ellipsoid"
     MAX_ROUNDS = "max_rounds was reached"
     MAX_ELLIPSOIDS = "max_ellipsoids was reached"
 
@@ -129,6 +130,8 @@ def partition(
             on_round(rounds[-1])
         if stop is None and rounds[-1] == before:
             stop = Stop.NO_PROGRESS
+        if stop is None and not (settings.is_patient or pos.news or neg.news):
+            stop = Stop.NO_ELLIPSOID
     pos, neg = _finish(pos, len(rounds), settings), _finish(neg, len(rounds), settings)
     return Partition((*found, *pos.news, *neg.news), pos.isolated, neg.isolated, tuple(rounds), stop)
 
@@ -148,9 +151,10 @@ def _play_round(pos: _Class, neg: _Class, n_round: int, settings: Settings) -> t
         return replace(pos, news=()), replace(neg, news=()), Stop.INSEPARABLE
     if isinstance(apart, Disjoint):
         return _taken_whole(pos, apart.pos, n_round), _taken_whole(neg, apart.neg, n_round), Stop.SEPARATED
-    carved_pos = carve(pos.left, neg.left, apart, settings)
-    carved_neg = carve(neg.left, pos.left, apart.turned(), settings)
-    return _without(pos, carved_pos, n_round, settings), _without(neg, carved_neg, n_round, settings), None
+    carved_pos = _without(pos, carve(pos.left, neg.left, apart, settings), n_round, settings)
+    if settings.is_one_sided:
+        return carved_pos, replace(neg, news=()), None
+    return carved_pos, _without(neg, carve(neg.left, pos.left, apart.turned(), settings), n_round, settings), None
 
 
 def _taken_whole(one: _Class, enclosure: Enclosure, n_round: int) -> _Class:

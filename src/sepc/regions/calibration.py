@@ -50,8 +50,12 @@ class Calibration:
     intercept: float
 
     @classmethod
-    def learnt(cls, given: FloatArray, correct: BoolArray) -> Calibration:
+    def learnt(
+        cls, given: FloatArray, correct: BoolArray, *, towards: float = 0.0, penalty: float = PENALTY
+    ) -> Calibration:
         """Fit to signals of shape (n, s) and to whether the labels were right.
+
+        Where rows are few and say little, coefficients stay near `towards`, the more so the larger the `penalty`.
 
         Outcomes are drawn in from 0 and 1 as Platt (1999) does, so that no error among the rows does not promise that
         there will never be one.
@@ -64,7 +68,7 @@ class Calibration:
         found = minimize(
             _loss,
             x0=np.append(np.zeros(given.shape[1]), logit(np.clip(wanted.mean(), NEVER_CERTAIN, 1.0 - NEVER_CERTAIN))),
-            args=(standard, wanted),
+            args=(standard, wanted, towards * spread, penalty),
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0, None)] * given.shape[1] + [(None, None)],
@@ -77,11 +81,13 @@ class Calibration:
         return np.asarray(expit(given @ self.coefficients + self.intercept))
 
 
-def _loss(parameters: FloatArray, standard: FloatArray, wanted: FloatArray) -> tuple[float, FloatArray]:
-    """Logistic loss with a small penalty on the coefficients, and its gradient."""
+def _loss(
+    parameters: FloatArray, standard: FloatArray, wanted: FloatArray, towards: FloatArray, penalty: float
+) -> tuple[float, FloatArray]:
+    """Logistic loss with a penalty on how far the coefficients are from `towards`, and its gradient."""
     coefficients, intercept = parameters[:-1], parameters[-1]
-    score = standard @ coefficients + intercept
-    loss = np.sum(np.logaddexp(0.0, score) - wanted * score) + 0.5 * PENALTY * coefficients @ coefficients
+    score, strayed = standard @ coefficients + intercept, coefficients - towards
+    loss = np.sum(np.logaddexp(0.0, score) - wanted * score) + 0.5 * penalty * strayed @ strayed
     slope = expit(score) - wanted
-    gradient = np.append(standard.T @ slope + PENALTY * coefficients, slope.sum())
+    gradient = np.append(standard.T @ slope + penalty * strayed, slope.sum())
     return float(loss) / len(wanted), gradient / len(wanted)

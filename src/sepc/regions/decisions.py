@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.regions.frames import frame_of
 from sepc.regions.kinds import Cause, Rule
 from sepc.regions.model import SEPModel
 from sepc.regions.reasons import explain
@@ -66,16 +67,12 @@ class Decisions(RowWise["Decision"]):
 
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with names for rules and causes and a column of counts a class."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("Decisions.to_frame needs pandas: pip install pandas") from error
         columns: dict[str, Any] = {"label": self.label, "trust": self.trust, "accepted": self.accepted}
         columns["rule"] = [Rule(rule).name for rule in self.rule]
         columns["cause"] = [Cause(cause).name for cause in self.cause]
         columns |= {"region": self.region, "gauge": self.gauge}
         columns |= {f"n_{name}": self.counts[:, i] for i, name in enumerate(self.model.classes)}
-        return pd.DataFrame(columns)
+        return frame_of(columns)
 
 
 @dataclass(frozen=True, eq=False)

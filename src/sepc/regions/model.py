@@ -17,6 +17,9 @@ from sepc.regions.nearest import Places, prepared
 from sepc.regions.table import SignatureTable
 from sepc.shapes.ellipsoid import Ellipsoid
 
+# How far training rows speak for what is around them, as a share of their spread. Settled with benchmarks/causes.py.
+REACH = 0.3
+
 
 @dataclass(frozen=True, eq=False)
 class SEPModel:
@@ -111,6 +114,21 @@ class SEPModel:
     def place_owners(self) -> IntArray:
         """The class of each ellipsoid and of each isolated row, of shape (K + J,)."""
         return np.concatenate([self.owners, self.isolated_owners])
+
+    @cached_property
+    def reach(self) -> float:
+        """How far training rows speak for what is around them, for causes.
+
+        A share of the root mean square distance of the training rows from their mean, as far as the ellipsoids tell:
+        rows spread evenly in one have the covariance of its shape divided by d + 2.
+        """
+        places = np.concatenate([self.centers, self.isolated])
+        held = self.place_counts.sum(axis=1)
+        mean = np.average(places, axis=0, weights=held)
+        squared = np.sum((places - mean) ** 2, axis=1)
+        axes = np.linalg.inv(self.roots)
+        squared[: self.n_ellipsoids] += np.sum(axes**2, axis=(1, 2)) / (places.shape[1] + 2)
+        return REACH * float(np.sqrt(np.average(squared, weights=held)))
 
     def standardize(self, rows: FloatArray) -> FloatArray:
         """Rows in the coordinates of the ellipsoids."""

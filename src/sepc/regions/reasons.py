@@ -23,20 +23,20 @@ NAMED_MOST = 3
 def explain(decision: Decision) -> str:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     sentences = [
-        f"{_name(decision.label)} with trust {decision.trust:.3f}: {_where(decision)}.",
+        f"{shown(decision.label)} with trust {decision.trust:.3f}: {_where(decision)}.",
         _other_side(decision),
-        _verdict(decision),
+        verdict(decision.cause),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _where(decision: Decision) -> str:
     model: SEPModel = decision.model
-    counts = _counted(model, decision.counts)
+    counts = counted(model, decision.counts)
     if decision.rule is Rule.NEAREST:
         if decision.place >= model.n_ellipsoids:
             owner = model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]]
-            return f"outside every ellipsoid; nearest is an isolated training row of {_name(owner)}"
+            return f"outside every ellipsoid; nearest is an isolated training row of {shown(owner)}"
         return (
             f"outside every ellipsoid; nearest is {_ellipsoids(model, [decision.place])}, "
             f"at {decision.gauge:.2f} times its size, which holds {counts}"
@@ -77,15 +77,16 @@ def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
     return np.asarray(terms / terms.sum())
 
 
-def _verdict(decision: Decision) -> str:
-    if decision.cause is Cause.ACCEPTED:
+def verdict(cause: Cause) -> str:
+    """Why a row was not accepted, as a sentence; nothing if it was."""
+    if cause is Cause.ACCEPTED:
         return ""
     reason = {
         Cause.OVERLAP: "other labels lie there too",
         Cause.OUTSIDE: "nothing like it was seen in training",
         Cause.THIN: "too few training rows lie there",
-    }[decision.cause]
-    return f"Not accepted ({decision.cause.name}): {reason}."
+    }[cause]
+    return f"Not accepted ({cause.name}): {reason}."
 
 
 def _gauges(decision: Decision) -> FloatArray:
@@ -94,21 +95,22 @@ def _gauges(decision: Decision) -> FloatArray:
 
 
 def _ellipsoids(model: SEPModel, which: Sequence[int] | IntArray) -> str:
-    named = [f"{k} of {_name(model.classes[model.owners[k]])}" for k in which]
+    named = [f"{k} of {shown(model.classes[model.owners[k]])}" for k in which]
     return ("ellipsoid " if len(named) == 1 else "ellipsoids ") + listed(named)
 
 
-def _counted(model: SEPModel, counts: IntArray) -> str:
+def counted(model: SEPModel, counts: IntArray) -> str:
     """How many training rows of each class, as in "311 benign and 2 malignant" or "5 of 0 and 1 of 1"."""
     return listed(
         [
-            f"{n:,} {label}" if isinstance(label, str) else f"{n:,} of {_name(label)}"
+            f"{n:,} {label}" if isinstance(label, str) else f"{n:,} of {shown(label)}"
             for n, label in zip(counts, model.classes, strict=True)
         ]
     )
 
 
-def _name(label: Any) -> str:
+def shown(label: Any) -> str:
+    """A label as the user writes it."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 

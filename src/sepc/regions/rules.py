@@ -8,6 +8,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.calibration import signals
+from sepc.regions.causes import causes
 from sepc.regions.decisions import Decisions
 from sepc.regions.kinds import Cause, Rule
 from sepc.regions.locate import Located, as_values, locate, packed, unpacked
@@ -29,15 +30,14 @@ class Verdicts:
     counts: IntArray
     rule: IntArray
     region: IntArray
-    share: FloatArray
 
     @classmethod
     def blank(cls, n: int, n_classes: int) -> Verdicts:
         """Room for `n` verdicts."""
         label, rule, region = np.empty((3, n), dtype=np.int64)
-        trust, share = np.empty((2, n))
+        trust = np.empty(n)
         counts = np.empty((n, n_classes), dtype=np.int64)
-        return cls(label, trust, np.empty((n, n_classes)), counts, rule, region, share)
+        return cls(label, trust, np.empty((n, n_classes)), counts, rule, region)
 
     def put(self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None) -> None:
         """Write other verdicts, or those that `which` chooses of them, to some places."""
@@ -77,7 +77,7 @@ def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
         trust=trust,
         accepted=accepted,
         rule=verdicts.rule,
-        cause=_causes(verdicts, accepted, min_trust),
+        cause=_causes(model, rows, verdicts.rule, accepted, min_trust),
         region=verdicts.region,
         gauge=gauge,
         place=place,
@@ -166,13 +166,11 @@ def _judge(
         label = most_likely(probabilities, model.shares)
     each = np.arange(len(label))
     believed = published(counts, label, model.class_counts) if model.trust == "published" else probabilities
-    nearby = np.where(exact.sum(axis=1, keepdims=True) > 0, exact, wider)
-    share = nearby[each, label] / np.maximum(nearby.sum(axis=1), 1)
-    return Verdicts(label, believed[each, label], probabilities, wider, rule, region, share)
+    return Verdicts(label, believed[each, label], probabilities, wider, rule, region)
 
 
-def _causes(verdicts: Verdicts, accepted: BoolArray, min_trust: float) -> IntArray:
-    """Outside every ellipsoid; else thin if the same shares with unlimited rows would do; else overlap."""
-    inside_cause = np.where(verdicts.share >= min_trust, Cause.THIN, Cause.OVERLAP)
-    cause = np.where(verdicts.rule == Rule.NEAREST, Cause.OUTSIDE, inside_cause)
-    return np.where(accepted, Cause.ACCEPTED, cause)
+def _causes(model: SEPModel, rows: FloatArray, rule: IntArray, accepted: BoolArray, min_trust: float) -> IntArray:
+    cause = np.full(len(rows), int(Cause.ACCEPTED))
+    refused = np.flatnonzero(~accepted)
+    cause[refused] = causes(model, model.standardize(rows[refused]), rule[refused] != Rule.NEAREST, min_trust)
+    return cause

@@ -1,4 +1,4 @@
-"""A fitted forest: its members, how their votes become probabilities, and decisions with reasons."""
+"""A fitted forest: its members, and how their votes become probabilities and decisions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimator.fitting import Standardization
 from sepc.regions.kinds import Cause
-from sepc.regions.reasons import listed
-from sepc.regions.rowwise import OneRow, RowWise
 from sepc.selective._members import Member
+from sepc.selective.forest_decisions import ForestDecisions
 
 # Averages are kept this far from 0 before logarithms are taken.
 NEVER_CERTAIN = 1e-3
@@ -26,12 +25,8 @@ INVERSE_PENALTY = 0.1
 # Above so many numbers (240 MB) the ellipsoids get no weights.
 HEAD_ENTRIES = 3 * 10**7
 
-# A row is outside if more than this share of the members have it in no ellipsoid.
+# A row is outside if more than this share of the members have seen nothing near it.
 MOSTLY = 0.5
-
-# Reasons look at this share of the members that agree, the surest ones, and name so many features.
-SUREST_SHARE = 0.25
-NAMED_MOST = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +102,32 @@ def centred_logs(probabilities: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class Poll:
+    """What the members of a forest say of rows, taken together.
+
+    Attributes
+    ----------
+    average : (n, C) array
+        Mean probabilities of the classes.
+    scores : (n, C) array
+        Nearness to all ellipsoids times their weights, summed; zeros if the ellipsoids have no weights.
+    outside : (n,) array
+        Share of the members that have seen nothing near a row.
+    voted : (B, n) array
+        The class each member finds most likely.
+    """
+
+    average: FloatArray
+    scores: FloatArray
+    outside: FloatArray
+    voted: IntArray
+
+    def agreement(self, label: IntArray) -> FloatArray:
+        """Share of the members that give a row this class."""
+        return np.asarray(np.mean(self.voted == label, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
 class ForestModel:
     """Everything that a forest's decision needs.
 
@@ -131,12 +152,12 @@ class ForestModel:
     platt: Platt
     head: Head | None
 
-    def decide(self, rows: FloatArray, min_trust: float) -> ForestDecisions:
-        """Decide on rows given in the user's own features."""
+    def poll(self, rows: FloatArray) -> Poll:
+        """Ask all members about rows given in the user's own features."""
         standardized = self.standard.apply(rows)
         total, scores = np.zeros((2, len(rows), len(self.classes)))
         n_outside = np.zeros(len(rows))
-        voted = np.empty((len(self.members), len(rows)), dtype=np.int32)
+        voted = np.empty((len(self.members), len(rows)), dtype=np.int64)
         for b, member in enumerate(self.members):
             votes = member.vote(standardized)
             total += votes.probabilities
@@ -144,103 +165,33 @@ class ForestModel:
             voted[b] = votes.probabilities.argmax(axis=1)
             if self.head is not None:
                 scores += votes.nearness @ self.head.weights[b]
-        probabilities = self.platt.apply(total / len(self.members))
+        n = len(self.members)
+        return Poll(total / n, scores, n_outside / n, voted)
+
+    def decide(self, rows: FloatArray, min_trust: float) -> ForestDecisions:
+        """Decide on rows given in the user's own features."""
+        poll = self.poll(rows)
+        probabilities = self.platt.apply(poll.average)
         if self.head is not None:
-            probabilities = self.head.blend(scores, probabilities)
+            probabilities = self.head.blend(poll.scores, probabilities)
         label = probabilities.argmax(axis=1)
         trust = probabilities.max(axis=1)
-        accepted, agreement = trust >= min_trust, np.mean(voted == label, axis=0)
-        outside = n_outside / len(self.members)
+        accepted, agreement = trust >= min_trust, poll.agreement(label)
         return ForestDecisions(
             model=self,
             rows=rows,
             label=self.classes[label],
             trust=trust,
             accepted=accepted,
-            cause=_causes(accepted, agreement, outside, min_trust),
+            cause=causes(accepted, agreement, poll.outside, min_trust),
             agreement=agreement,
-            outside=outside,
+            outside=poll.outside,
             probabilities=probabilities,
         )
 
 
-def _causes(accepted: BoolArray, agreement: FloatArray, outside: FloatArray, min_trust: float) -> IntArray:
-    """Outside in most members; else thin if so many members agree that only rows are lacking; else overlap."""
+def causes(accepted: BoolArray, agreement: FloatArray, outside: FloatArray, min_trust: float) -> IntArray:
+    """Far from what most have seen; else thin if so many members agree that only rows are lacking; else overlap."""
     inside_cause = np.where(agreement >= min_trust, Cause.THIN, Cause.OVERLAP)
     cause = np.where(outside > MOSTLY, Cause.OUTSIDE, inside_cause)
     return np.where(accepted, Cause.ACCEPTED, cause)
-
-
-@dataclass(frozen=True, eq=False)
-class ForestDecisions(RowWise["ForestDecision"]):
-    """Decisions of a forest on rows, as arrays of one entry a row.
-
-    A whole number gives one `ForestDecision`; a slice, a mask or an array of positions gives fewer `ForestDecisions`.
-
-    Attributes
-    ----------
-    label : array
-        The predicted labels.
-    trust : array of float
-        The probability that the label is right.
-    accepted : array of bool
-        Whether the trust reaches `min_trust`; the rest should go to a person.
-    cause : array of `Cause`
-        Why a row was not accepted: OUTSIDE if it lies in no ellipsoid of more than half of the members; else THIN if a
-        share of at least `min_trust` of the members give its label, each too unsure; else OVERLAP.
-    agreement : array of float
-        Share of the members that give the label.
-    outside : array of float
-        Share of the members in which the row lies in no ellipsoid.
-    probabilities : (n, C) array of float
-        Of each class.
-    """
-
-    model: ForestModel
-    rows: FloatArray
-    label: NDArray[Any]
-    trust: FloatArray
-    accepted: BoolArray
-    cause: IntArray
-    agreement: FloatArray
-    outside: FloatArray
-    probabilities: FloatArray
-
-    def alone(self) -> ForestDecision:
-        """The only decision, as single values."""
-        return ForestDecision(self)
-
-
-@dataclass(frozen=True, eq=False)
-class ForestDecision(OneRow):
-    """The decision of a forest on one row; its attributes are those of `ForestDecisions`, as single values."""
-
-    kinds = {"cause": Cause}
-    alone: ForestDecisions
-
-    def __repr__(self) -> str:
-        return f"ForestDecision({self.label!r}, trust={self.trust:.3f}, {self.cause.name})"
-
-    def why(self) -> str:
-        """The reasons in a sentence: who agrees, where the row lies, and the features of the surest members."""
-        n = len(self.model.members)
-        n_agree, n_outside = round(self.agreement * n), round(self.outside * n)
-        told = (
-            f"{self.label} with trust {self.trust:.3f}: {n_agree} of {n} members agree, "
-            f"and in {n_outside} of {n} the row lies in no ellipsoid"
-        )
-        names = self._features_of_the_surest()
-        return (
-            f"{told}; the surest that agree use {listed([repr(name) for name in names])} most." if names else f"{told}."
-        )
-
-    def _features_of_the_surest(self) -> list[str]:
-        model: ForestModel = self.model
-        standardized = model.standard.apply(self.alone.rows)
-        votes = [member.vote(standardized).probabilities[0] for member in model.members]
-        label = int(np.flatnonzero(model.classes == self.label)[0])
-        agree = [b for b, vote in enumerate(votes) if vote.argmax() == label]
-        surest = sorted(agree, key=lambda b: -votes[b][label])[: max(1, round(SUREST_SHARE * len(agree)))]
-        loads = sum((model.members[b].loads for b in surest), np.zeros(len(model.feature_names)))
-        named = np.argsort(-loads, kind="stable")[:NAMED_MOST]
-        return [model.feature_names[j] for j in named if loads[j] > 0.0]

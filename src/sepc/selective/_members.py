@@ -14,7 +14,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimator.fitting import Standardization, fit_model
 from sepc.partition.separate import Settings
 from sepc.points.in_memory import ArrayPoints
-from sepc.regions.kinds import Rule
+from sepc.regions.causes import is_far
 from sepc.regions.membership import squared_radii
 from sepc.regions.model import SEPModel
 from sepc.regions.rules import decide
@@ -22,7 +22,11 @@ from sepc.regions.rules import decide
 # m (m + 3) / 2 rows fix an ellipsoid of m features; of the smallest class's rows, this share may.
 FIXING_SHARE = 0.8
 
-# Members are many, so each stays small.
+# A class of no more rows than this is not thinned out further.
+SMALL_CLASS = 60
+
+# Members are many, so each stays small and need not be exact.
+TOL = 1e-3
 MAX_ROUNDS = 200
 MAX_ELLIPSOIDS = 60
 
@@ -48,7 +52,7 @@ class Votes:
     probabilities : (n, C) array
         Of the classes.
     outside : (n,) bool array
-        Whether a row lies in no ellipsoid.
+        Whether a row is far from all rows that the member has seen.
     nearness : (n, K) array
         To each ellipsoid: 1 inside, fading outside.
     """
@@ -91,7 +95,8 @@ class Member:
         squared = np.minimum(squared_radii(rows, self.model.centers, self.model.roots), FARTHEST_SQUARED)
         if self.model.n_ellipsoids:
             probabilities = (probabilities + densities(self.model, squared)) / 2.0
-        return Votes(probabilities, decisions.rule == Rule.NEAREST, np.exp(-FADING * np.maximum(squared - 1.0, 0.0)))
+        outside = is_far(self.model, rows, squared)
+        return Votes(probabilities, outside, np.exp(-FADING * np.maximum(squared - 1.0, 0.0)))
 
 
 def densities(model: SEPModel, squared: FloatArray) -> FloatArray:
@@ -132,12 +137,18 @@ def draw_projection(varying: BoolArray, m: int, turned: bool, rng: np.random.Gen
     return projection
 
 
-def draw_rows(which: IntArray, n_classes: int, rng: np.random.Generator) -> BoolArray:
-    """The rows that a bootstrap of every class holds, as a mask; so no member lacks a class."""
+def draw_rows(which: IntArray, n_classes: int, max_rows: int, rng: np.random.Generator) -> BoolArray:
+    """The rows that a bootstrap of every class holds, as a mask; so no member lacks a class.
+
+    Where these would be more than `max_rows`, a sample of each class instead, but of no class fewer than `SMALL_CLASS`
+    rows unless its bootstrap holds fewer.
+    """
     drawn = np.zeros(len(which), dtype=bool)
     for k in range(n_classes):
         own = np.flatnonzero(which == k)
-        drawn[rng.choice(own, size=len(own))] = True
+        held = np.unique(rng.choice(own, size=len(own)))
+        n_most = max(SMALL_CLASS, round(max_rows * len(own) / len(which)))
+        drawn[rng.permutation(held)[:n_most]] = True
     return drawn
 
 
@@ -147,6 +158,7 @@ def grow_member(
     classes: NDArray[Any],
     n_impure: int | float,
     max_features: int,
+    max_rows: int,
     turned: bool,
     seed: int,
 ) -> tuple[Member, BoolArray, FloatArray]:
@@ -155,17 +167,27 @@ def grow_member(
     varying = (standardized != standardized[0]).any(axis=0)
     if not varying.any():
         varying[:] = True
-    drawn = draw_rows(which, len(classes), rng)
+    drawn = draw_rows(which, len(classes), max_rows, rng)
     n_smallest = int(np.bincount(which[drawn], minlength=len(classes)).min())
     m = n_directions(int(varying.sum()), max_features, n_smallest)
     projection = draw_projection(varying, m, turned, rng)
     rows, own = standardized[drawn] @ projection, which[drawn]
+    settings = Settings(
+        n_impure,
+        published=False,
+        max_rounds=MAX_ROUNDS,
+        max_ellipsoids=MAX_ELLIPSOIDS,
+        unit=Standardization.of(rows).scale,
+        tol=TOL,
+        is_patient=False,
+        is_one_sided=len(classes) > 2,
+    )
     model, _ = fit_model(
         [ArrayPoints(rows[own == k]) for k in range(len(classes))],
         classes,
         tuple(f"direction {j}" for j in range(m)),
         Standardization.none(m),
-        Settings(n_impure, False, MAX_ROUNDS, MAX_ELLIPSOIDS, unit=Standardization.of(rows).scale),
+        settings,
         trust="evidence",
         fit_rows=None,
         seed=0,

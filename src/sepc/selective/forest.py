@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sepc._typing import FloatArray, IntArray
 from sepc.estimator.columns import refuse_text
 from sepc.estimator.fitting import Standardization
-from sepc.selective._forest_model import ForestDecisions, ForestModel, Head, Platt
+from sepc.selective._forest_model import ForestModel, Head, Platt
 from sepc.selective._members import Member, grow_member
+from sepc.selective.forest_decisions import ForestDecisions
 
 
 class SEPForestClassifier(ClassifierMixin, BaseEstimator):
@@ -36,6 +37,8 @@ class SEPForestClassifier(ClassifierMixin, BaseEstimator):
         How many training rows of other labels an ellipsoid may hold: a number, or a share of its own rows.
     max_features : int, default=8
         The most directions a member sees. It sees fewer if the smallest class has few rows.
+    max_rows : int, default=500
+        About the most rows a member is fitted on; small classes are thinned out less. The time of a fit grows with it.
     min_trust : float, default=0.95
         Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
     n_jobs : int or None, default=None
@@ -69,7 +72,7 @@ class SEPForestClassifier(ClassifierMixin, BaseEstimator):
     >>> (decisions.label == y[1::2])[decisions.accepted].mean() > 0.95
     np.True_
     >>> print(decisions[0].why())
-    0 with trust ...: ... of 10 members agree, and in ... of 10 the row lies in no ellipsoid; the surest that ...
+    0 with trust ...: ... of 10 members agree, and ... of 10 have seen nothing near it; the surest that ...
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class SEPForestClassifier(ClassifierMixin, BaseEstimator):
         *,
         n_impure: int | float = 2,
         max_features: int = 8,
+        max_rows: int = 500,
         min_trust: float = 0.95,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -85,6 +89,7 @@ class SEPForestClassifier(ClassifierMixin, BaseEstimator):
         self.n_estimators = n_estimators
         self.n_impure = n_impure
         self.max_features = max_features
+        self.max_rows = max_rows
         self.min_trust = min_trust
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -125,7 +130,7 @@ class SEPForestClassifier(ClassifierMixin, BaseEstimator):
         """The members, and for each row the average of those that have not seen it (NaN if all have)."""
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
         n_impure = float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure)
-        common = (standardized, which, self.classes_, n_impure, self.max_features)
+        common = (standardized, which, self.classes_, n_impure, self.max_features, self.max_rows)
         jobs = (delayed(grow_member)(*common, b % 2 == 1, int(seed)) for b, seed in enumerate(seeds))
         total, n_voted = np.zeros((len(which), len(self.classes_))), np.zeros(len(which))
         members = []
@@ -147,17 +152,21 @@ class SEPForestClassifier(ClassifierMixin, BaseEstimator):
 
     def decide(self, X: ArrayLike) -> ForestDecisions:
         """Label, trust, cause, agreement and probabilities of every row, and whether to accept it."""
+        rows = self.rows_of(X)
+        return self.model_.decide(rows, self.min_trust)
+
+    def rows_of(self, X: ArrayLike) -> FloatArray:
+        """The rows as an array of numbers, checked against those it was fitted on."""
         check_is_fitted(self)
         refuse_text(X, type(self).__name__)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.model_.decide(rows, self.min_trust)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def _names(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
 
     def _check_parameters(self) -> None:
-        for name in ("n_estimators", "max_features"):
+        for name in ("n_estimators", "max_features", "max_rows"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1.")

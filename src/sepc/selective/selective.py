@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.selective._cost_control import CostControl, choose_cheapest
+from sepc.selective._inner import inner_decisions
+from sepc.selective._labels import checked_labels
+from sepc.selective._promise_words import cost_sentence, percent, risk_sentence, shown
 from sepc.selective._risk_control import (
     Control,
     choose_threshold,
@@ -26,6 +28,7 @@ from sepc.selective._risk_control import (
     stratified_parts,
 )
 from sepc.selective.accepted import Certificates, SelectiveDecisions
+from sepc.selective.costs import Costs
 
 N_FOLDS = 3
 
@@ -44,10 +47,12 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : classifier
         Trust is that of its `decide`, also at the end of a `Pipeline`; or else its largest class probability.
-    max_risk : float or mapping of label to float, default=0.02
+    max_risk : float, mapping of label to float, or Costs, default=0.02
         The largest error rate among accepted rows. A mapping makes a promise for each label it names, about the
         accepted rows *predicted* as that label: an overall 2 % can hide that every accepted positive is wrong. All
-        these promises hold together with `confidence`. Rows predicted as a label not named are never accepted.
+        these promises hold together with `confidence`. Rows predicted as a label not named are never accepted. `Costs`
+        promise that an accepted row costs no more on average than its review; of the thresholds that keep this promise,
+        the one is taken at which errors and reviews together are cheapest.
     confidence : float, default=0.95
         Probability with which the promise is kept. Nearer to 1 accepts fewer rows.
     calibration_share : float, default=0.5
@@ -67,13 +72,18 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Share of the calibration rows that are accepted.
     risk_bound_ : float or dict of label to float
         Clopper and Pearson's upper bound on the error rate at the threshold, 1 if that accepts no rows. What is
-        promised is `max_risk`: the threshold was chosen with a look at the errors, and the bound does not know.
+        promised is `max_risk`: the threshold was chosen with a look at the errors, and the bound does not know. Not
+        there with `Costs`.
+    mean_cost_ : float
+        Only with `Costs`: what errors and reviews together cost a calibration row on average. The threshold was chosen
+        with a look at it, so expect a little more of new rows.
     n_calibration_ : int
         Number of calibration rows.
 
     Notes
     -----
-    Thresholds are tested from strict to generous with exact binomial tests, up to the first that fails. They must not
+    Thresholds are tested from strict to generous, up to the first that fails, with exact binomial tests; with `Costs`
+    of several sizes, with the bets of Waudby-Smith and Ramdas (2024). They must not
     be taken from the calibration rows. For an unfitted estimator, they are 200 quantiles of the trust of its training
     rows, each decided by one of three fits without it. The training rows of a frozen estimator are not at hand; its
     thresholds are 200 fixed numbers from 0 to 1, half of them above 0.9 and ever closer towards 1.
@@ -95,7 +105,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self,
         estimator: Any,
-        max_risk: float | Mapping[Any, float] = 0.02,
+        max_risk: float | Mapping[Any, float] | Costs = 0.02,
         confidence: float = 0.95,
         *,
         calibration_share: float = 0.5,
@@ -121,7 +131,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X, labels = indexable(X, _checked_labels(y))
+        X, labels = indexable(X, checked_labels(y, "SelectiveClassifier"))
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
@@ -141,25 +151,42 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _calibrate(self, X: Any, labels: NDArray[Any], training: SelectiveDecisions | None) -> None:
-        risks = self._risks()
-        confidence = 1.0 - (1.0 - self.confidence) / len(risks)
         decided = _decide(self.estimator_, X) if len(labels) else _no_decisions(self.classes_)
-        wrong = decided.label != labels
-        self._controls: dict[Any, Control] = {}
-        for label, risk in risks.items():
-            rows = _about(decided, label)
-            grid = fixed_grid() if training is None else _grid(training, label)
-            self._controls[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, confidence)
+        self._controls: dict[Any, Control | CostControl] = {}
+        for stale in {"mean_cost_", "risk_bound_"} & set(vars(self)):
+            delattr(self, stale)
+        if isinstance(self.max_risk, Costs):
+            self._control_cost(self.max_risk, decided, labels, _grid(training, None))
+        else:
+            self._control_risk(decided, labels, training)
         self._promised_confidence = self.confidence
         self.n_calibration_ = len(labels)
         self.coverage_ = sum(one.n_accepted for one in self._controls.values()) / max(len(labels), 1)
         thresholds = {label: one.threshold for label, one in self._controls.items()}
-        bounds = {
-            label: float(error_bound(one.n_errors, one.n_accepted, confidence)) for label, one in self._controls.items()
-        }
-        several = isinstance(self.max_risk, Mapping)
-        self.threshold_: float | dict[Any, float] = thresholds if several else thresholds[None]
-        self.risk_bound_: float | dict[Any, float] = bounds if several else bounds[None]
+        self.threshold_: float | dict[Any, float] = self._one_or_several(thresholds)
+
+    def _control_cost(self, costs: Costs, decided: SelectiveDecisions, labels: NDArray[Any], grid: FloatArray) -> None:
+        possible = costs.matrix(self.classes_).ravel()
+        each = costs.of(labels, decided.label, self.classes_)
+        found = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence)
+        self._controls[None] = found
+        self.mean_cost_ = found.cost
+
+    def _control_risk(
+        self, decided: SelectiveDecisions, labels: NDArray[Any], training: SelectiveDecisions | None
+    ) -> None:
+        risks, wrong = self._risks(), decided.label != labels
+        confidence = 1.0 - (1.0 - self.confidence) / len(risks)
+        bounds = {}
+        for label, risk in risks.items():
+            rows = _about(decided, label)
+            found = choose_threshold(decided.trust[rows], wrong[rows], _grid(training, label), risk, confidence)
+            self._controls[label] = found
+            bounds[label] = float(error_bound(found.n_errors, found.n_accepted, confidence))
+        self.risk_bound_: float | dict[Any, float] = self._one_or_several(bounds)
+
+    def _one_or_several(self, values: dict[Any, float]) -> float | dict[Any, float]:
+        return values if isinstance(self.max_risk, Mapping) else values[None]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The estimator's labels of all rows; `decide` says which of them to use."""
@@ -184,13 +211,14 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def promise(self) -> str:
         """What is promised, in words: a sentence for every promise made, or why none can be made."""
         check_is_fitted(self)
-        confidence = self._promised_confidence
-        if None in self._controls:
-            return _sentence(self._controls[None], "", confidence)
-        lines = [_sentence(one, f" predicted as {_shown(label)}", confidence) for label, one in self._controls.items()]
+        confidence, lines = self._promised_confidence, []
+        for label, control in self._controls.items():
+            if isinstance(control, CostControl):
+                return cost_sentence(control, confidence)
+            lines.append(risk_sentence(control, "" if label is None else f" predicted as {shown(label)}", confidence))
         if len(lines) > 1:
-            lines.append(f"The {_percent(confidence)} are for all of this together.")
-        unnamed = [_shown(label) for label in self.classes_ if label not in self._controls]
+            lines.append(f"The {percent(confidence)} are for all of this together.")
+        unnamed = [shown(label) for label in self.classes_ if not {label, None} & set(self._controls)]
         if unnamed:
             lines.append(f"Rows predicted as {', '.join(unnamed)} are never accepted: nothing was asked of them.")
         return "\n".join(lines)
@@ -218,7 +246,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not hasattr(decided.inner, "region"):
             kind = type(self.estimator_).__name__
             raise TypeError(f"{kind} knows no regions, so none can be certified; use an SEPClassifier.")
-        wrong = decided.label != _checked_labels(y)
+        wrong = decided.label != checked_labels(y, "SelectiveClassifier")
         region, which, n_rows = np.unique(decided.inner.region, return_inverse=True, return_counts=True)
         n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
         each = 1.0 - (1.0 - self.confidence) / len(region)
@@ -227,17 +255,21 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _risks(self) -> dict[Any, float]:
         """The promises asked for, by label; the label of a promise about all rows is None."""
         if not isinstance(self.max_risk, Mapping):
-            return {None: self.max_risk}
+            return {None: cast(float, self.max_risk)}
         unknown = [label for label in self.max_risk if label not in self.classes_]
         if unknown:
-            known = ", ".join(map(_shown, self.classes_))
-            raise ValueError(f"max_risk names {', '.join(map(_shown, unknown))}; the classes are {known}.")
+            known = ", ".join(map(shown, self.classes_))
+            raise ValueError(f"max_risk names {', '.join(map(shown, unknown))}; the classes are {known}.")
         return dict(self.max_risk)
 
     def _check_parameters(self) -> None:
-        risks = dict(self.max_risk) if isinstance(self.max_risk, Mapping) else {None: self.max_risk}
+        risks: dict[Any, Any] = dict(self.max_risk) if isinstance(self.max_risk, Mapping) else {None: self.max_risk}
         if not risks:
             raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
+        if isinstance(self.max_risk, Costs):
+            risks = {}
+        elif np.ndim(cast(Any, self.max_risk)):
+            raise TypeError("max_risk is an array; a cost matrix goes into Costs(matrix, review=...).")
         shares = {f"max_risk[{label!r}]" if label is not None else "max_risk": risk for label, risk in risks.items()}
         shares |= {"confidence": self.confidence, "calibration_share": self.calibration_share}
         for name, share in shares.items():
@@ -251,18 +283,9 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _checked_labels(y: ArrayLike) -> NDArray[Any]:
-    if y is None:
-        raise ValueError("SelectiveClassifier requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return np.asarray(labels)
-
-
 def _decide(estimator: Any, X: Any) -> SelectiveDecisions:
     """Labels and trust, with nothing accepted yet."""
-    inner = _inner_decisions(estimator, X)
+    inner = inner_decisions(estimator, X)
     if inner is not None:
         label, trust = inner.label, inner.trust
     elif hasattr(estimator, "predict_proba"):
@@ -272,18 +295,6 @@ def _decide(estimator: Any, X: Any) -> SelectiveDecisions:
         raise TypeError(f"{kind} has neither decide nor predict_proba; wrap it in a CalibratedClassifierCV.")
     trust = np.asarray(trust, dtype=np.float64)
     return SelectiveDecisions(np.asarray(label), trust, np.zeros(len(trust), dtype=bool), inner)
-
-
-def _inner_decisions(estimator: Any, X: Any) -> Any:
-    """What `decide` says, of the estimator itself or of the last step of a pipeline; None if there is no `decide`."""
-    if isinstance(estimator, FrozenEstimator):
-        return _inner_decisions(estimator.estimator, X)
-    if isinstance(estimator, Pipeline):
-        last = estimator[-1]
-        if not hasattr(last, "decide"):
-            return None
-        return last.decide(estimator[:-1].transform(X) if len(estimator) > 1 else X)
-    return estimator.decide(X) if hasattr(estimator, "decide") else None
 
 
 def _decide_left_out(
@@ -311,35 +322,7 @@ def _about(decided: SelectiveDecisions, label: Any) -> BoolArray:
     return np.ones(len(decided), dtype=bool) if label is None else np.asarray(decided.label == label)
 
 
-def _grid(training: SelectiveDecisions, label: Any) -> FloatArray:
-    rows = _about(training, label)
-    return quantile_grid(training.trust[rows]) if rows.any() else fixed_grid()
-
-
-def _sentence(control: Control, whom: str, confidence: float) -> str:
-    """The promise in words, about the rows `whom` (empty for all rows)."""
-    risk = _percent(control.max_risk)
-    goal = f"at most {risk} of accepted rows{whom} are wrong, with {_percent(confidence)} confidence"
-    if np.isfinite(control.threshold):
-        share = _percent(control.n_accepted / control.n_rows, coarse=True)
-        shown = f"{control.threshold:.3f}"
-        shown = f"{control.threshold:.10g}" if shown == "1.000" else shown
-        return f"A{goal[1:]}: accepts trust >= {shown}, {share} of {control.n_rows:,} calibration rows{whom}."
-    why = (
-        f"there are only {control.n_rows:,} calibration rows{whom}"
-        if control.n_rows < control.n_needed
-        else f"of the {control.n_tried:,} most trusted{whom}, {control.n_tried_errors:,} were wrong"
-    )
-    return (
-        f"No threshold can keep the promise that {goal}, so no row{whom} is accepted: it takes at least "
-        f"{control.n_needed:,} accepted calibration rows without an error, or more with few errors, and {why}."
-    )
-
-
-def _percent(share: float, *, coarse: bool = False) -> str:
-    percent = 100.0 * share
-    return f"{percent:.0f} %" if coarse and percent >= 9.5 else f"{percent:.{2 if coarse else 4}g} %"
-
-
-def _shown(label: Any) -> str:
-    return repr(label.item() if isinstance(label, np.generic) else label)
+def _grid(training: SelectiveDecisions | None, label: Any) -> FloatArray:
+    if training is None or not (rows := _about(training, label)).any():
+        return fixed_grid()
+    return quantile_grid(training.trust[rows])

@@ -1,0 +1,72 @@
+"""Is one better than another: ranks, and paired bootstrap intervals of differences in AURC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from outcomes import Outcome, Outcomes
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+from sepc.metrics import aurc
+
+N_DRAWS = 1_000
+LEAST_SHARE, LEAST_DIFFERENCE = 0.05, 0.002
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Mean ranks by AURC over the data sets, and the difference that chance alone may make (Nemenyi, 5 %)."""
+
+    names: tuple[str, ...]
+    mean: NDArray[np.float64]
+    n_sets: int
+
+    @property
+    def critical_difference(self) -> float:
+        """Mean ranks further apart than this differ."""
+        k = len(self.names)
+        return float(studentized_range.ppf(0.95, k, np.inf) * np.sqrt(k * (k + 1) / (12 * self.n_sets)))
+
+
+def aurcs(outcomes: Outcomes) -> NDArray[np.float64]:
+    """AURC of every data set and learner."""
+    return np.array([[one.aurc for one in row.values()] for row in outcomes.values()])
+
+
+def ranks(outcomes: Outcomes) -> Ranks:
+    """Rank the learners on each data set, the smallest AURC first; who did not finish shares the last place."""
+    names = tuple(next(iter(outcomes.values())))
+    return Ranks(names, rankdata(aurcs(outcomes), axis=1).mean(axis=0), len(outcomes))
+
+
+def friedman_p(outcomes: Outcomes) -> float:
+    """How likely such ranks are if all learners were alike."""
+    each = rankdata(aurcs(outcomes), axis=1)
+    return float(friedmanchisquare(*each.T).pvalue) if len(each) > 1 else float("nan")
+
+
+def is_much_worse(ours: Outcome, theirs: Outcome) -> bool:
+    """Whether our AURC is larger by more than max(5 %, 0.002)."""
+    return ours.aurc - theirs.aurc > max(LEAST_SHARE * theirs.aurc, LEAST_DIFFERENCE)
+
+
+def interval(ours: Outcome, theirs: Outcome) -> tuple[float, float]:
+    """95 % bootstrap interval of the difference in AURC: rows drawn again, the same for both and for all seeds."""
+    random = np.random.default_rng(0)
+    n = len(ours.seeds[0][0])
+    differences = []
+    for _ in range(N_DRAWS):
+        drawn = random.integers(n, size=n)
+        differences.append(np.mean([_difference(*pair, drawn) for pair in zip(ours.seeds, theirs.seeds, strict=True)]))
+    low, high = np.quantile(differences, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _difference(
+    ours: tuple[NDArray[np.bool_], NDArray[np.float64]],
+    theirs: tuple[NDArray[np.bool_], NDArray[np.float64]],
+    drawn: NDArray[np.int64],
+) -> float:
+    return aurc(ours[0][drawn], ours[1][drawn]) - aurc(theirs[0][drawn], theirs[1][drawn])

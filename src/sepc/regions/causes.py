@@ -1,0 +1,70 @@
+"""Why a row is not accepted: far from all that was seen, or where labels mix, or where too few rows were seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.regions.kinds import Cause
+from sepc.regions.membership import squared_radii
+from sepc.regions.model import SEPModel
+
+# Numbers held at once, 32 MB.
+BLOCK_ENTRIES = 2**22
+
+
+def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
+    """Causes for rows that are not accepted, by the training rows within the model's reach of them.
+
+    OUTSIDE if there are none, and the row lies in no ellipsoid. THIN if a share of at least `min_trust` of them has one
+    label, so that more such rows would do; else OVERLAP.
+
+    Parameters
+    ----------
+    model : SEPModel
+    standardized : (n, d) array
+    inside : (n,) bool array
+        Whether a row lies in an ellipsoid.
+    min_trust : float
+    """
+    found = np.empty(len(standardized), dtype=np.int64)
+    n_block = max(1, BLOCK_ENTRIES // max(1, len(model.table.counts), len(model.place_counts)))
+    for start in range(0, len(found), n_block):
+        block = slice(start, start + n_block)
+        near = _rows_within_reach(model, standardized[block])
+        n_near = near.sum(axis=1)
+        is_outside = (n_near == 0) & ~inside[block]
+        is_thin = near.max(axis=1) >= min_trust * n_near
+        found[block] = np.where(is_outside, Cause.OUTSIDE, np.where(is_thin, Cause.THIN, Cause.OVERLAP))
+    return found
+
+
+def is_far(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
+    """Whether no ellipsoid and no isolated row is within reach; `squared` are the squared radii, of shape (n, K)."""
+    near = np.asarray(_within_reach(model, standardized, squared).any(axis=1))
+    rest = np.flatnonzero(~near)
+    near[rest] = _isolated_within_reach(model, standardized[rest]).any(axis=1)
+    return ~near
+
+
+def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
+    """Training rows of each class all of whose ellipsoids are within reach, and isolated rows that are; (n, C).
+
+    All, since a large ellipsoid may come near while the row itself lies in a small one far away.
+    """
+    seen = model.table.memberships.any(axis=1)
+    beyond = ~_within_reach(model, standardized, squared_radii(standardized, model.centers, model.roots))
+    n_beyond = beyond.astype(np.float32) @ model.table.memberships[seen].T.astype(np.float32)
+    near: FloatArray = (n_beyond == 0) @ model.table.counts[seen].astype(np.float64)
+    return near + _isolated_within_reach(model, standardized) @ np.eye(len(model.classes))[model.isolated_owners]
+
+
+def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
+    """Whether each ellipsoid is within reach along the line to its center, which is not shorter than the way to it."""
+    outer_part = 1.0 - 1.0 / np.sqrt(np.maximum(squared, 1.0))
+    return np.asarray(cdist(standardized, model.centers) * outer_part <= model.reach)
+
+
+def _isolated_within_reach(model: SEPModel, standardized: FloatArray) -> BoolArray:
+    return np.asarray(cdist(standardized, model.isolated) <= model.reach)

@@ -1,0 +1,96 @@
+"""What errors cost, and what it costs to have a person look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepc._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Costs of labels, and of the review of a row, in one unit.
+
+    Parameters
+    ----------
+    of_errors : mapping of (true label, given label) to float, or array of shape (C, C)
+        A mapping names every pair of different labels; a right label costs nothing unless its pair is named. An array
+        has a row for each true label and a column for each given one, sorted.
+    review : float
+        Cost of a person who looks at a row that is not accepted.
+
+    Examples
+    --------
+    >>> costs = Costs({("bad", "good"): 5, ("good", "bad"): 1}, review=0.5)
+    >>> costs.matrix(np.array(["bad", "good"]))
+    array([[0., 5.],
+           [1., 0.]])
+    """
+
+    of_errors: Mapping[tuple[Any, Any], float] | ArrayLike
+    review: float
+
+    def matrix(self, classes: NDArray[Any]) -> FloatArray:
+        """The costs of these classes: a row for each true label, a column for each given one."""
+        if isinstance(self.of_errors, Mapping):
+            matrix = self._from_pairs(dict(self.of_errors), [_plain(label) for label in classes])
+        else:
+            matrix = np.asarray(self.of_errors, dtype=np.float64)
+            if matrix.shape != (len(classes),) * 2:
+                known = ", ".join(repr(_plain(label)) for label in classes)
+                raise ValueError(
+                    f"The costs of errors have shape {matrix.shape}; the {len(classes)} classes {known} need "
+                    f"{(len(classes),) * 2}: a row for each true label, a column for each given one."
+                )
+        self._check(matrix)
+        return matrix
+
+    def of(self, true: NDArray[Any], given: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
+        """The cost of every row's given label."""
+        return np.asarray(self.matrix(classes)[_positions(true, classes), _positions(given, classes)])
+
+    def _from_pairs(self, pairs: dict[Any, float], labels: list[Any]) -> FloatArray:
+        every = {(true, given): (i, j) for i, true in enumerate(labels) for j, given in enumerate(labels)}
+        unknown = [pair for pair in pairs if pair not in every]
+        if unknown:
+            raise ValueError(
+                f"The costs of errors name {unknown[0]!r}; each must be a pair (true label, given label) of the "
+                f"classes {', '.join(map(repr, labels))}."
+            )
+        missing = [pair for pair in every if pair[0] != pair[1] and pair not in pairs]
+        if missing:
+            raise ValueError(f"The costs of errors lack {missing[0]!r}: what if {missing[0][0]!r} is called so?")
+        matrix = np.zeros((len(labels),) * 2)
+        for pair, cost in pairs.items():
+            matrix[every[pair]] = cost
+        return matrix
+
+    def _check(self, matrix: FloatArray) -> None:
+        if not (math.isfinite(self.review) and self.review > 0.0):
+            raise ValueError(f"The cost of a review is {self.review!r}; it must be a number above 0.")
+        if not np.isfinite(matrix).all() or (matrix < 0.0).any():
+            wrong = matrix[~(matrix >= 0.0) | ~np.isfinite(matrix)][0]
+            raise ValueError(f"A cost of an error is {wrong}; costs must be numbers of at least 0.")
+        if matrix.max() <= self.review:
+            raise ValueError(
+                f"No error costs more than a review: at most {matrix.max():g}, and a review costs {self.review:g}. "
+                "So nothing needs a review; accept every row."
+            )
+
+
+def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
+    unknown = np.setdiff1d(labels, classes)
+    if len(unknown):
+        known = ", ".join(repr(_plain(label)) for label in classes)
+        raise ValueError(f"y holds {_plain(unknown[0])!r}, for which there are no costs; the classes are {known}.")
+    return np.searchsorted(classes, labels)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,213 @@
+"""TrustedClassifier: labels are kept, trust is learnt on unseen rows, and it says why."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sepc import SelectiveClassifier, SEPForestClassifier, TrustedClassifier
+from sepc.metrics import aurc, ece
+from sepc.regions.kinds import Cause
+from sepc.selective._trust_layer import positions, signals, supports
+
+
+def small_forest(n=8):
+    return SEPForestClassifier(n, random_state=0)
+
+
+@parametrize_with_checks([TrustedClassifier(LogisticRegression(), forest=SEPForestClassifier(5), cv=2)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wdbc():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    labels = np.where(y == 0, "malignant", "benign")
+    base = RandomForestClassifier(30, random_state=0)
+    return TrustedClassifier(base, forest=small_forest()).fit(X[::2], labels[::2]), X[1::2], labels[1::2]
+
+
+def test_keeps_the_labels_and_probabilities(wdbc):
+    trusted, X, _ = wdbc
+    base = trusted.estimator_
+    np.testing.assert_array_equal(trusted.decide(X).label, base.predict(X))
+    np.testing.assert_array_equal(trusted.predict(X), base.predict(X))
+    np.testing.assert_array_equal(trusted.predict_proba(X), base.predict_proba(X))
+    np.testing.assert_allclose(trusted.decide(X).confidence, base.predict_proba(X).max(axis=1))
+
+
+def test_trust_is_a_probability_that_ranks_errors(wdbc):
+    trusted, X, labels = wdbc
+    decisions = trusted.decide(X)
+    correct = decisions.label == labels
+    assert aurc(correct, decisions.trust) < 0.5 * (1 - correct.mean())
+    assert ece(correct, decisions.trust) < 0.06
+    np.testing.assert_array_equal(decisions.accepted, decisions.trust >= 0.95)
+    assert ((decisions.cause == Cause.ACCEPTED) == decisions.accepted).all()
+
+
+def test_a_sure_model_is_not_trusted_where_it_has_seen_nothing():
+    X, y = make_moons(600, noise=0.15, random_state=0)
+    trusted = TrustedClassifier(LogisticRegression(C=1e4), forest=small_forest(20)).fit(X, y)
+    far = trusted.decide(np.array([[0.5, -30.0]]))[0]
+    assert far.confidence > 0.999
+    assert far.trust < 0.95
+    assert far.cause is Cause.OUTSIDE
+
+
+def test_says_why(wdbc):
+    trusted, X, _ = wdbc
+    decisions = trusted.decide(X)
+    least = decisions[int(decisions.trust.argmin())]
+    why = least.why()
+    assert why.startswith(f"{str(least.label)!r} by RandomForestClassifier, itself {least.confidence:.3f} sure, ")
+    assert f"{round(8 * least.agreement)} of 8 members agree" in why
+    assert f"Not accepted ({least.cause.name})" in why
+    assert "ost for it: ellipsoid " in why
+    assert any(repr(name) in why for name in X.columns)
+    assert repr(least) == f"TrustedDecision({least.label!r}, trust={least.trust:.3f}, {least.cause.name})"
+
+
+def test_decisions_as_a_frame(wdbc):
+    trusted, X, _ = wdbc
+    frame = trusted.decide(X[:5]).to_frame()
+    assert list(frame.columns[:4]) == ["label", "trust", "accepted", "cause"]
+    assert len(frame) == 5
+
+
+def test_a_frozen_pipeline_learns_trust_from_held_out_rows():
+    X, y = load_iris(return_X_y=True)
+    base = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2])
+    trusted = TrustedClassifier(FrozenEstimator(base), forest=small_forest()).fit(X[1::2], y[1::2])
+    np.testing.assert_array_equal(trusted.predict(X), base.predict(X))
+    assert "by LogisticRegression" in trusted.decide(X[:1])[0].why()
+
+
+def test_a_frozen_model_may_know_labels_that_the_held_out_rows_lack():
+    X, y = load_iris(return_X_y=True)
+    base = LogisticRegression(max_iter=1000).fit(X, y)
+    held_out = y != 1
+    trusted = TrustedClassifier(FrozenEstimator(base), forest=small_forest()).fit(X[held_out], y[held_out])
+    decisions = trusted.decide(X[y == 1])
+    assert set(decisions.label[decisions.support == 0.0]) == {1}
+    assert decisions.trust[decisions.support == 0.0].max() < trusted.decide(X[y == 0]).trust.min()
+    assert "0 of 8 members agree" in decisions[int(decisions.support.argmin())].why()
+
+
+def test_a_frozen_forest_of_the_same_rows_is_used_as_it_is():
+    X, y = load_iris(return_X_y=True)
+    forest = small_forest().fit(X, y)
+    once = TrustedClassifier(LogisticRegression(max_iter=1000), forest=FrozenEstimator(forest)).fit(X, y)
+    assert once.forest_ is forest
+    again = TrustedClassifier(LogisticRegression(max_iter=1000), forest=small_forest()).fit(X, y)
+    np.testing.assert_array_equal(once.decide(X).trust, again.decide(X).trust)
+    with pytest.raises(ValueError, match="fitted on 150 rows, but 100 are given"):
+        TrustedClassifier(LogisticRegression(), forest=FrozenEstimator(forest)).fit(X[:100], y[:100])
+
+
+def test_a_classifier_without_probabilities():
+    X, y = load_iris(return_X_y=True)
+    trusted = TrustedClassifier(RidgeClassifier(), forest=small_forest()).fit(X, y)
+    decisions = trusted.decide(X)
+    assert np.isnan(decisions.confidence).all()
+    assert not hasattr(trusted, "predict_proba")
+    assert aurc(decisions.label == y, decisions.trust) < 0.5 * np.mean(decisions.label != y)
+    assert "by RidgeClassifier, with trust" in decisions[0].why()
+
+
+def test_text_columns_reach_the_classifier_only():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.assign(colour=np.where(y == 0, "blue", "red")).astype({"colour": "category"})
+    base = HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype")
+    trusted = TrustedClassifier(base, forest=small_forest(), cv=2).fit(X, y)
+    assert trusted.forest_.n_features_in_ == 4
+    assert trusted.n_features_in_ == 5
+    assert len(trusted.decide(X)) == 150
+    with pytest.raises(ValueError, match="no column of numbers"):
+        TrustedClassifier(base).fit(X[["colour"]], y)
+
+
+def test_missing_values_need_a_view():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.mask(np.random.default_rng(0).random(X.shape) < 0.05)
+    base = HistGradientBoostingClassifier(max_iter=10)
+    with pytest.raises(ValueError, match="'sepal length .cm.', and the forest needs finite numbers.*SimpleImputer"):
+        TrustedClassifier(base, cv=2).fit(X, y)
+    trusted = TrustedClassifier(base, forest=small_forest(), view=SimpleImputer(), cv=2).fit(X, y)
+    assert np.mean(trusted.decide(X).trust > 0.8) > 0.8
+
+
+def test_folds_may_keep_groups_together():
+    X, y = load_iris(return_X_y=True)
+    groups = np.arange(150) % 5
+    seen = []
+
+    class Remembering(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(len(y))
+            return super().fit(X, y)
+
+    trusted = TrustedClassifier(Remembering(max_iter=1000), forest=small_forest(), cv=GroupKFold(5))
+    trusted.fit(X, y, groups=groups)
+    assert sorted(seen) == [120] * 5 + [150]
+
+
+def test_a_class_of_one_row_is_refused_in_plain_words():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="TrustedClassifier compares decisions .* at least 2 rows of every class"):
+        TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X[:101], y[:101])
+
+
+def test_too_small_a_forest_is_refused_in_plain_words():
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    base = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="larger n_estimators"):
+        TrustedClassifier(FrozenEstimator(base), forest=SEPForestClassifier(1, random_state=0)).fit(X, y)
+
+
+def test_a_promise_about_trusted_labels(wdbc):
+    trusted, X, labels = wdbc
+    selective = SelectiveClassifier(FrozenEstimator(trusted), max_risk=0.1).fit(X, labels)
+    assert selective.coverage_ > 0.5
+    assert "members agree" in selective.decide(X)[0].inner.why()
+
+
+def test_the_number_of_jobs_changes_nothing():
+    X, y = load_iris(return_X_y=True)
+    one = TrustedClassifier(LogisticRegression(max_iter=1000), forest=small_forest(4)).fit(X, y)
+    two = clone(one).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.decide(X).trust, two.decide(X).trust)
+
+
+def test_min_trust_is_checked():
+    with pytest.raises(ValueError, match="min_trust is 2"):
+        TrustedClassifier(LogisticRegression(), min_trust=2).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_signals_and_positions():
+    classes = np.array(["a", "c"])
+    given = positions(classes, np.array(["c", "b", "a", "z"]))
+    assert given.tolist() == [1, -1, 0, -1]
+    held = supports(np.array([[0.2, 0.8]] * 4), given)
+    assert held.tolist() == [0.8, 0.0, 0.2, 0.0]
+    odds = signals(np.array([np.nan, 1.0, 0.5, 0.9]), held)
+    np.testing.assert_allclose(odds[:, 0], [0.0, np.log(999), 0.0, np.log(9)])
+    np.testing.assert_allclose(odds[:, 1], [np.log(4), -np.log(999), -np.log(4), -np.log(999)])
+
+
+def test_polars_frames():
+    polars = pytest.importorskip("polars")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = polars.from_pandas(pd.DataFrame(X))
+    trusted = TrustedClassifier(LogisticRegression(max_iter=1000), forest=small_forest(4)).fit(X, y)
+    assert len(trusted.decide(X)) == 150
