@@ -1,6 +1,6 @@
 PY ?= .venv/bin/python
 
-.PHONY: setup lint types test test-slow docs bench bench-trust bench-trust-quick
+.PHONY: setup lint types test test-slow wheel test-wheel test-core test-oldest test-newest docs bench bench-trust bench-trust-quick
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -20,6 +20,21 @@ test:
 test-slow:
 	$(PY) -m pytest -m slow
 
+wheel:  ## the source archive and the wheel made from it, in dist/
+	$(PY) -m build --no-isolation --outdir dist
+
+test-wheel:  ## the wheel alone in a fresh environment, with a few of the core tests
+	$(PY) tools/try_wheel.py --quick
+
+test-core:  ## the same with every test that needs no extra
+	$(PY) tools/try_wheel.py
+
+test-oldest:  ## the same with the oldest dependencies we support; they have wheels for Python 3.11
+	$(PY) tools/try_wheel.py --constraint constraints-oldest.txt
+
+test-newest:  ## the same with the newest dependencies, pre-releases as well
+	$(PY) tools/try_wheel.py --newest
+
 bench:
 	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json
 	$(PY) benchmarks/hulls.py --output benchmarks/results/hulls.json
@@ -28,6 +43,8 @@ bench:
 	$(PY) benchmarks/accuracy.py --output benchmarks/results/accuracy.json
 	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
 	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
+	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
+	$(PY) benchmarks/onnx_parity.py --output benchmarks/results/onnx_parity.json
 	$(PY) benchmarks/write_tables.py
 
 bench-trust:  ## the comparison of trust with other models; hours, goes on where it was stopped

@@ -17,7 +17,18 @@ from numpy.typing import NDArray
 
 TILE_ROWS = 4096
 TURN_SECONDS = 0.05
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy", "clarabel", "piqp", "nautilus-sampler", "mapie")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "cvxpy",
+    "clarabel",
+    "piqp",
+    "nautilus-sampler",
+    "mapie",
+    "onnx",
+    "onnxruntime",
+)
 
 
 def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from optional import SkippingWithoutPackages
 
 from sepc import datasets
 
@@ -13,6 +14,11 @@ settings.register_profile("sepc", derandomize=True, deadline=None)
 settings.load_profile("sepc")
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def pytest_configure(config):
+    """Skip tests for missing packages everywhere, also the examples in docstrings."""
+    config.pluginmanager.register(SkippingWithoutPackages())
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
-import matplotlib as mpl
 import pytest
+from optional import package_or_skip
+
+mpl = package_or_skip("matplotlib")
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -4,7 +4,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sepc.errors import FormatError
     from sepc.estimator.classifier import SEPClassifier
+    from sepc.io.files import inspect, load, save
     from sepc.kernels.enclose import Enclosure, enclose
     from sepc.selective.costs import Costs
     from sepc.selective.forest import SEPForestClassifier
@@ -23,22 +25,32 @@ _HOME = {
     "StratifiedClassifier": "sepc.selective.stratified",
     "TrustedClassifier": "sepc.selective.trusted",
     "enclose": "sepc.kernels.enclose",
+    "FormatError": "sepc.errors",
+    "inspect": "sepc.io.files",
+    "load": "sepc.io.files",
+    "save": "sepc.io.files",
 }
 
 __all__ = [
     "Costs",
     "Ellipsoid",
     "Enclosure",
+    "FormatError",
     "SEPClassifier",
     "SEPForestClassifier",
     "SelectiveClassifier",
     "StratifiedClassifier",
     "TrustedClassifier",
     "enclose",
+    "inspect",
+    "load",
+    "save",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("sepc")
     if name not in _HOME:
         raise AttributeError(f"module 'sepc' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -7,3 +7,7 @@ class NotConvergedWarning(UserWarning):
 
 class FlatSetWarning(UserWarning):
     """Rows lie in a flat set (a constant or collinear feature); the ellipsoid is given a small thickness there."""
+
+
+class FormatError(ValueError):
+    """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""

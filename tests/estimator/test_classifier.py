@@ -2,14 +2,15 @@
 
 import cases
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.regions.kinds import Cause, Rule
+
+pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 
 MOONS = make_moons(400, noise=0.1, random_state=0)
 
@@ -106,7 +107,7 @@ def test_story_of_the_fit_is_told_in_the_users_features(wdbc):
     assert (np.diff(left) < 0).all()
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda table: pl.DataFrame(dict(table))])
+@pytest.mark.parametrize("make", [lambda table: pd.DataFrame(table), lambda table: pl.DataFrame(dict(table))])
 def test_frames_keep_their_names(make):
     X, y = load_iris(return_X_y=True, as_frame=True)
     classifier = SEPClassifier().fit(make(X), y)

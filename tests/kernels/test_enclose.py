@@ -2,18 +2,19 @@ import time
 import warnings
 
 import cases
-import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import package_or_skip
 
 from sepc import enclose
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels.enclose import Enclosure, enclose_points
 from sepc.points.counting import CountedPoints
 from sepc.points.in_memory import ArrayPoints, BlockPoints
+
+cp, pd = package_or_skip("cvxpy"), package_or_skip("pandas")
 
 SIZES = [(4, 1), (30, 1), (12, 2), (200, 2), (40, 3), (60, 5), (500, 5), (30, 10), (400, 10), (70, 20), (300, 30)]
 

@@ -3,8 +3,8 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional import package_or_skip
 from scipy.stats import beta, binom
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer
@@ -31,6 +31,8 @@ from sepc.selective._risk_control import (
 from sepc.selective.accepted import Certificates
 from sepc.selective.costs import Costs
 from sepc.selective.selective import SelectiveClassifier
+
+pd = package_or_skip("pandas")
 
 N_DRAWS = 1000
 # Five per cent, and two standard errors of a share of N_DRAWS.

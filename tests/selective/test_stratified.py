@@ -3,9 +3,8 @@
 import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional import package_or_skip
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +17,8 @@ from sepc import SEPClassifier, SEPForestClassifier
 from sepc.regions.kinds import Cause
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
+
+pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 
 
 @parametrize_with_checks(
@@ -78,12 +79,12 @@ def test_models_see_the_other_columns_only(fitted):
     np.testing.assert_array_equal(classifier.pooled_.model_.class_counts.sum(), 1000)
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+@pytest.mark.parametrize("missing", [lambda: None, lambda: np.nan, lambda: pd.NA, lambda: pd.NaT])
 def test_missing_values_are_a_category_however_they_are_spelt(fitted, missing):
     classifier, X, _ = fitted
     some = X[X["town"].isna()].copy()
     expected = classifier.predict_proba(some)
-    some["town"] = pd.Series([missing] * len(some), index=some.index, dtype=object)
+    some["town"] = pd.Series([missing()] * len(some), index=some.index, dtype=object)
     np.testing.assert_array_equal(classifier.predict_proba(some), expected)
     assert (classifier.decide(some).stratum == 2).all()
 

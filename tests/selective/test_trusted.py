@@ -1,7 +1,6 @@
 """TrustedClassifier: labels are kept, trust is learnt on unseen rows, and it says why."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
@@ -208,6 +207,6 @@ def test_signals_and_positions():
 def test_polars_frames():
     polars = pytest.importorskip("polars")
     X, y = load_iris(return_X_y=True, as_frame=True)
-    X = polars.from_pandas(pd.DataFrame(X))
+    X = polars.from_pandas(X)
     trusted = TrustedClassifier(LogisticRegression(max_iter=1000), forest=small_forest(4)).fit(X, y)
     assert len(trusted.decide(X)) == 150

@@ -1,14 +1,16 @@
 """Distances to an ellipsoid against certificates, closed forms and an interior-point solver."""
 
-import clarabel
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import package_or_skip
 from scipy import sparse
 
 from sepc.shapes.distance import TILE_ROWS, distance_to, distances, nearest_points
 from sepc.shapes.ellipsoid import Ellipsoid
+
+clarabel = package_or_skip("clarabel")
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -2,15 +2,17 @@
 
 import math
 
-import clarabel
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import package_or_skip
 from scipy import sparse
 
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.overlap import are_disjoint, overlap_ratio
+
+clarabel = package_or_skip("clarabel")
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -39,8 +39,8 @@ SUREST = 0.995
 # Nearness fades with the squared radius beyond 1 at this rate.
 FADING = 0.75
 
-# Squared radii end here: differences of larger ones are infinite or lost.
-FARTHEST_SQUARED = 1e12
+# Squared radii end here: sums with larger ones lose the digits that tell classes apart.
+FARTHEST_SQUARED = 1e6
 
 
 @dataclass(frozen=True, eq=False)

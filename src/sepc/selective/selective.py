@@ -98,8 +98,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> print(classifier.promise())
     At most 2 % of accepted rows are wrong, with 95 % confidence: accepts trust >= ..., ... % of 1,500 calibration rows.
     >>> decisions = classifier.decide(X[3000:])
-    >>> (decisions.label != y[3000:])[decisions.accepted].mean() < 0.02
-    np.True_
+    >>> bool((decisions.label != y[3000:])[decisions.accepted].mean() < 0.02)
+    True
     """
 
     def __init__(

@@ -73,8 +73,8 @@ class TrustedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> forest = SEPForestClassifier(10, random_state=0)
     >>> trusted = TrustedClassifier(base, forest=forest).fit(X[::2], y[::2])
     >>> decisions = trusted.decide(X[1::2])
-    >>> (decisions.label == trusted.estimator_.predict(X[1::2])).all()
-    np.True_
+    >>> bool((decisions.label == trusted.estimator_.predict(X[1::2])).all())
+    True
     >>> print(decisions[0].why())
     0 by RandomForestClassifier, itself ... sure, with trust ... Of the forest's partitions, ... of 10 members agree...
     """

@@ -1,0 +1,145 @@
+"""The outermost layer of a model file: named arrays and one JSON document, with a digest over both.
+
+The file is a safetensors file. Its metadata has a single entry, "sepc", since the order of several would be random.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_tensors
+from safetensors.numpy import save as lay_out_tensors
+
+from sepc.errors import FormatError
+
+FORMAT = 1
+ENTRY = "sepc"
+
+# A header this long, or of so many parts, would take a forest of thousands of members.
+MOST_HEADER_BYTES = 16 * 2**20
+MOST_PARTS = 300_000
+MOST_DEPTH = 64
+MOST_FILE_BYTES = 4 * 2**30
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def encode(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> bytes:
+    """The bytes of a file; the same arrays and content always give the same bytes."""
+    laid = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
+    document = {"content": content, "format": FORMAT, "sha256": digest(laid, content)}
+    return bytes(lay_out_tensors(laid, {ENTRY: canonical(document)}))
+
+
+def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays and content of a file, after all checks that need no knowledge of models."""
+    text = _document_text(data)
+    document = _parsed(text)
+    if not isinstance(document, dict) or set(document) != {"content", "format", "sha256"}:
+        raise FormatError("The file's description has not the parts that a sepc file has.")
+    number = document["format"]
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise FormatError(f"The format number is {str(number)[:40]!r}; it must be a whole number.")
+    if number > FORMAT:
+        raise FormatError(f"The file has format {number}; this version reads up to {FORMAT}. Upgrade sepc.")
+    if canonical(document) != text or not isinstance(document["content"], dict):
+        raise FormatError("The file's description is not written as sepc writes it.")
+    try:
+        arrays = parse_tensors(data)
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
+        raise FormatError(f"The file's arrays cannot be read: {_short(error)}") from error
+    if digest(arrays, document["content"]) != document["sha256"]:
+        raise FormatError("The file is damaged: its SHA-256 does not match its contents.")
+    return arrays, document["content"]
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The whole file, if it begins like one of ours and is not larger than any."""
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(8)
+        if len(head) < 8:
+            raise FormatError("The file is too short to be a model.")
+        _check_header_length(struct.unpack("<Q", head)[0], size)
+        if size > MOST_FILE_BYTES:
+            raise FormatError(f"The file has {size:,} bytes; no model has more than {MOST_FILE_BYTES:,}.")
+        return head + file.read()
+
+
+def digest(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> str:
+    """SHA-256 over the canonical JSON of the content, and name, type, shape and bytes of every array, by name."""
+    found = hashlib.sha256(canonical(content).encode())
+    for name, array in sorted(arrays.items()):
+        found.update(canonical([name, array.dtype.str, list(array.shape)]).encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys, no spaces, only ASCII, and no numbers that are none."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _document_text(data: bytes) -> str:
+    """The JSON document of ours in the metadata of the safetensors header."""
+    if len(data) < 8:
+        raise FormatError("The file is too short to be a model.")
+    length = struct.unpack("<Q", data[:8])[0]
+    _check_header_length(length, len(data))
+    header = _parsed(data[8 : 8 + length])
+    metadata = header.get("__metadata__") if isinstance(header, dict) else None
+    if not isinstance(metadata, dict) or set(metadata) != {ENTRY} or not isinstance(metadata[ENTRY], str):
+        raise FormatError("This is not a sepc model: the file's metadata has no entry of ours, or others beside it.")
+    return str(metadata[ENTRY])
+
+
+def _check_header_length(length: int, size: int) -> None:
+    if length > min(size - 8, MOST_HEADER_BYTES):
+        raise FormatError(f"This is not a sepc model: its header claims {length:,} bytes of a file of {size:,}.")
+
+
+def _parsed(text: str | bytes) -> Any:
+    """JSON without repeated keys, without NaN, and no larger or deeper than any model is."""
+    raw = text.encode() if isinstance(text, str) else text
+    if sum(raw.count(sign) for sign in (b",", b"[", b"{")) > MOST_PARTS:
+        raise FormatError(f"The file's description has more than {MOST_PARTS:,} parts.")
+    try:
+        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"The file's description is no JSON that sepc writes: {_short(error)}") from error
+    _check_depth(value)
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is repeated")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise FormatError(f"The file's description is nested deeper than {MOST_DEPTH} levels.")
+        inner = [one for one in level if isinstance(one, dict | list)]
+        level = [two for one in inner for two in (one.values() if isinstance(one, dict) else one)]
+
+
+def _short(error: Exception) -> str:
+    return str(error)[:200]

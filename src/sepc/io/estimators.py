@@ -1,0 +1,129 @@
+"""`SEPClassifier` and `SEPForestClassifier` in a model file."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sepc.estimator.classifier import SEPClassifier
+from sepc.estimator.story import FittedEllipsoid, History, Hyperplane, regions_of
+from sepc.io.forest_model import forest_from, forest_to_node
+from sepc.io.nodes import Node, Reader, Writer
+from sepc.io.sep_model import model_from, model_to_node
+from sepc.io.values import parameters_from, parameters_to_node
+from sepc.regions.model import SEPModel
+from sepc.selective.forest import SEPForestClassifier
+
+Estimator = TypeVar("Estimator")
+
+
+def shell_to_node(estimator: Any, *, but: tuple[str, ...] = ()) -> Node:
+    """Parameters, and the names of the features if `fit` was given any."""
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in but}
+    names = getattr(estimator, "feature_names_in_", None)
+    return {
+        "parameters": parameters_to_node(parameters),
+        "feature_names_in": None if names is None else [str(name) for name in names],
+        "n_features_in": int(estimator.n_features_in_),
+    }
+
+
+def fill_shell(fresh: Estimator, reader: Reader) -> Estimator:
+    """Set parameters and the names of features on a new estimator."""
+    estimator: Any = fresh
+    estimator.set_params(**parameters_from(reader.part("parameters"), set(estimator.get_params(deep=False))))
+    estimator.n_features_in_ = reader.whole("n_features_in", low=1)
+    if reader.has("feature_names_in"):
+        names = reader.texts("feature_names_in")
+        if len(names) != estimator.n_features_in_:
+            raise reader.wrong("names another number of features than it has")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return fresh
+
+
+def classifier_to_node(classifier: SEPClassifier, writer: Writer) -> Node:
+    """Write a classifier with the story of its fit."""
+    model, ellipsoids = classifier.model_, classifier.ellipsoids_
+    cuts = [cut for one in ellipsoids for cut in one.cuts]
+    writer.put(
+        n_cuts=np.array([len(one.cuts) for one in ellipsoids], dtype=np.int64),
+        n_round=np.array([one.n_round for one in ellipsoids], dtype=np.int64),
+        cut_normals=np.array([cut.normal for cut in cuts]).reshape(-1, len(model.feature_names)),
+        cut_offsets=np.array([cut.offset for cut in cuts], dtype=np.float64),
+        through_means=np.array([cut.through_means for cut in cuts], dtype=bool),
+    )
+    return shell_to_node(classifier) | {
+        "model": model_to_node(model, writer.under("model")),
+        "history": [
+            {"rows_left": [list(left) for left in one.rows_left], "stopped_because": one.stopped_because}
+            for one in classifier.history_
+        ],
+    }
+
+
+def classifier_from(reader: Reader) -> SEPClassifier:
+    """Read a classifier."""
+    classifier = fill_shell(SEPClassifier(), reader)
+    model = model_from(reader.part("model"))
+    if len(model.feature_names) != classifier.n_features_in_:
+        raise reader.wrong("has a model of another number of features")
+    classifier.model_, classifier.classes_ = model, model.classes
+    classifier.ellipsoids_ = _ellipsoids_from(reader, model)
+    classifier.history_ = tuple(
+        _history_from(part, label) for part, label in zip(reader.parts("history"), model.classes, strict=False)
+    )
+    classifier.regions_ = regions_of(model)
+    return classifier
+
+
+def _ellipsoids_from(reader: Reader, model: SEPModel) -> tuple[FittedEllipsoid, ...]:
+    k = model.n_ellipsoids
+    n_cuts, n_round = reader.wholes("n_cuts", k), reader.wholes("n_round", k)
+    total = int(n_cuts.sum())
+    normals, offsets = (
+        reader.floats("cut_normals", total, len(model.feature_names)),
+        reader.floats("cut_offsets", total),
+    )
+    through_means = reader.truths("through_means", total)
+    cuts = [Hyperplane(*cut) for cut in zip(normals, offsets.tolist(), through_means.tolist(), strict=True)]
+    ends = np.cumsum(n_cuts)
+    return tuple(
+        FittedEllipsoid(
+            number=i,
+            label=model.classes[model.owners[i]],
+            ellipsoid=model.ellipsoid(i),
+            counts=model.place_counts[i],
+            cuts=tuple(cuts[ends[i] - n_cuts[i] : ends[i]]),
+            n_round=int(n_round[i]),
+            is_terminal=bool(model.is_terminal[i]),
+        )
+        for i in range(k)
+    )
+
+
+def _history_from(reader: Reader, label: Any) -> History:
+    left = reader.value("rows_left", list)
+    if not all(isinstance(one, list) and len(one) == 2 and all(type(n) is int for n in one) for one in left):
+        raise reader.wrong("has rows left that are no pairs of numbers")
+    return History(label, tuple((one[0], one[1]) for one in left), reader.text("stopped_because"))
+
+
+def forest_classifier_to_node(forest: SEPForestClassifier, writer: Writer) -> Node:
+    """Write a forest; what it said of its training rows stays behind."""
+    score = float(forest.oob_score_)
+    return shell_to_node(forest) | {
+        "model": forest_to_node(forest.model_, writer.under("model")),
+        "oob_score": None if np.isnan(score) else score,
+    }
+
+
+def forest_classifier_from(reader: Reader) -> SEPForestClassifier:
+    """Read a forest."""
+    forest = fill_shell(SEPForestClassifier(), reader)
+    forest.model_ = forest_from(reader.part("model"))
+    if len(forest.model_.feature_names) != forest.n_features_in_:
+        raise reader.wrong("has a model of another number of features")
+    forest.members_, forest.classes_ = forest.model_.members, forest.model_.classes
+    forest.oob_score_ = reader.number("oob_score", 0.0, 1.0) if reader.has("oob_score") else float("nan")
+    return forest

@@ -1,0 +1,256 @@
+"""Save, load and look into model files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sepc.errors import FormatError
+from sepc.estimator.classifier import SEPClassifier
+from sepc.io.container import FORMAT, decode, encode, read_bytes
+from sepc.io.estimators import (
+    classifier_from,
+    classifier_to_node,
+    forest_classifier_from,
+    forest_classifier_to_node,
+)
+from sepc.io.nodes import Node, Reader, Writer
+from sepc.io.wrappers import (
+    Inner,
+    selective_from,
+    selective_to_node,
+    stratified_from,
+    stratified_to_node,
+    trusted_from,
+    trusted_to_node,
+)
+from sepc.selective.forest import SEPForestClassifier
+from sepc.selective.selective import SelectiveClassifier
+from sepc.selective.stratified import StratifiedClassifier
+from sepc.selective.trusted import TrustedClassifier
+
+# Wrappers may stand in wrappers, but not without end.
+MOST_NESTED = 8
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How one class of estimators is written and read."""
+
+    type: type
+    write: Callable[[Any, Writer, Inner], Node]
+    read: Callable[[Reader, Inner], Any]
+
+
+KINDS = {
+    "SEPClassifier": Kind(
+        SEPClassifier, lambda one, writer, _: classifier_to_node(one, writer), lambda reader, _: classifier_from(reader)
+    ),
+    "SEPForestClassifier": Kind(
+        SEPForestClassifier,
+        lambda one, writer, _: forest_classifier_to_node(one, writer),
+        lambda reader, _: forest_classifier_from(reader),
+    ),
+    "TrustedClassifier": Kind(TrustedClassifier, trusted_to_node, trusted_from),
+    "SelectiveClassifier": Kind(SelectiveClassifier, selective_to_node, selective_from),
+    "StratifiedClassifier": Kind(StratifiedClassifier, stratified_to_node, stratified_from),
+}
+
+
+def save(estimator: Any, path: str | Path) -> None:
+    """Write a fitted estimator of this library to one file, which holds no code and no training rows but isolated ones.
+
+    Parameters
+    ----------
+    estimator : SEPClassifier, SEPForestClassifier, TrustedClassifier, SelectiveClassifier or StratifiedClassifier
+        Fitted. Of a model inside that is not ours only a fingerprint is written.
+    path : str or Path
+        By custom it ends in ``.sepc``. An old file of that name is replaced at once, or not at all.
+
+    Examples
+    --------
+    >>> import sepc
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> classifier = sepc.SEPClassifier().fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "iris.sepc"
+    >>> sepc.save(classifier, path)
+    >>> again = sepc.load(path)
+    >>> bool((again.predict(X) == classifier.predict(X)).all())
+    True
+    >>> print(sepc.inspect(path))
+    SEPClassifier...
+    """
+    data = to_bytes(estimator)
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load(path: str | Path, *, estimator: Any = None, view: Any = None) -> Any:
+    """Read an estimator from a file that may come from anyone: no code in it is run.
+
+    Parameters
+    ----------
+    path : str or Path
+    estimator : fitted classifier, optional
+        The model that is not ours, if the file was saved around one; it must be the same one.
+    view : fitted transformer, optional
+        The view of a `TrustedClassifier`, if it had one.
+
+    Returns
+    -------
+    estimator
+        Its decisions are those of the one that was saved, bit for bit.
+
+    Raises
+    ------
+    FormatError
+        If the file is damaged, hostile, or from a later version.
+    """
+    return from_bytes(read_bytes(path), estimator=estimator, view=view)
+
+
+def to_bytes(estimator: Any) -> bytes:
+    """The bytes that `save` writes; always the same for the same fitted estimator."""
+    writer = Writer()
+    node = _written(estimator, writer.under("model"))
+    if node is None:
+        known = ", ".join(KINDS)
+        raise TypeError(
+            f"{type(estimator).__name__} is not an estimator of this library and cannot be saved; {known} can. "
+            "Of a pipeline, save the last step."
+        )
+    return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "model": node})
+
+
+def from_bytes(data: bytes, *, estimator: Any = None, view: Any = None) -> Any:
+    """The estimator that bytes of a file hold."""
+    arrays, content = decode(data)
+    reader = Reader(content, arrays)
+    found = _read(reader.part("model"), Inner(_written, _never, estimator, view), MOST_NESTED)
+    left = set(arrays) - reader.used
+    if left:
+        raise FormatError(f"The file holds an array that no model has: {sorted(left)[0][:80]!r}.")
+    return found
+
+
+def _written(estimator: Any, writer: Writer) -> Node | None:
+    """The node of an estimator of ours, fitted; None for anything else."""
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    for name, kind in KINDS.items():
+        if type(inner) is kind.type:
+            check_is_fitted(inner)
+            node = kind.write(inner, writer, Inner(_written, _never))
+            return {"kind": name, "frozen": inner is not estimator, **node}
+    return None
+
+
+def _read(reader: Reader, inner: Inner, n_deep: int) -> Any:
+    kind = KINDS.get(reader.text("kind"))
+    if kind is None or n_deep == 0:
+        raise FormatError(f"{reader.path}kind is {reader.text('kind')[:80]!r}, which this version does not know here.")
+    deeper = replace(inner, read=lambda part: _read(part, inner, n_deep - 1))
+    found = kind.read(reader, deeper)
+    return FrozenEstimator(found) if reader.value("frozen", bool) else found
+
+
+def _never(reader: Reader) -> Any:
+    raise FormatError(f"{reader.path} cannot stand here.")
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def inspect(path: str | Path) -> Inspection:
+    """What is inside a model file, without building the model.
+
+    Returns
+    -------
+    Inspection
+        Prints as a few lines for a person.
+    """
+    arrays, content = decode(read_bytes(path))
+    model = Reader(content, arrays).part("model")
+    n_bytes = sum(array.nbytes for array in arrays.values())
+    return Inspection(FORMAT, Reader(content, arrays).text("library"), model.node, len(arrays), n_bytes)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is inside a model file.
+
+    Attributes
+    ----------
+    format : int
+    library : str
+        What wrote it, and its version.
+    model : dict
+        The description of the model as it stands in the file.
+    n_arrays, n_bytes : int
+        Number of arrays, and their size together.
+    """
+
+    format: int
+    library: str
+    model: Node
+    n_arrays: int
+    n_bytes: int
+
+    def __str__(self) -> str:
+        head = f"{_described(self.model)}, format {self.format}, written by {self.library}"
+        size = f"{self.n_arrays:,} arrays, {self.n_bytes:,} bytes"
+        return "\n".join([head, size, *_lines(self.model, "")])
+
+
+def _described(node: Any) -> str:
+    return str(node.get("kind", "a model that is not ours")) if isinstance(node, dict) else "nothing"
+
+
+def _lines(node: Any, indent: str) -> list[str]:
+    """Facts of a node and of the models inside it."""
+    if not isinstance(node, dict):
+        return []
+    inner = node.get("model") or node.get("trust") or {}
+    told = []
+    classes = (inner.get("classes") or node.get("classes") or {}).get("values", [])
+    if classes:
+        told.append(f"{indent}classes: {_some(classes)}")
+    names = inner.get("feature_names") or node.get("feature_names_in") or []
+    told.append(f"{indent}features: {node.get('n_features_in')}{': ' + _some(names) if names else ''}")
+    parameters = node.get("parameters", {})
+    kept = [f"{name}={value!r}" for name, value in parameters.get("kept", {}).items()]
+    told.append(f"{indent}parameters: {', '.join(kept)}")
+    if parameters.get("lost"):
+        told.append(f"{indent}parameters not kept: {', '.join(parameters['lost'])}")
+    if "members" in inner:
+        told.append(f"{indent}members: {len(inner['members'])}")
+    held = node.get("estimator")
+    if isinstance(held, dict):
+        kind = _described(held["ours"]) if "ours" in held else held.get("foreign", {}).get("kind")
+        told.append(f"{indent}around: {kind}")
+        told += _lines(held.get("ours"), indent + "  ")
+    return told
+
+
+def _some(values: list[Any]) -> str:
+    shown = ", ".join(map(str, values[:8]))
+    return shown if len(values) <= 8 else f"{shown} and {len(values) - 8} more"

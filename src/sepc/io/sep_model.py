@@ -1,0 +1,125 @@
+"""`SEPModel` in a model file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.io.nodes import Node, Reader, Writer
+from sepc.io.values import labels_from, labels_to_node
+from sepc.regions.calibration import Calibration
+from sepc.regions.model import SEPModel
+from sepc.regions.table import SignatureTable
+
+TRUSTS = ("evidence", "calibrated", "published")
+N_SIGNALS = 5
+
+# Slack is rounding, so a file that claims more is not ours.
+MOST_SLACK = 1e-3
+
+# A matrix is taken for singular if it shrinks some direction by more than this relative to another.
+LEAST_RATIO = 1e-200
+
+
+def model_to_node(model: SEPModel, writer: Writer) -> Node:
+    """Write a model."""
+    writer.put(
+        class_counts=model.class_counts,
+        shift=model.shift,
+        scale=model.scale,
+        centers=model.centers,
+        roots=model.roots,
+        owners=model.owners,
+        is_terminal=model.is_terminal,
+        isolated=model.isolated,
+        isolated_owners=model.isolated_owners,
+        memberships=model.table.memberships,
+        counts=model.table.counts,
+    )
+    calibration = model.calibration
+    return {
+        "classes": labels_to_node(model.classes),
+        "feature_names": list(model.feature_names),
+        "slack": model.slack,
+        "trust": model.trust,
+        "published": model.published,
+        "calibration": None if calibration is None else calibration_to_node(calibration, writer.under("calibration")),
+    }
+
+
+def model_from(reader: Reader) -> SEPModel:
+    """Read a model, and check that it is one that `fit` could have made."""
+    classes, names = labels_from(reader.part("classes")), reader.texts("feature_names")
+    n_classes, d = len(classes), len(names)
+    centers = reader.floats("centers", None, d)
+    isolated = reader.floats("isolated", None, d)
+    model = SEPModel(
+        classes=classes,
+        class_counts=reader.wholes("class_counts", n_classes),
+        feature_names=names,
+        shift=reader.floats("shift", d),
+        scale=reader.floats("scale", d),
+        centers=centers,
+        roots=reader.floats("roots", len(centers), d, d),
+        owners=reader.wholes("owners", len(centers), below=n_classes),
+        is_terminal=reader.truths("is_terminal", len(centers)),
+        isolated=isolated,
+        isolated_owners=reader.wholes("isolated_owners", len(isolated), below=n_classes),
+        table=_table_from(reader, len(centers), n_classes),
+        slack=reader.number("slack", 0.0, MOST_SLACK),
+        trust=reader.text("trust"),
+        published=reader.value("published", bool),
+        calibration=calibration_from(reader.part("calibration"), N_SIGNALS) if reader.has("calibration") else None,
+    )
+    _check(model, reader)
+    return model
+
+
+def calibration_to_node(calibration: Calibration, writer: Writer) -> Node:
+    """Write a calibration."""
+    writer.put(coefficients=calibration.coefficients)
+    return {"intercept": calibration.intercept}
+
+
+def calibration_from(reader: Reader, n_signals: int) -> Calibration:
+    """Read a calibration."""
+    coefficients = reader.floats("coefficients", n_signals)
+    if (coefficients < 0.0).any():
+        raise reader.wrong("has a negative coefficient")
+    return Calibration(coefficients, reader.number("intercept"))
+
+
+def _table_from(reader: Reader, n_ellipsoids: int, n_classes: int) -> SignatureTable:
+    memberships = reader.truths("memberships", None, n_ellipsoids)
+    if len(memberships) == 0 or not _is_ordered(memberships):
+        raise reader.wrong("has a signature table that is empty or not in order")
+    return SignatureTable(memberships, reader.wholes("counts", len(memberships), n_classes))
+
+
+def _is_ordered(memberships: BoolArray) -> bool:
+    """Whether the rows are distinct and in lexicographic order."""
+    one, two = memberships[:-1], memberships[1:]
+    differs = one != two
+    first = differs.argmax(axis=1) if memberships.shape[1] else np.zeros(len(one), dtype=np.int64)
+    return bool(differs.any(axis=1).all() and two[np.arange(len(two)), first].all()) if len(one) else True
+
+
+def _check(model: SEPModel, reader: Reader) -> None:
+    if len(model.feature_names) == 0 or (model.scale <= 0.0).any():
+        raise reader.wrong("has no features, or a scale that is not positive")
+    if model.trust not in TRUSTS:
+        raise reader.wrong("computes trust in a way that is not known")
+    if not np.array_equal(model.table.counts.sum(axis=0), model.class_counts) or model.class_counts.min() < 1:
+        raise reader.wrong("has a signature table that does not count its training rows")
+    if not _are_regular(model.roots):
+        raise reader.wrong("has an ellipsoid that is none: its matrix is singular")
+    if len(model.centers) + len(model.isolated) == 0:
+        raise reader.wrong("has neither ellipsoids nor isolated rows")
+
+
+def _are_regular(roots: FloatArray) -> bool:
+    if len(roots) == 0:
+        return True
+    with np.errstate(all="ignore"):
+        sizes = np.linalg.svd(roots, compute_uv=False)
+    return bool(np.isfinite(sizes).all() and (sizes[:, -1] > LEAST_RATIO * sizes[:, 0]).all())

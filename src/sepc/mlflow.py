@@ -1,0 +1,144 @@
+"""MLflow: log, load and serve models as pyfunc models, from the safe model file and without pickle."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepc.io.files import load, save
+from sepc.regions.frames import frame_of
+from sepc.regions.kinds import Cause
+from sepc.report.card import model_card
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MODEL_FILE = "model.sepc"
+CARD_FILE = "model_card.md"
+N_EXAMPLE_ROWS = 5
+
+
+def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **options: Any) -> Any:
+    """Log a fitted estimator to the active run, with its signature, an input example and a model card beside it.
+
+    Parameters
+    ----------
+    estimator : SEPClassifier, SEPForestClassifier, or a wrapper of these
+        Fitted; everything inside must be ours, since MLflow gives nobody else's model back.
+    name : str
+        Of the model.
+    X : array or DataFrame
+        Rows as the model will be given them: the first ones are the input example and tell the signature.
+    y : array, optional
+        Labels of `X`, if these are held-out rows; the model card then says what the model does on them.
+    **options
+        For ``mlflow.pyfunc.log_model``, such as ``registered_model_name``.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+
+    Examples
+    --------
+    >>> import sepc.mlflow  # doctest: +SKIP
+    >>> info = sepc.mlflow.log_model(classifier, X=X_test, y=y_test)  # doctest: +SKIP
+    >>> mlflow.pyfunc.load_model(info.model_uri).predict(X_test)  # doctest: +SKIP
+    """
+    mlflow = _mlflow()
+    with tempfile.TemporaryDirectory() as folder:
+        written = _written(estimator, Path(folder), X)
+        card = Path(folder) / CARD_FILE
+        card.write_text(model_card(estimator, X if y is not None else None, y), encoding="utf-8")
+        info = mlflow.pyfunc.log_model(name=name, **written, **options)
+        mlflow.log_artifact(str(card))
+    return info
+
+
+def save_model(estimator: Any, path: str | Path, *, X: Any, **options: Any) -> None:
+    """Write a fitted estimator as a folder that ``mlflow models serve`` takes; parameters as for `log_model`."""
+    mlflow = _mlflow()
+    with tempfile.TemporaryDirectory() as folder:
+        mlflow.pyfunc.save_model(path=str(path), **_written(estimator, Path(folder), X), **options)
+
+
+def load_model(uri: str) -> Any:
+    """The estimator itself, not its pyfunc, of a model that was logged or saved."""
+    from mlflow.artifacts import download_artifacts
+
+    _mlflow()
+    return load(next(Path(download_artifacts(uri)).rglob(MODEL_FILE)))
+
+
+def _written(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
+    """Write the model file; what MLflow must be told of it."""
+    from mlflow.models import infer_signature
+
+    save(estimator, folder / MODEL_FILE)
+    _refuse_foreign(folder / MODEL_FILE)
+    example = _with_names(X, estimator)[:N_EXAMPLE_ROWS]
+    return {
+        "loader_module": "sepc.mlflow",
+        "data_path": str(folder / MODEL_FILE),
+        "signature": infer_signature(example, answers(estimator, example)),
+        "input_example": example,
+        "pip_requirements": _requirements(),
+    }
+
+
+def _requirements() -> list[str]:
+    from importlib.metadata import version
+
+    return [f"{name}=={version(name)}" for name in ("sepc", "numpy", "scipy", "scikit-learn", "pandas")]
+
+
+def _refuse_foreign(path: Path) -> None:
+    try:
+        load(path)
+    except ValueError as error:
+        raise TypeError(f"Only models that are ours all through can be served: {error}") from error
+
+
+def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
+    """Rows as a DataFrame of doubles with the names that the model knows, or x0, x1 and so on."""
+    if hasattr(X, "columns"):
+        return frame_of({str(name): np.asarray(X[name]) for name in X.columns})
+    values = np.asarray(X, dtype=np.float64)
+    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(values.shape[1])])
+    return frame_of({str(name): values[:, j] for j, name in enumerate(names)})
+
+
+def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
+    """What a served model says of rows: label, trust, whether to accept it, and if not, why."""
+    named = hasattr(estimator, "feature_names_in_")
+    decisions = estimator.decide(rows if named else rows.to_numpy())
+    causes = [Cause(int(cause)).name for cause in np.asarray(decisions.cause)]
+    label, trust, accepted = (np.asarray(getattr(decisions, name)) for name in ("label", "trust", "accepted"))
+    return frame_of({"label": label, "trust": trust, "accepted": accepted, "cause": causes})
+
+
+class Served:
+    """A model as MLflow's pyfunc calls it."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
+        """Decisions on rows, as a DataFrame."""
+        return answers(self.estimator, _with_names(model_input, self.estimator))
+
+
+def _load_pyfunc(path: str) -> Served:
+    """Called by MLflow to load a model."""
+    found = Path(path)
+    return Served(load(found / MODEL_FILE if found.is_dir() else found))
+
+
+def _mlflow() -> Any:
+    try:
+        import mlflow
+    except ImportError as error:
+        raise ImportError("sepc.mlflow needs MLflow: pip install sepc[mlflow]") from error
+    return mlflow

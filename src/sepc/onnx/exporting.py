@@ -1,0 +1,126 @@
+"""From a fitted estimator to a file that ONNX Runtime and its kin can run."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepc.estimator.classifier import SEPClassifier
+from sepc.onnx.causes import causes
+from sepc.onnx.exported import Exported
+from sepc.onnx.forest import decide_forest
+from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
+from sepc.onnx.labels import label_constant
+from sepc.onnx.locating import squared_radii, standardized, within_floats
+from sepc.onnx.rules import judged
+from sepc.regions.kinds import Cause
+from sepc.regions.model import SEPModel
+from sepc.selective.forest import SEPForestClassifier
+from sepc.selective.selective import SelectiveClassifier
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+INPUT = "X"
+
+# The outputs beside the label, in their order, and their types.
+KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause": "INT64", "accepted": "BOOL"}
+
+
+def export(model: SEPClassifier | SEPForestClassifier | SelectiveClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model as an ONNX file.
+
+    The input is `X`, a tensor of doubles of shape (n, d), in the user's own features. The outputs are those of
+    `decide`: `label`, `probabilities`, `trust`, `cause` (the numbers of `Cause`), `accepted`, and, for an
+    `SEPClassifier` or a promise about one, `region`. `min_trust`, or the thresholds of a promise, are part of the file.
+
+    Parameters
+    ----------
+    model : SEPClassifier, SEPForestClassifier or SelectiveClassifier
+        Fitted; a `SelectiveClassifier` must be about one of the other two, which may be in a `FrozenEstimator`.
+    path : str or path
+        Where to. The same model always gives the same bytes.
+
+    Notes
+    -----
+    ONNX cannot refuse rows. Where one holds NaN or infinity, `trust` and `probabilities` are NaN, the row is not
+    accepted, its cause is OUTSIDE, its region is -1 and its label means nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxruntime, sepc, sepc.onnx  # doctest: +SKIP
+    >>> sepc.onnx.export(sepc.SEPClassifier().fit(X, y), "model.onnx")  # doctest: +SKIP
+    >>> session = onnxruntime.InferenceSession("model.onnx")  # doctest: +SKIP
+    >>> label, trust = session.run(["label", "trust"], {"X": np.asarray(X, dtype=np.float64)})  # doctest: +SKIP
+    """
+    Path(path).write_bytes(as_proto(model).SerializeToString(deterministic=True))
+
+
+def as_proto(model: Any) -> ModelProto:
+    """The model as an ONNX message, checked."""
+    onnx = onnx_package()
+    exported = Exported.of(model)
+    labels, label_kind = label_constant(exported.decider.classes_)
+    graph = Graph()
+    found = _decided(graph, exported)
+    found["label"] = graph("Gather", labels, found["label"])
+
+    n_classes, kinds = len(labels), {"label": label_kind, **KINDS}
+    shapes = {name: ["n", n_classes] if name == "probabilities" else ["n"] for name in kinds}
+    given = onnx.helper.make_tensor_value_info(INPUT, onnx.TensorProto.DOUBLE, ["n", exported.decider.n_features_in_])
+    outputs = {
+        name: (found[name], onnx.helper.make_tensor_value_info(name, getattr(onnx.TensorProto, kind), shapes[name]))
+        for name, kind in kinds.items()
+        if name in found
+    }
+    proto: ModelProto = onnx.helper.make_model(
+        graph.finished([given], outputs),
+        producer_name="sepc",
+        producer_version=version("sepc"),
+        ir_version=IR_VERSION,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        doc_string="Decisions of a model of the Python package sepc.",
+    )
+    onnx.helper.set_model_props(proto, exported.facts())
+    onnx.checker.check_model(proto)
+    return proto
+
+
+def _decided(graph: Graph, exported: Exported) -> dict[str, Value]:
+    """All outputs, the label as a position. Rows that are not all numbers are decided on as zeros, and then marked."""
+    decider, min_trust = exported.decider, float(exported.decider.min_trust)
+    is_bad = graph("IsNaN", graph.total(graph("Mul", INPUT, 0.0), 1))
+    bad_rows = graph("Unsqueeze", is_bad, [1])
+    given = graph("Where", bad_rows, np.zeros(decider.n_features_in_), INPUT)
+    if isinstance(decider, SEPClassifier):
+        found = _decide(graph, decider.model_, given, min_trust)
+        found["region"] = graph("Where", is_bad, np.int64(-1), found["region"])
+    else:
+        found = decide_forest(graph, decider.model_, given, min_trust)
+    found["probabilities"] = graph("Where", bad_rows, np.nan, found["probabilities"])
+    found["trust"] = graph("Where", is_bad, np.nan, found["trust"])
+    found |= _accepted(graph, exported, found)
+    found["cause"] = graph("Where", is_bad, np.int64(Cause.OUTSIDE), found["cause"])
+    return found
+
+
+def _decide(graph: Graph, model: SEPModel, given: Value, min_trust: float) -> dict[str, Value]:
+    rows = within_floats(graph, model, standardized(graph, given, model.shift, model.scale))
+    squared = squared_radii(graph, model, rows) if model.n_ellipsoids else None
+    found, inside = judged(graph, model, rows, squared)
+    accepted = graph("GreaterOrEqual", found["trust"], min_trust)
+    return found | {"cause": causes(graph, model, rows, squared, inside, accepted, min_trust)}
+
+
+def _accepted(graph: Graph, exported: Exported, found: dict[str, Value]) -> dict[str, Value]:
+    """Whether the trust reaches the threshold, and the cause if not; a promise may refuse what the model accepts."""
+    accepted = graph("GreaterOrEqual", found["trust"], graph("Gather", exported.thresholds, found["label"]))
+    if not exported.is_promised:
+        return {"accepted": accepted}
+    own = graph("Equal", found["cause"], np.int64(Cause.ACCEPTED))
+    refused = graph("Where", own, np.int64(Cause.THIN), found["cause"])
+    return {"accepted": accepted, "cause": graph("Where", accepted, np.int64(Cause.ACCEPTED), refused)}

@@ -1,0 +1,178 @@
+"""An ONNX graph under construction: nodes in the order they are asked for, and constants that all branches share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
+
+# The name of a tensor in the graph.
+Value = str
+
+# Reductions take their axes as inputs since this version; ONNX Runtime reads it since 1.14.
+OPSET = 18
+IR_VERSION = 8
+
+# ONNX Runtime takes out nodes whose constant is this, or differs from it by as little as 1e-9.
+NEUTRAL = {"Add": 0.0, "Sub": 0.0, "Mul": 1.0, "Div": 1.0}
+NEARLY = 1e-3
+
+
+def onnx_package() -> ModuleType:
+    """The package `onnx`; without it, an error that says how to get it."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("Exporting needs the package onnx: pip install sepc[onnx]") from error
+    return onnx
+
+
+class Graph:
+    """Nodes and constants. A call adds a node and gives its output: ``graph("Add", "X", 1.0)``.
+
+    Inputs that are no names become constants: float64, int64, bool or text.
+    """
+
+    def __init__(self) -> None:
+        self._onnx = onnx_package()
+        self._nodes: list[NodeProto] = []
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], TensorProto] = {}
+        self._n_names = 0
+
+    def __call__(self, operator: str, *inputs: Value | ArrayLike, **attributes: Any) -> Value:
+        """The output of a new node."""
+        if operator in NEUTRAL and not isinstance(inputs[1], str) and _is_nearly(inputs[1], NEUTRAL[operator]):
+            return self._kept(operator, str(inputs[0]), float(np.asarray(inputs[1]).item()))
+        (name,) = self._add(operator, inputs, 1, attributes)
+        return name
+
+    def _kept(self, operator: str, value: Value, constant: float) -> Value:
+        """A node whose constant is nearly neutral, written so that ONNX Runtime does not take it out."""
+        if operator in ("Add", "Sub"):
+            return self("Sum", value, constant if operator == "Add" else -constant)
+        return self("Sum", value, self("Mul", value, constant - 1.0 if operator == "Mul" else 1.0 / constant - 1.0))
+
+    def cast(self, value: Value, kind: str) -> Value:
+        """The value as a tensor of another type, named as in `onnx.TensorProto`."""
+        return self("Cast", value, to=self._kind(kind))
+
+    def total(self, value: Value, axis: int, keepdims: bool = False) -> Value:
+        """Sum over an axis."""
+        return self("ReduceSum", value, [axis], keepdims=int(keepdims))
+
+    def positions(self, mask: Value) -> Value:
+        """Where a mask of one dimension is true, of shape (m,)."""
+        return self("Squeeze", self("NonZero", mask), [0])
+
+    def put(self, into: Value, at: Value, rows: Value) -> Value:
+        """A copy with the rows at some positions replaced."""
+        return self("ScatterND", into, self("Unsqueeze", at, [1]), rows)
+
+    def where_any(
+        self, mask: Value, kinds: Sequence[str], then: Callable[[Value], Sequence[Value]], otherwise: Sequence[Value]
+    ) -> list[Value]:
+        """What `then` makes of the positions where `mask` is true; nothing of it is computed where none is.
+
+        `kinds` are the types of the values, `then` adds the nodes of the branch, and `otherwise` are the values if no
+        entry of the mask is true.
+        """
+        at = self.positions(mask)
+        some = self("Greater", self("Size", at), np.int64(0))
+        branches = {
+            "then_branch": self._branch(lambda: then(at), kinds, ()),
+            "else_branch": self._branch(lambda: otherwise, kinds, ()),
+        }
+        return self._add("If", (some,), len(kinds), branches)
+
+    def repeat(self, most: int, start: Value, body: Callable[[Value], tuple[Value, Value]]) -> Value:
+        """Apply `body`, which gives whether to go on and the next value, to a float64 value, at most so many times."""
+        helper = self._onnx.helper
+        step, go_on, state = self._name(), self._name(), self._name()
+        inputs = [helper.make_tensor_value_info(step, self._kind("INT64"), [])]
+        inputs += [helper.make_tensor_value_info(go_on, self._kind("BOOL"), [])]
+        inputs += [helper.make_tensor_value_info(state, self._kind("DOUBLE"), None)]
+        branch = self._branch(lambda: body(state), ("BOOL", "DOUBLE"), inputs)
+        (last,) = self._add("Loop", (np.int64(most), np.bool_(True), start), 1, {"body": branch})
+        return last
+
+    def finished(
+        self, inputs: Sequence[ValueInfoProto], outputs: dict[str, tuple[Value, ValueInfoProto]]
+    ) -> GraphProto:
+        """The graph, with its values renamed to the names of the outputs."""
+        for name, (value, _) in outputs.items():
+            self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
+        nodes = _needed(self._nodes, set(outputs))
+        used = {name for node in nodes for name in _inputs(node)}
+        constants = [constant for constant in self._constants.values() if constant.name in used]
+        infos = [info for _, info in outputs.values()]
+        graph: GraphProto = self._onnx.helper.make_graph(nodes, "sepc", inputs, infos, constants)
+        return graph
+
+    def _branch(
+        self, build: Callable[[], Sequence[Value]], kinds: Sequence[str], inputs: Sequence[ValueInfoProto]
+    ) -> GraphProto:
+        helper = self._onnx.helper
+        outer, self._nodes = self._nodes, []
+        outputs = []
+        for value, kind in zip(build(), kinds, strict=True):
+            outputs.append(helper.make_tensor_value_info(self("Identity", value), self._kind(kind), None))
+        nodes = _needed(self._nodes, {info.name for info in outputs})
+        self._nodes = outer
+        branch: GraphProto = helper.make_graph(nodes, self._name(), inputs, outputs)
+        return branch
+
+    def _add(
+        self, operator: str, inputs: Sequence[Value | ArrayLike], n_outputs: int, attributes: dict[str, Any]
+    ) -> list[Value]:
+        names = [given if isinstance(given, str) else self._constant(np.asarray(given)) for given in inputs]
+        outputs = [self._name() for _ in range(n_outputs)]
+        self._nodes.append(self._onnx.helper.make_node(operator, names, outputs, **attributes))
+        return outputs
+
+    def _constant(self, array: Any) -> Value:
+        text = array.dtype.kind in "UO"
+        stored = np.asarray([str(one).encode() for one in array.ravel()], dtype=object) if text else array
+        content = b"\0".join(stored) if text else np.ascontiguousarray(array).tobytes()
+        key = (array.dtype.str, array.shape, content)
+        if key not in self._constants:
+            name = f"c{len(self._constants)}"
+            if text:
+                tensor = self._onnx.helper.make_tensor(name, self._kind("STRING"), array.shape, stored.tolist())
+            else:
+                tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+            self._constants[key] = tensor
+        return self._constants[key].name
+
+    def _kind(self, name: str) -> int:
+        return int(getattr(self._onnx.TensorProto, name))
+
+    def _name(self) -> Value:
+        self._n_names += 1
+        return f"v{self._n_names}"
+
+
+def _is_nearly(constant: ArrayLike, neutral: float) -> bool:
+    array = np.asarray(constant)
+    return array.dtype == np.float64 and array.size == 1 and 0.0 < abs(array.item() - neutral) < NEARLY
+
+
+def _needed(nodes: Sequence[NodeProto], wanted: set[str]) -> list[NodeProto]:
+    """The nodes that the wanted values depend on, in their order."""
+    kept = []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.output):
+            kept.append(node)
+            wanted = wanted | _inputs(node)
+    return kept[::-1]
+
+
+def _inputs(node: NodeProto) -> set[str]:
+    """The values a node takes, also inside its branches."""
+    inside = [_inputs(inner) for attribute in node.attribute for inner in attribute.g.node]
+    return set(node.input).union(*inside)

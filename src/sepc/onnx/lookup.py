@@ -1,0 +1,90 @@
+"""The row of the signature table that has a set of ellipsoids, found by a hash without collisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.onnx.graph import Graph, Value
+from sepc.regions.locate import packed
+
+# Weights of ellipsoids: sums of hundreds of them are exact in a double.
+WEIGHTS = 2**31
+
+# Slots and buckets to a set: with so few sets to a bucket, and so many slots free, displacements are found at once.
+SLOTS = 4
+BUCKETS = 1
+
+
+@dataclass(frozen=True, eq=False)
+class PerfectHash:
+    """A set of ellipsoids of hashes `(a, b)` is in slot ``(a + displacements[b % G]) % P``, or is not known.
+
+    Attributes
+    ----------
+    weights : (2, K) array
+        Whole numbers; the hashes are their sums over the set.
+    displacements : (G,) array
+    slots : (P,) array
+        Positions in the table.
+    """
+
+    weights: FloatArray
+    displacements: IntArray
+    slots: IntArray
+
+    @classmethod
+    def of(cls, sets: BoolArray) -> PerfectHash:
+        """Find one for the sets; the same sets always give the same."""
+        rng = np.random.default_rng(0)
+        while True:
+            weights = rng.integers(1, WEIGHTS, size=(2, sets.shape[1])).astype(np.float64)
+            found = _displaced(sets, weights)
+            if found is not None:
+                return cls(weights, *found)
+
+
+def _displaced(sets: BoolArray, weights: FloatArray) -> tuple[IntArray, IntArray] | None:
+    """Displacements and slots; None if two sets of one bucket collide, whatever the displacement."""
+    n_slots, n_buckets = SLOTS * len(sets) + 1, BUCKETS * len(sets)
+    first, second = (sets.astype(np.float64) @ weights.T).astype(np.int64).T
+    slots, displacements = np.full(n_slots, -1), np.zeros(n_buckets, dtype=np.int64)
+    order = np.argsort(second % n_buckets, kind="stable")
+    buckets, starts = np.unique(second[order] % n_buckets, return_index=True)
+    shared = zip(buckets, np.split(order, starts[1:]), strict=True)
+    # The fullest first, while many slots are free.
+    for bucket, own in sorted(shared, key=lambda one: -len(one[1])):
+        if len(np.unique(first[own] % n_slots)) < len(own):
+            return None
+        for displacement in range(n_slots):
+            places = (first[own] + displacement) % n_slots
+            if (slots[places] < 0).all():
+                slots[places], displacements[bucket] = own, displacement
+                break
+        else:
+            return None
+    return displacements, np.maximum(slots, 0)
+
+
+def find(graph: Graph, memberships: Value, sets: BoolArray) -> tuple[Value, Value, Value]:
+    """The row of the table, whether it has the very set, and how many ellipsoids are in the set; each of shape (n,).
+
+    `memberships` has the shape (K, n), `sets`, the table's, has the shape (T, K).
+    """
+    K = sets.shape[1]
+    hashing, words = PerfectHash.of(sets), packed(np.eye(K, dtype=bool)).T
+    codes = graph.cast(graph("MatMul", np.vstack([words, hashing.weights, np.ones((1, K))]), memberships), "INT64")
+    n_words = len(words)
+    own, first, second, size = (
+        graph("Slice", codes, [start], [stop], [0])
+        for start, stop in ((0, n_words), *((n_words + i, n_words + i + 1) for i in range(3)))
+    )
+    first, second, size = (graph("Squeeze", row, [0]) for row in (first, second, size))
+    displacement = graph("Gather", hashing.displacements, graph("Mod", second, np.int64(len(hashing.displacements))))
+    slot = graph("Mod", graph("Add", first, displacement), np.int64(len(hashing.slots)))
+    row = graph("Gather", hashing.slots, slot)
+    known = graph("Gather", packed(sets).astype(np.int64).T, row, axis=1)
+    n_equal = graph.total(graph.cast(graph("Equal", known, own), "INT64"), 0)
+    return row, graph("Equal", n_equal, np.int64(n_words)), size

@@ -1,0 +1,57 @@
+"""From counts to probabilities and trust in the graph: an image of `sepc.regions.trust` and `calibration`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.onnx.graph import Graph, Value
+from sepc.regions.calibration import NEVER_CERTAIN, Calibration
+from sepc.regions.trust import PRIOR_ROWS, TIE
+
+
+def evidence(graph: Graph, exact: Value, wider: Value, shares: FloatArray) -> Value:
+    """Class probabilities from the rows exactly where a query lies, and from a wider set."""
+    n_wider = graph("Add", graph.total(wider, 1, keepdims=True), 1.0)
+    around = graph("Div", graph("Add", wider, shares), n_wider)
+    weighed = graph("Add", exact, graph("Mul", around, PRIOR_ROWS))
+    return graph("Div", weighed, graph("Add", graph.total(exact, 1, keepdims=True), PRIOR_ROWS))
+
+
+def published(graph: Graph, counts: Value, label: Value, class_counts: IntArray) -> Value:
+    """Class probabilities of the paper."""
+    classes = np.arange(len(class_counts))
+    own = graph("Equal", graph("Unsqueeze", label, [1]), classes)
+    here = graph("Add", counts, graph.cast(own, "DOUBLE"))
+    everywhere = (class_counts + (classes == np.argmax(class_counts))).astype(np.float64)
+    weights = graph("Mul", here, everywhere)
+    return graph("Div", weights, graph.total(weights, 1, keepdims=True))
+
+
+def most_likely(graph: Graph, probabilities: Value, shares: FloatArray) -> Value:
+    """The class with the largest probability; ties go to the larger class, then to the first."""
+    largest = graph("Mul", graph("ReduceMax", probabilities, [1], keepdims=1), 1.0 - TIE)
+    tied = graph("GreaterOrEqual", probabilities, largest)
+    return graph("ArgMax", graph("Where", tied, shares, -1.0), axis=1, keepdims=0)
+
+
+def of_label(graph: Graph, probabilities: Value, label: Value) -> Value:
+    """The probability of each row's label."""
+    return graph("Squeeze", graph("GatherElements", probabilities, graph("Unsqueeze", label, [1]), axis=1), [1])
+
+
+def remoteness(graph: Graph, gauge: Value) -> Value:
+    """The signal of how far outside a row lies."""
+    return graph("Neg", graph("Log", graph("Clip", gauge, np.float64(1.0), np.float64(1.0 / NEVER_CERTAIN))))
+
+
+def calibrated(
+    graph: Graph, calibration: Calibration, trust: Value, n_rows: Value, remote: Value, is_single: Value, inside: Value
+) -> Value:
+    """The probability that each label is right, from what is known of its decision."""
+    never, ever = np.float64(NEVER_CERTAIN), np.float64(1.0 - NEVER_CERTAIN)
+    believed = graph("Clip", trust, never, ever)
+    odds = graph("Log", graph("Div", believed, graph("Sub", 1.0, believed)))
+    signals = [odds, graph("Log", graph("Add", n_rows, 1.0)), remote, graph.cast(inside, "DOUBLE"), is_single]
+    terms = [graph("Mul", one, weight) for one, weight in zip(signals, calibration.coefficients, strict=True)]
+    return graph("Sigmoid", graph("Add", graph("Sum", *terms), calibration.intercept))

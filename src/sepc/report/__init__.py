@@ -1,0 +1,1 @@
+"""Views of a fitted model for people."""

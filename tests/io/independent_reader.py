@@ -1,0 +1,121 @@
+"""Decide on rows from a `.sepc` file of an SEPClassifier, written from docs/format.md alone: no import of sepc.
+
+Usage: python independent_reader.py model.sepc rows.csv
+"""
+
+import json
+import struct
+import sys
+
+import numpy as np
+
+TYPES = {"F64": "<f8", "I64": "<i8", "BOOL": "|b1"}
+
+
+def read(path):
+    """The arrays and the description of the model."""
+    with open(path, "rb") as file:
+        data = file.read()
+    (length,) = struct.unpack("<Q", data[:8])
+    header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
+    content = json.loads(header.pop("__metadata__")["sepc"])["content"]
+    arrays = {}
+    for name, one in header.items():
+        start, end = one["data_offsets"]
+        arrays[name] = np.frombuffer(body[start:end], TYPES[one["dtype"]]).reshape(one["shape"])
+    return arrays, content["model"]
+
+
+def decide(path, rows):
+    """Label, trust, whether it is accepted, and the cause, of every row."""
+    arrays, node = read(path)
+    min_trust, node = node["parameters"]["kept"]["min_trust"], node["model"]
+    model = {name.removeprefix("model/model/"): array for name, array in arrays.items()}
+    return [_decide_one((row - model["shift"]) / model["scale"], model, node, min_trust) for row in rows]
+
+
+def _decide_one(z, model, node, min_trust):
+    sets, counts, class_counts = model["memberships"], model["counts"].astype(float), model["class_counts"]
+    shares = class_counts / class_counts.sum()
+    gauges = np.array(
+        [np.linalg.norm(root @ (z - c)) for root, c in zip(model["roots"], model["centers"], strict=True)]
+    )
+    inside = gauges**2 <= 1 + node["slack"]
+    fading, gauge, owner, is_inside = 1.0, 1.0, None, inside.any()
+    if is_inside:
+        exact = counts[(sets == inside).all(axis=1)].sum(axis=0)
+        wider = counts[(sets | ~inside).all(axis=1)].sum(axis=0)
+        if wider.sum() == 0:
+            wider = counts[(sets & inside).any(axis=1)].sum(axis=0)
+        owner = model["owners"][inside][0] if inside.sum() == 1 else None
+    else:
+        exact, wider, gauge, owner = _nearest(z, gauges, model, counts)
+        fading, shares_there = max(gauge, 1.0) ** -2, np.full(len(shares), 1 / len(shares))
+    around = (wider * fading + (shares if is_inside else shares_there)) / (wider.sum() * fading + 1)
+    evidence = (exact * fading + 30 * around) / (exact.sum() * fading + 30)
+    score = wider if node["published"] else evidence
+    label = int(np.argmax(np.where(score >= score.max() * (1 - 1e-12), shares, -1.0)))
+    label = int(owner) if node["published"] and owner is not None else label
+    trust = evidence[label]
+    if node["trust"] == "published":
+        here, prior = wider.copy(), class_counts.copy()
+        here[label] += 1
+        prior[class_counts.argmax()] += 1
+        trust = (here * prior)[label] / (here * prior).sum()
+    if node["calibration"] is not None:
+        p = np.clip(trust, 1e-6, 1 - 1e-6)
+        beyond = 0.0 if is_inside else -np.log(np.clip(gauge, 1, 1e6))
+        signals = [np.log(p / (1 - p)), np.log1p(wider.sum()), beyond, is_inside, inside.sum() == 1]
+        trust = 1 / (1 + np.exp(-(signals @ model["calibration/coefficients"] + node["calibration"]["intercept"])))
+    accepted = bool(trust >= min_trust)
+    cause = "ACCEPTED" if accepted else _cause(z, gauges, is_inside, model, counts, min_trust)
+    return node["classes"]["values"][label], float(trust), accepted, cause
+
+
+def _nearest(z, gauges, model, counts):
+    """Counts of the nearest ellipsoid, or isolated row, by Euclidean distance in standardised features."""
+    sets = model["memberships"]
+    distances = [_distance(z - c, root) for root, c in zip(model["roots"], model["centers"], strict=True)]
+    isolated = np.linalg.norm(model["isolated"] - z, axis=1)
+    if len(isolated) and (not distances or isolated.min() < min(distances)):
+        owner = model["isolated_owners"][isolated.argmin()]
+        only = np.eye(counts.shape[1])[owner]
+        return only, only, 1 + isolated.min(), owner
+    k = int(np.argmin(distances))
+    alone = (sets == (np.arange(len(gauges)) == k)).all(axis=1)
+    return counts[alone].sum(axis=0), counts[sets[:, k]].sum(axis=0), gauges[k], model["owners"][k]
+
+
+def _distance(offset, root):
+    """From a point to an ellipsoid: the root of the secular equation, by bisection."""
+    _, sizes, axes = np.linalg.svd(root)
+    u, w = axes @ offset, sizes**2
+    low, high = 0.0, 1.0
+    while np.sum(w * (u / (1 + high * w)) ** 2) > 1:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.sum(w * (u / (1 + middle * w)) ** 2) > 1 else (low, middle)
+    return np.linalg.norm(u - u / (1 + high * w))
+
+
+def _cause(z, gauges, is_inside, model, counts, min_trust):
+    sets, isolated = model["memberships"], model["isolated"]
+    places = np.concatenate([model["centers"], isolated])
+    held = np.append([counts[sets[:, k]].sum() for k in range(len(gauges))], np.ones(len(isolated)))
+    squared = np.sum((places - np.average(places, axis=0, weights=held)) ** 2, axis=1)
+    for k, root in enumerate(model["roots"]):
+        squared[k] += np.sum(np.linalg.inv(root) ** 2) / (len(z) + 2)
+    reach = 0.3 * np.sqrt(np.average(squared, weights=held))
+    ways = np.linalg.norm(model["centers"] - z, axis=1) * (1 - 1 / np.maximum(gauges, 1))
+    near = counts[sets.any(axis=1) & (~sets | (ways <= reach)).all(axis=1)].sum(axis=0)
+    for owner in model["isolated_owners"][np.linalg.norm(isolated - z, axis=1) <= reach]:
+        near[owner] += 1
+    if near.sum() == 0 and not is_inside:
+        return "OUTSIDE"
+    return "THIN" if near.max() >= min_trust * near.sum() else "OVERLAP"
+
+
+if __name__ == "__main__":
+    answers = decide(sys.argv[1], np.loadtxt(sys.argv[2], delimiter=",", ndmin=2))
+    sys.stdout.writelines(" ".join(map(str, answer)) + "\n" for answer in answers)

@@ -1,0 +1,28 @@
+"""Write the files of this format version that later versions must read. Run once for a format, and never again."""
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import make_moons
+
+import sepc
+from sepc.io.container import FORMAT
+
+FOLDER = Path(__file__).parent / "fixtures"
+
+if __name__ == "__main__":
+    X, y = make_moons(120, noise=0.25, random_state=0)
+    rows = np.vstack([X[::4], 3.0 * X[::8] + 1.0]).round(3)
+    models = {
+        "classifier": sepc.SEPClassifier(trust="calibrated").fit(X, y),
+        "selective": sepc.SelectiveClassifier(
+            sepc.SEPForestClassifier(3, random_state=0), max_risk=0.3, random_state=0
+        ).fit(X, y),
+    }
+    FOLDER.mkdir(exist_ok=True)
+    for name, model in models.items():
+        path = FOLDER / f"format{FORMAT}_{name}.sepc"
+        sepc.save(model, path)
+        decisions = model.decide(rows)
+        table = np.column_stack([rows, decisions.label, decisions.trust, decisions.cause])
+        np.savetxt(path.with_suffix(".csv"), table, fmt="%.17g", delimiter=",", header="x0,x1,label,trust,cause")

@@ -1,0 +1,253 @@
+"""Model files: decisions survive, bytes are reproducible, and others can read them."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import independent_reader
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sepc
+from sepc import Costs, SelectiveClassifier, SEPClassifier, SEPForestClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.io.files import from_bytes, to_bytes
+from sepc.regions.kinds import Cause
+
+pd = package_or_skip("pandas")
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def moons(n=300, noise=0.25):
+    return make_moons(n, noise=noise, random_state=0)
+
+
+def around(X, n, seed=0):
+    """Rows like those of X, and some far from them."""
+    rng = np.random.default_rng(seed)
+    X = np.asarray(X, dtype=float)
+    spread = X.std(axis=0)
+    rows = X[rng.integers(len(X), size=n)] + 0.3 * spread * rng.standard_normal((n, X.shape[1]))
+    rows[::5] = X.mean(axis=0) + 4 * spread * rng.standard_normal((len(rows[::5]), X.shape[1]))
+    return rows
+
+
+def same(one, two, rows):
+    """Whether all that two estimators decide is equal to the last bit."""
+    first, second = one.decide(rows), two.decide(rows)
+    for name in ("label", "trust", "accepted", "cause"):
+        np.testing.assert_array_equal(np.asarray(getattr(first, name)), np.asarray(getattr(second, name)), name)
+    return True
+
+
+def fitted(kind):
+    X, y = moons()
+    text = np.where(y == 0, "left", "right")
+    forest = SEPForestClassifier(4, random_state=0)
+    return {
+        "evidence": lambda: (SEPClassifier().fit(named(X), text), named(X)),
+        "calibrated": lambda: (SEPClassifier(trust="calibrated", cv=KFold(3)).fit(X, y), X),
+        "published": lambda: (SEPClassifier.as_published().fit(X, y.astype(bool)), X),
+        "multiclass": lambda: (SEPClassifier().fit(*load_iris(return_X_y=True)), load_iris().data),
+        "isolated only": lambda: (SEPClassifier().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), X),
+        "one class": lambda: (SEPClassifier().fit(X, np.zeros(len(X))), X),
+        "forest": lambda: (forest.fit(named(X), text), named(X)),
+        "forest of three": lambda: (SEPForestClassifier(3, random_state=0).fit(*load_iris(return_X_y=True)), X4()),
+        "selective": lambda: (SelectiveClassifier(SEPClassifier(), 0.2, random_state=0).fit(X, y), X),
+        "per label": lambda: (
+            SelectiveClassifier(FrozenEstimator(SEPClassifier().fit(X, text)), {"left": 0.1, "right": 0.3}).fit(
+                X, text
+            ),
+            X,
+        ),
+        "costs": lambda: (SelectiveClassifier(forest, Costs([[0, 5], [1, 0]], 0.7), random_state=0).fit(X, y), X),
+        "no promise": lambda: (SelectiveClassifier(SEPClassifier(), 0.001, random_state=0).fit(X, y), X),
+        "trust in ours": lambda: (TrustedClassifier(SEPClassifier(), forest=forest, cv=2).fit(X, y), X),
+        "strata": lambda: (
+            StratifiedClassifier(SEPClassifier(), by=[0], min_rows=50).fit(stratified_rows(X), text),
+            stratified_rows(X),
+        ),
+    }[kind]()
+
+
+def named(X):
+    return pd.DataFrame(X, columns=["across", "höhe"])
+
+
+def X4():
+    return load_iris().data
+
+
+def stratified_rows(X):
+    return np.column_stack([np.arange(len(X)) % 3, X])
+
+
+KINDS = [
+    *("evidence", "calibrated", "published", "multiclass", "isolated only", "one class", "forest", "forest of three"),
+    *("selective", "per label", "costs", "no promise", "trust in ours", "strata"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::sepc.errors.FlatSetWarning")
+def test_round_trip(kind, tmp_path):
+    model, X = fitted(kind)
+    sepc.save(model, tmp_path / "model.sepc")
+    again = sepc.load(tmp_path / "model.sepc")
+    rows = around(X, 5000) if kind != "strata" else stratified_rows(around(X[:, 1:], 5000))
+    rows = pd.DataFrame(rows, columns=X.columns) if hasattr(X, "columns") else rows
+    assert same(model, again, rows)
+    np.testing.assert_array_equal(model.classes_, again.classes_)
+    assert model.classes_.dtype == again.classes_.dtype
+    assert to_bytes(model) == (tmp_path / "model.sepc").read_bytes()
+    assert (to_bytes(again) == to_bytes(model)) is (kind != "calibrated")  # its splitter is not kept
+    kept = {k: v for k, v in model.get_params(deep=False).items() if k not in ("cv", "estimator", "forest", "max_risk")}
+    assert {name: again.get_params(deep=False)[name] for name in kept} == kept
+    if hasattr(model, "feature_names_in_"):
+        assert list(again.feature_names_in_) == list(model.feature_names_in_)
+    if isinstance(model, SelectiveClassifier):
+        assert again.promise() == model.promise()
+
+
+def test_the_story_of_a_fit_survives(tmp_path):
+    model, _ = fitted("evidence")
+    sepc.save(model, tmp_path / "model.sepc")
+    again = sepc.load(tmp_path / "model.sepc")
+    assert again.history_ == model.history_
+    for one, two in zip(model.ellipsoids_, again.ellipsoids_, strict=True):
+        assert (one.label, one.n_round, one.is_terminal) == (two.label, two.n_round, two.is_terminal)
+        np.testing.assert_array_equal(one.ellipsoid.root, two.ellipsoid.root)
+        for cut, other in zip(one.cuts, two.cuts, strict=True):
+            np.testing.assert_array_equal(cut.normal, other.normal)
+            assert (cut.offset, cut.through_means) == (other.offset, other.through_means)
+    assert again.regions_.to_frame().equals(model.regions_.to_frame())
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([3, 250], dtype=np.uint8),
+        np.array([-1.0, 2.0]),
+        np.array([False, True]),
+        np.array(["ü", "Ω"]),
+        np.array(["a", "b"], dtype=object),
+    ],
+)
+def test_labels_of_any_type(labels):
+    X, y = moons()
+    model = SEPClassifier().fit(X, labels[y])
+    again = from_bytes(to_bytes(model))
+    np.testing.assert_array_equal(again.classes_, model.classes_)
+    assert again.classes_.dtype == model.classes_.dtype
+    assert [type(one) for one in again.classes_.tolist()] == [type(one) for one in model.classes_.tolist()]
+
+
+def test_the_same_fit_gives_the_same_bytes_in_another_process(tmp_path):
+    script = (
+        "import sys; from sklearn.datasets import make_moons; import sepc;"
+        "X, y = make_moons(200, noise=0.3, random_state=0);"
+        "sepc.save(sepc.SEPForestClassifier(3, random_state=0).fit(X, y), sys.argv[1])"
+    )
+    for name in ("one.sepc", "two.sepc"):
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / name)], check=True)
+    assert (tmp_path / "one.sepc").read_bytes() == (tmp_path / "two.sepc").read_bytes()
+
+
+def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
+    X, y = load_breast_cancer(return_X_y=True)
+    base = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    model = TrustedClassifier(FrozenEstimator(base), forest=SEPForestClassifier(3, random_state=0)).fit(X, y)
+    sepc.save(model, tmp_path / "model.sepc")
+    assert same(model, sepc.load(tmp_path / "model.sepc", estimator=base), X)
+    assert b"LogisticRegression" not in (tmp_path / "model.sepc").read_bytes().replace(b'"base\\":\\"Log', b"")
+    with pytest.raises(ValueError, match="saved with a model that is not ours, 'sklearn.pipeline.Pipeline'"):
+        sepc.load(tmp_path / "model.sepc")
+    with pytest.raises(ValueError, match="but estimator is 'sklearn.linear_model"):
+        sepc.load(tmp_path / "model.sepc", estimator=LogisticRegression())
+    other = make_pipeline(StandardScaler(), LogisticRegression(C=2.0)).fit(X, y)
+    with pytest.raises(ValueError, match="fingerprint differs"):
+        sepc.load(tmp_path / "model.sepc", estimator=other)
+
+
+def test_a_view_is_given_again_too(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    base = RandomForestClassifier(5, random_state=0)
+    model = TrustedClassifier(base, forest=SEPForestClassifier(3, random_state=0), view=StandardScaler(), cv=2).fit(
+        X, y
+    )
+    sepc.save(model, tmp_path / "model.sepc")
+    with pytest.raises(ValueError, match="view="):
+        sepc.load(tmp_path / "model.sepc", estimator=model.estimator_)
+    assert same(model, sepc.load(tmp_path / "model.sepc", estimator=model.estimator_, view=model.view_), X)
+
+
+def test_what_cannot_be_saved_is_refused_in_plain_words(tmp_path):
+    X, y = moons()
+    with pytest.raises(TypeError, match="Pipeline is not an estimator of this library.*save the last step"):
+        sepc.save(make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y), tmp_path / "model.sepc")
+    with pytest.raises(ValueError, match="not fitted"):
+        sepc.save(SEPClassifier(), tmp_path / "model.sepc")
+    strata = StratifiedClassifier(LogisticRegression(), by=[0], min_rows=50).fit(stratified_rows(X), y)
+    with pytest.raises(TypeError, match="models of the strata are LogisticRegressions"):
+        sepc.save(strata, tmp_path / "model.sepc")
+    dated = SEPClassifier().fit(X, y)
+    dated.model_ = replace(dated.model_, classes=np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"))
+    with pytest.raises(TypeError, match="2020, 1, 1"):
+        sepc.save(dated, tmp_path / "model.sepc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_file_stays_if_saving_fails(tmp_path, monkeypatch):
+    path = tmp_path / "model.sepc"
+    path.write_bytes(b"old")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        sepc.save(fitted("isolated only")[0], path)
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"old"]
+
+
+def test_inspect_tells_what_is_inside(tmp_path):
+    model, _ = fitted("per label")
+    sepc.save(model, tmp_path / "model.sepc")
+    told = str(sepc.inspect(tmp_path / "model.sepc"))
+    assert told.startswith("SelectiveClassifier, format 1, written by sepc ")
+    assert "classes: left, right" in told
+    assert "around: SEPClassifier" in told
+    assert "min_trust=0.95" in told
+
+
+@pytest.mark.parametrize("kind", ["evidence", "calibrated", "published", "multiclass", "isolated only"])
+def test_a_script_without_sepc_comes_to_the_same_decisions(kind, tmp_path):
+    model, X = fitted(kind)
+    sepc.save(model, tmp_path / "model.sepc")
+    rows = around(X, 400)
+    decisions = model.decide(pd.DataFrame(rows, columns=X.columns) if hasattr(X, "columns") else rows)
+    answers = independent_reader.decide(tmp_path / "model.sepc", rows)
+    assert [answer[0] for answer in answers] == decisions.label.tolist()
+    np.testing.assert_allclose([answer[1] for answer in answers], decisions.trust, atol=1e-9)
+    assert [answer[2] for answer in answers] == decisions.accepted.tolist()
+    assert [answer[3] for answer in answers] == [Cause(cause).name for cause in decisions.cause]
+    assert "import sepc" not in Path(independent_reader.__file__).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.sepc")), ids=lambda path: path.stem)
+def test_files_of_the_first_format_stay_readable(path):
+    model = sepc.load(path)
+    expected = np.loadtxt(path.with_suffix(".csv"), delimiter=",", skiprows=1)
+    decisions = model.decide(expected[:, :2])
+    np.testing.assert_array_equal(decisions.label, expected[:, 2])
+    np.testing.assert_allclose(decisions.trust, expected[:, 3], rtol=1e-12)
+    np.testing.assert_array_equal(decisions.cause, expected[:, 4])
+
+
+def test_there_are_files_of_the_first_format():
+    assert len(list(FIXTURES.glob("format1_*.sepc"))) == 2

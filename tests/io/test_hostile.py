@@ -1,0 +1,189 @@
+"""Hostile files: refused, or a model that works; a small part of `benchmarks/hostile_files.py`."""
+
+import json
+import struct
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save as lay_out
+from sklearn.datasets import make_moons
+
+import sepc
+from sepc import FormatError, SEPClassifier
+from sepc.io.container import canonical, decode, encode
+from sepc.io.files import from_bytes, to_bytes
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = make_moons(150, noise=0.3, random_state=0)
+    return SEPClassifier().fit(X, y)
+
+
+@pytest.fixture
+def parts(model):
+    """Arrays and description of a file, to be tampered with and signed anew."""
+    return decode(to_bytes(model))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # other models may overflow where they decide
+def test_damaged_and_forged_files_are_refused_or_work(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    hostile = pytest.importorskip("hostile_files")
+    for i, (name, estimator) in enumerate(hostile.originals().items()):
+        damaged, forged = hostile.attack(name, estimator, 120, seed=100 + i)
+        assert damaged["another model"] == 0
+        assert damaged["refused"] > 50
+        assert forged["refused"] > 20
+        assert max(damaged["slowest, s"], forged["slowest, s"]) < 1.0
+
+
+def test_a_flipped_bit_is_noticed(model):
+    data = bytearray(to_bytes(model))
+    data[-3] ^= 1
+    with pytest.raises(FormatError, match="damaged: its SHA-256"):
+        from_bytes(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("roots", lambda a: a * 0, "singular"),
+        ("roots", lambda a: np.where(a == a.max(), np.nan, a), "NaN or infinity"),
+        ("roots", lambda a: a.astype(np.float32), "type float32"),
+        ("centers", lambda a: a[:, :1], "shape"),
+        ("owners", lambda a: a + 2, "out of range"),
+        ("owners", lambda a: a - 2, "out of range"),
+        ("counts", lambda a: a + 1, "does not count its training rows"),
+        ("counts", lambda a: -a, "out of range"),
+        ("memberships", lambda a: a[::-1], "not in order"),
+        ("memberships", lambda a: np.zeros_like(a), "not in order"),
+        ("memberships", lambda a: a[:0], "empty"),
+        ("is_terminal", lambda a: (a.view(np.uint8) + 2).view(bool), "no truth values"),
+        ("scale", lambda a: -a, "not positive"),
+    ],
+)
+def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, message):
+    arrays, content = parts
+    path = f"model/model/{name}"
+    with pytest.raises(FormatError, match=message):
+        from_bytes(encode(arrays | {path: change(arrays[path])}, content))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("slack", 0.5, "which no model has"),
+        ("slack", 10**400, "which no model has"),
+        ("slack", True, "wrong type"),
+        ("trust", "blind", "way that is not known"),
+        ("published", 1, "wrong type"),
+        ("feature_names", [1, 2], "must hold strings"),
+        ("feature_names", [], "shape"),
+        ("classes", {"type": "<i8", "values": [1, 0]}, "not sorted"),
+        ("classes", {"type": "<i8", "values": [0, 0]}, "not sorted"),
+        ("classes", {"type": "|i1", "values": [0, 1000]}, "fit their type"),
+        ("classes", {"type": "pickle", "values": [0, 1]}, "type that is not known"),
+        ("classes", {"type": "object", "values": [0, [1]]}, "type that is not known"),
+    ],
+)
+def test_signed_files_with_values_that_make_no_sense(parts, key, value, message):
+    arrays, content = parts
+    content["model"]["model"][key] = value
+    with pytest.raises(FormatError, match=message):
+        from_bytes(encode(arrays, content))
+
+
+def test_kinds_and_arrays_that_are_not_known(parts):
+    arrays, content = parts
+    with pytest.raises(FormatError, match="an array that no model has: 'extra'"):
+        from_bytes(encode(arrays | {"extra": np.zeros(3)}, content))
+    content["model"]["kind"] = "os.system"
+    with pytest.raises(FormatError, match="'os.system', which this version does not know"):
+        from_bytes(encode(arrays, content))
+
+
+def nested(depth):
+    X, y = make_moons(80, noise=0.3, random_state=0)
+    model = SEPClassifier().fit(X, y)
+    for _ in range(depth):
+        model = sepc.SelectiveClassifier(model, 0.3, random_state=0)
+    return model.fit(X, y)
+
+
+def test_wrappers_do_not_nest_without_end():
+    assert from_bytes(to_bytes(nested(2))).promise()
+    arrays, content = decode(to_bytes(nested(1)))
+    for _ in range(8):
+        content["model"] = content["model"] | {"estimator": {"ours": content["model"]}}
+        content = json.loads(json.dumps(content))
+    with pytest.raises(FormatError):
+        from_bytes(encode(arrays, content))
+
+
+def with_text(text):
+    return bytes(lay_out({"a": np.zeros(2)}, {"sepc": text}))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "too short"),
+        (b"short", "too short"),
+        (struct.pack("<Q", 2**60) + b"{}", "claims"),
+        (struct.pack("<Q", 2) + b"{}", "not a sepc model"),
+        (struct.pack("<Q", 4) + b"\xff\xfe\xfd\xfc", "no JSON"),
+        (struct.pack("<Q", 100_000) + b"[" * 100_000, "no JSON"),
+        (struct.pack("<Q", 8 * 2**20) + b"[],{}," * 2**20 + b" " * 2**21, "more than 300,000 parts"),
+        (bytes(lay_out({"a": np.zeros(2)})), "not a sepc model"),
+        (bytes(lay_out({"a": np.zeros(2)}, {"sepc": "{}", "more": ""})), "or others beside it"),
+        (with_text("{}"), "has not the parts"),
+        (with_text("[" * 900 + "]" * 900), "nested deeper|no JSON"),
+        (with_text('{"content":{},"format":NaN,"sha256":""}'), "NaN is no number"),
+        (with_text('{"content":{},"content":{},"format":1,"sha256":""}'), "repeated"),
+        (with_text('{"content": {}, "format":1,"sha256":""}'), "not written as sepc writes"),
+        (with_text(canonical({"content": {}, "format": "1", "sha256": ""})), "whole number"),
+        (with_text(canonical({"content": {}, "format": 1, "sha256": ""})), "damaged"),
+        (with_text(canonical({"content": {}, "format": 99, "sha256": ""})), "format 99.*Upgrade"),
+        (with_text('{"content":{},"format":' + "9" * 5000 + ',"sha256":""}'), "no JSON"),
+    ],
+)
+def test_what_is_no_model_file_is_told_so(data, message, tmp_path):
+    started = time.perf_counter()
+    path = tmp_path / "bad.sepc"
+    path.write_bytes(data)
+    for read in (sepc.load, sepc.inspect):
+        with pytest.raises(FormatError, match=message):
+            read(path)
+    assert time.perf_counter() - started < 1.0
+
+
+def test_a_huge_header_is_not_even_read(tmp_path):
+    path = tmp_path / "huge.sepc"
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", 2**40))
+        file.truncate(2**41)  # a sparse file
+    with pytest.raises(FormatError, match="claims 1,099,511,627,776 bytes"):
+        sepc.load(path)
+
+
+def test_a_huge_file_is_not_read(tmp_path):
+    path = tmp_path / "huge.sepc"
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", 2) + b"{}")
+        file.truncate(2**41)
+    with pytest.raises(FormatError, match="no model has more than"):
+        sepc.load(path)
+
+
+def test_no_pickle_is_read(model, tmp_path):
+    import pickle
+
+    path = tmp_path / "model.sepc"
+    path.write_bytes(pickle.dumps(model))
+    with pytest.raises(FormatError, match="not a sepc model"):
+        sepc.load(path)

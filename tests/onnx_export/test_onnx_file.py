@@ -1,0 +1,125 @@
+"""The file: its facts, its bytes, and what cannot be exported."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.datasets import load_iris, make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.onnx import export
+from sepc.onnx.graph import IR_VERSION, OPSET, Graph
+from sepc.onnx.labels import label_constant
+from sepc.onnx.lookup import PerfectHash
+
+onnx, ort = package_or_skip("onnx"), package_or_skip("onnxruntime")
+
+
+def facts_of(path):
+    return {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+
+
+@pytest.mark.parametrize("make", [SEPClassifier, lambda: SEPForestClassifier(3, random_state=0)])
+def test_the_same_model_gives_the_same_bytes(make, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for name in ("one.onnx", "other.onnx"):
+        export(make().fit(X, y), tmp_path / name)
+    assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "other.onnx").read_bytes()
+
+
+def test_the_file_passes_the_full_check_and_uses_standard_operators_only(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    export(SEPClassifier(trust="calibrated").fit(X, y), str(tmp_path / "model.onnx"))
+    model = onnx.load(tmp_path / "model.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    assert [(one.domain, one.version) for one in model.opset_import] == [("", OPSET)]
+    assert model.ir_version == IR_VERSION
+    assert model.producer_name == "sepc"
+
+
+def test_the_file_says_what_it_is_of(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = make_moons(1200, noise=0.3, random_state=0)
+    frame = pandas.DataFrame(X, columns=["length", "width"])
+    model = SelectiveClassifier(SEPClassifier(), {"left": 0.2}, random_state=0)
+    export(model.fit(frame, np.array(["left", "right"])[y]), tmp_path / "model.onnx")
+    facts = facts_of(tmp_path / "model.onnx")
+    assert json.loads(facts["classes"]) == ["left", "right"]
+    assert json.loads(facts["feature_names"]) == ["length", "width"]
+    assert json.loads(facts["accepted_from_trust"]) == [model.threshold_["left"], None]
+    assert json.loads(facts["causes"])["2"] == "OUTSIDE"
+    assert json.loads(facts["estimator"]) == "SelectiveClassifier"
+
+
+def test_unfitted_models_are_refused(tmp_path):
+    for model in (SEPClassifier(), SEPForestClassifier(), SelectiveClassifier(SEPClassifier())):
+        with pytest.raises(NotFittedError):
+            export(model, tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_models_that_are_not_ours_are_refused(tmp_path):
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), SEPClassifier())
+    refused = {
+        "TrustedClassifier cannot be exported to ONNX: the model that gives": TrustedClassifier(LogisticRegression()),
+        "StratifiedClassifier cannot be exported to ONNX, since its strata": StratifiedClassifier(
+            LogisticRegression(), by=[0]
+        ),
+        "SelectiveClassifier around LogisticRegression cannot": SelectiveClassifier(LogisticRegression()),
+        "^Pipeline cannot be exported to ONNX, since": pipeline,
+        "SelectiveClassifier around Pipeline cannot": SelectiveClassifier(pipeline),
+        "LogisticRegression cannot be exported to ONNX; give": LogisticRegression(),
+    }
+    for told, model in refused.items():
+        with pytest.raises(TypeError, match=told):
+            export(model.fit(X, y), tmp_path / "model.onnx")
+
+
+def test_labels_that_onnx_cannot_hold_are_refused():
+    for classes in (np.array([b"a", b"b"]), np.array([1, "a"], dtype=object), np.array([1, 2**63], dtype=np.uint64)):
+        with pytest.raises(TypeError, match="The labels are of type"):
+            label_constant(classes)
+
+
+def test_without_the_package_the_error_says_how_to_get_it(monkeypatch, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = SEPClassifier().fit(X, y)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"pip install sepc\[onnx\]"):
+        export(model, tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize(("n", "K"), [(1, 1), (40, 6), (3000, 70)])
+def test_no_two_sets_share_a_slot(n, K):
+    sets = np.unique(np.random.default_rng(0).random((n, K)) < 0.4, axis=0)
+    hashing = PerfectHash.of(sets)
+    first, second = (sets @ hashing.weights.T).astype(np.int64).T
+    slots = (first + hashing.displacements[second % len(hashing.displacements)]) % len(hashing.slots)
+    np.testing.assert_array_equal(hashing.slots[slots], np.arange(len(sets)))
+    assert len(hashing.slots) < 5 * len(sets) + 2
+
+
+@pytest.mark.parametrize(
+    ("operator", "constant"),
+    [("Add", 1e-9), ("Sub", 1e-9), ("Mul", 1.0 + 1e-9), ("Div", 1.0 - 1e-9), ("Mul", 1.0), ("Add", 0.0)],
+)
+def test_the_runtime_keeps_constants_that_are_nearly_neutral(operator, constant, tmp_path):
+    graph = Graph()
+    made = graph(operator, graph("Sqrt", "X"), constant)
+    info = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, ["n"]) for name in ("X", "Y")]
+    proto = onnx.helper.make_model(
+        graph.finished(info[:1], {"Y": (made, info[1])}),
+        ir_version=IR_VERSION,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+    )
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    x = np.array([1.0, 4.0])
+    wanted = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}[operator](np.sqrt(x), constant)
+    np.testing.assert_allclose(session.run(None, {"X": x})[0], wanted, rtol=1e-14)

@@ -1,0 +1,62 @@
+"""Packages that some tests need and the library does not; without them those tests are skipped, not failed."""
+
+import doctest
+import importlib
+from importlib.util import find_spec
+from types import ModuleType
+
+import pytest
+
+OPTIONAL = {
+    *("pandas", "polars", "matplotlib", "dask", "pyarrow", "pyspark", "onnx", "onnxruntime", "mlflow", "skl2onnx"),
+    *("cvxpy", "clarabel", "piqp", "mapie", "nautilus", "interpret", "hbbrain", "build"),
+}
+
+
+class NotInstalled:
+    """Stands where a package would; the test that uses it is skipped."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> None:
+        if attribute.startswith("_"):  # pytest itself, looking for tests and doctests
+            raise AttributeError(attribute)
+        pytest.skip(f"{self._name} is not installed")
+
+
+def package_or_skip(name: str) -> ModuleType | NotInstalled:
+    """The package, or a stand-in that skips whichever test uses it; `pytest.importorskip` would skip the file."""
+    return NotInstalled(name) if find_spec(name) is None else importlib.import_module(name)
+
+
+class SkippingWithoutPackages:
+    """A plugin: a test that fails because an optional package cannot be imported is skipped."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self):
+        return (yield from skipping())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self):
+        return (yield from skipping())
+
+
+def skipping():
+    try:
+        return (yield)
+    except (ImportError, doctest.UnexpectedException) as error:
+        package = missing_package(error.exc_info[1] if isinstance(error, doctest.UnexpectedException) else error)
+        if package is None:
+            raise
+        pytest.skip(f"{package} is not installed")
+
+
+def missing_package(error: BaseException | None) -> str | None:
+    """The optional package whose absence led to this error, if that is why."""
+    while isinstance(error, ImportError):
+        package = (error.name or "").partition(".")[0]
+        if package in OPTIONAL and find_spec(package) is None:
+            return package
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,64 @@
+"""The changelog names the version, in order, and every public name."""
+
+import re
+import tomllib
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+import sepc
+
+ROOT = Path(__file__).parents[1]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+RELEASE = re.compile(r"\[?(?P<version>[^\s\[\]]+)\]? - (?P<date>\d{4}-\d{2}-\d{2})")
+KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def headings(level):
+    return re.findall(rf"^{'#' * level} (.+)$", CHANGELOG, re.MULTILINE)
+
+
+def releases():
+    """Version and date of every section but the first if that is for what is not released."""
+    sections = [heading for heading in headings(2) if heading != "Unreleased"]
+    found = [RELEASE.fullmatch(heading) for heading in sections]
+    assert all(found), f"sections read '## 1.2.3 - 2026-01-31': {sections}"
+    return [(Version(match["version"]), date.fromisoformat(match["date"])) for match in found]
+
+
+def test_this_version_has_a_section():
+    first = headings(2)[0]
+    if Version(DECLARED).is_prerelease:
+        assert first == "Unreleased"
+    else:
+        assert first == "Unreleased" or first.startswith(f"{DECLARED} - ")
+        assert Version(DECLARED) in [version for version, _ in releases()]
+
+
+def test_what_is_unreleased_comes_first():
+    assert "Unreleased" not in headings(2)[1:]
+
+
+def test_releases_are_in_order_the_newest_first():
+    versions, dates = [version for version, _ in releases()], [day for _, day in releases()]
+    assert versions == sorted(set(versions), reverse=True)
+    assert dates == sorted(dates, reverse=True)
+    assert all(version <= Version(DECLARED) for version in versions)
+
+
+def test_changes_are_sorted_by_kind():
+    assert set(headings(3)) <= KINDS
+
+
+@pytest.mark.parametrize("name", sepc.__all__)
+def test_every_public_name_is_mentioned(name):
+    assert re.search(rf"`(sepc\.)?{name}\b", CHANGELOG), f"CHANGELOG.md does not mention `{name}`"
+
+
+def test_the_installed_package_is_this_version():
+    assert Version(version("sepc")) == Version(DECLARED)
+    assert getattr(sepc, "__version__", version("sepc")) == version("sepc")
