@@ -1,6 +1,6 @@
 PY ?= .venv/bin/python
 
-.PHONY: setup lint types test test-slow wheel test-wheel test-core test-oldest test-newest docs bench bench-trust bench-trust-quick
+.PHONY: fuzz setup lint types test test-slow wheel test-wheel test-core test-oldest test-newest docs bench bench-trust bench-trust-quick
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -35,6 +35,9 @@ test-oldest:  ## the same with the oldest dependencies we support; they have whe
 test-newest:  ## the same with the newest dependencies, pre-releases as well
 	$(PY) tools/try_wheel.py --newest
 
+fuzz:  ## ten minutes of coverage-guided fuzzing of the model file; needs `pip install atheris`
+	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=20000 tests/io/fixtures
+
 bench:
 	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json
 	$(PY) benchmarks/hulls.py --output benchmarks/results/hulls.json
@@ -42,6 +45,11 @@ bench:
 	$(PY) benchmarks/reference.py --output benchmarks/results/reference.json
 	$(PY) benchmarks/accuracy.py --output benchmarks/results/accuracy.json
 	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
+	$(PY) benchmarks/n_impure.py --output benchmarks/results/n_impure.json
+	$(PY) benchmarks/hostile_files.py --output benchmarks/results/hostile_files.json
+	$(PY) benchmarks/mlflow_load.py --output benchmarks/results/mlflow_load.json
+	$(PY) benchmarks/causes.py --output benchmarks/results/causes.json
+	$(PY) benchmarks/mixed_data.py --output benchmarks/results/mixed_data.json
 	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
 	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
 	$(PY) benchmarks/onnx_parity.py --output benchmarks/results/onnx_parity.json

@@ -64,7 +64,9 @@ def test_a_flipped_bit_is_noticed(model):
         ("memberships", lambda a: np.zeros_like(a), "not in order"),
         ("memberships", lambda a: a[:0], "empty"),
         ("is_terminal", lambda a: (a.view(np.uint8) + 2).view(bool), "no truth values"),
+        ("centers", lambda a: a * 1e200, "farther away"),
         ("scale", lambda a: -a, "not positive"),
+        ("scale", lambda a: a * 1e-310, "too large for its features"),
     ],
 )
 def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, message):
@@ -95,6 +97,14 @@ def test_signed_files_with_values_that_make_no_sense(parts, key, value, message)
     arrays, content = parts
     content["model"]["model"][key] = value
     with pytest.raises(FormatError, match=message):
+        from_bytes(encode(arrays, content))
+
+
+@pytest.mark.parametrize(("name", "value"), [("min_trust", None), ("min_trust", 7), ("n_impure", -1), ("cv", {})])
+def test_signed_files_with_parameters_that_make_no_sense(parts, name, value):
+    arrays, content = parts
+    content["model"]["parameters"]["kept"][name] = value
+    with pytest.raises(FormatError, match="parameter"):
         from_bytes(encode(arrays, content))
 
 
@@ -144,6 +154,7 @@ def with_text(text):
         (with_text("{}"), "has not the parts"),
         (with_text("[" * 900 + "]" * 900), "nested deeper|no JSON"),
         (with_text('{"content":{},"format":NaN,"sha256":""}'), "NaN is no number"),
+        (with_text('{"content":{},"format":1e999,"sha256":""}'), "1e999 is no number"),
         (with_text('{"content":{},"content":{},"format":1,"sha256":""}'), "repeated"),
         (with_text('{"content": {}, "format":1,"sha256":""}'), "not written as sepc writes"),
         (with_text(canonical({"content": {}, "format": "1", "sha256": ""})), "whole number"),

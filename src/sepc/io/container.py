@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import struct
 from collections.abc import Mapping
@@ -113,7 +114,7 @@ def _parsed(text: str | bytes) -> Any:
     if sum(raw.count(sign) for sign in (b",", b"[", b"{")) > MOST_PARTS:
         raise FormatError(f"The file's description has more than {MOST_PARTS:,} parts.")
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
+        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"The file's description is no JSON that sepc writes: {_short(error)}") from error
     _check_depth(value)
@@ -128,7 +129,12 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name[:40]} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
 
 
 def _check_depth(value: Any) -> None:

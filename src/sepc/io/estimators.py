@@ -33,6 +33,10 @@ def fill_shell(fresh: Estimator, reader: Reader) -> Estimator:
     """Set parameters and the names of features on a new estimator."""
     estimator: Any = fresh
     estimator.set_params(**parameters_from(reader.part("parameters"), set(estimator.get_params(deep=False))))
+    try:
+        estimator._check_parameters()
+    except (TypeError, ValueError) as error:
+        raise reader.wrong("has a parameter that no estimator has") from error
     estimator.n_features_in_ = reader.whole("n_features_in", low=1)
     if reader.has("feature_names_in"):
         names = reader.texts("feature_names_in")

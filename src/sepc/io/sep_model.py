@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepc._typing import BoolArray, FloatArray
+from sepc._typing import BoolArray
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.values import labels_from, labels_to_node
 from sepc.regions.calibration import Calibration
+from sepc.regions.membership import FARTHEST
 from sepc.regions.model import SEPModel
 from sepc.regions.table import SignatureTable
+from sepc.shapes.ellipsoid import Ellipsoid
 
 TRUSTS = ("evidence", "calibrated", "published")
 N_SIGNALS = 5
 
 # Slack is rounding, so a file that claims more is not ours.
 MOST_SLACK = 1e-3
-
-# A matrix is taken for singular if it shrinks some direction by more than this relative to another.
-LEAST_RATIO = 1e-200
 
 
 def model_to_node(model: SEPModel, writer: Writer) -> Node:
@@ -111,15 +110,21 @@ def _check(model: SEPModel, reader: Reader) -> None:
         raise reader.wrong("computes trust in a way that is not known")
     if not np.array_equal(model.table.counts.sum(axis=0), model.class_counts) or model.class_counts.min() < 1:
         raise reader.wrong("has a signature table that does not count its training rows")
-    if not _are_regular(model.roots):
-        raise reader.wrong("has an ellipsoid that is none: its matrix is singular")
     if len(model.centers) + len(model.isolated) == 0:
         raise reader.wrong("has neither ellipsoids nor isolated rows")
+    if max(np.abs(places).max(initial=0.0) for places in (model.centers, model.isolated)) > FARTHEST:
+        raise reader.wrong("has ellipsoids or rows farther away than any row is looked at")
+    if not _has_ellipsoids(model):
+        raise reader.wrong("has an ellipsoid that is none: its matrix is singular, or too large for its features")
 
 
-def _are_regular(roots: FloatArray) -> bool:
-    if len(roots) == 0:
-        return True
-    with np.errstate(all="ignore"):
-        sizes = np.linalg.svd(roots, compute_uv=False)
-    return bool(np.isfinite(sizes).all() and (sizes[:, -1] > LEAST_RATIO * sizes[:, 0]).all())
+def _has_ellipsoids(model: SEPModel) -> bool:
+    """Whether all ellipsoids are some, in standardised features and in the user's own."""
+    try:
+        with np.errstate(all="ignore"):
+            for k, (center, root) in enumerate(zip(model.centers, model.roots, strict=True)):
+                Ellipsoid(center, root)
+                model.ellipsoid(k)
+            return bool(np.isfinite(model.reach) and np.isfinite(model.places.semi_axes).all())
+    except (ValueError, ZeroDivisionError, np.linalg.LinAlgError):
+        return False

@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.kinds import Cause
+from sepc.regions.locate import as_values, packed
 from sepc.regions.membership import squared_radii
 from sepc.regions.model import SEPModel
 
@@ -29,7 +30,7 @@ def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_tru
     min_trust : float
     """
     found = np.empty(len(standardized), dtype=np.int64)
-    n_block = max(1, BLOCK_ENTRIES // max(1, len(model.table.counts), len(model.place_counts)))
+    n_block = max(1, BLOCK_ENTRIES // max(1, len(model.place_counts)))
     for start in range(0, len(found), n_block):
         block = slice(start, start + n_block)
         near = _rows_within_reach(model, standardized[block])
@@ -53,10 +54,14 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
 
     All, since a large ellipsoid may come near while the row itself lies in a small one far away.
     """
+    within = _within_reach(model, standardized, squared_radii(standardized, model.centers, model.roots))
+    # Many rows have the same ellipsoids within reach, so each combination is looked up once.
+    _, first, which = np.unique(as_values(packed(within)), return_index=True, return_inverse=True)
     seen = model.table.memberships.any(axis=1)
-    beyond = ~_within_reach(model, standardized, squared_radii(standardized, model.centers, model.roots))
-    n_beyond = beyond.astype(np.float32) @ model.table.memberships[seen].T.astype(np.float32)
-    near: FloatArray = (n_beyond == 0) @ model.table.counts[seen].astype(np.float64)
+    n_beyond = (~within[first]).astype(np.float64) @ model.table.memberships[seen].T.astype(np.float64)
+    near: FloatArray = ((n_beyond == 0) @ model.table.counts[seen].astype(np.float64))[which]
+    if len(model.isolated) == 0:
+        return near
     return near + _isolated_within_reach(model, standardized) @ np.eye(len(model.classes))[model.isolated_owners]
 
 

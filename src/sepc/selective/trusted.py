@@ -113,8 +113,7 @@ class TrustedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        if not 0 <= self.min_trust <= 1:
-            raise ValueError(f"min_trust is {self.min_trust!r}; it is a probability, so it must lie in [0, 1].")
+        self._check_parameters()
         X, labels = indexable(X, checked_labels(y, type(self).__name__))
         validate_data(self, X, skip_check_array=True)
         rows = self._fit_view(X, labels)
@@ -192,6 +191,10 @@ class TrustedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _viewed(self, X: Any) -> Any:
         return _finite(number_columns(X, type(self).__name__) if self.view is None else self.view_.transform(X))
+
+    def _check_parameters(self) -> None:
+        if not 0 <= self.min_trust <= 1:
+            raise ValueError(f"min_trust is {self.min_trust!r}; it is a probability, so it must lie in [0, 1].")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
