@@ -79,7 +79,7 @@ def main() -> None:
         }
         for (choice, values), row, best in zip(found.items(), areas, is_best, strict=True)
     ]
-    show("n_impure", records)
+    show("choices", records)
     save(options.output, {"choices": records})
 
 
