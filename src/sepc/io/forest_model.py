@@ -77,7 +77,9 @@ def _member_from(reader: Reader, d: int) -> Member:
     model = model_from(reader.part("model"))
     m = len(model.feature_names)
     projection = reader.floats("projection", d, m)
-    if m > d or not np.allclose(projection.T @ projection, np.eye(m), atol=ROUNDING):
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_orthonormal = np.allclose(projection.T @ projection, np.eye(m), atol=ROUNDING)
+    if m > d or not is_orthonormal:
         raise reader.wrong("has directions that are not orthonormal")
     return Member(model, projection)
 

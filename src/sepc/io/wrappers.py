@@ -19,7 +19,7 @@ from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.values import checked_plain, labels_from, labels_to_node, plain
 from sepc.selective._cost_control import CostControl
 from sepc.selective._risk_control import Control
-from sepc.selective._strat_table import POOLED, Strata
+from sepc.selective._strat_table import Strata
 from sepc.selective.costs import Costs
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
@@ -203,5 +203,4 @@ def stratified_from(reader: Reader, inner: Inner) -> StratifiedClassifier:
     stratified.pooled = pooled if reader.value("sees_all", bool) else None
     stratified.classes_, stratified.strata_, stratified._by = classes, strata, by
     stratified.pooled_, stratified.estimators_ = pooled, dict(sorted(found.items()))
-    assert POOLED not in stratified.estimators_
     return stratified

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, IntArray
+from sepc.regions.frames import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,14 +67,10 @@ class Strata:
 
     def to_frame(self) -> pd.DataFrame:
         """The strata as a pandas DataFrame: categories, rows, rows of each class, and which model decides."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("Strata.to_frame needs pandas: pip install pandas") from error
         columns: dict[str, Any] = {name: self.values[:, j] for j, name in enumerate(self.by)}
         columns |= {"n_rows": self.n_rows}
         columns |= {f"n_{label}": self.counts[:, c] for c, label in enumerate(self.classes)}
-        return pd.DataFrame(columns | {"model": np.where(self.fitted, "own", "pooled")})
+        return frame_of(columns | {"model": np.where(self.fitted, "own", "pooled")})
 
 
 def found_strata(

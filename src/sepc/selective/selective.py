@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.selective._cost_control import CostControl, choose_cheapest
 from sepc.selective._inner import inner_decisions
+from sepc.selective._kept_labels import KeptLabels
 from sepc.selective._labels import checked_labels
 from sepc.selective._promise_words import cost_sentence, percent, risk_sentence, shown
 from sepc.selective._risk_control import (
@@ -33,7 +33,7 @@ from sepc.selective.costs import Costs
 N_FOLDS = 3
 
 
-class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Accept the labels of any classifier only where a promise about their errors holds.
 
     The promise: with probability `confidence` over the calibration rows, at most a share `max_risk` of the rows that
@@ -187,17 +187,6 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _one_or_several(self, values: dict[Any, float]) -> float | dict[Any, float]:
         return values if isinstance(self.max_risk, Mapping) else values[None]
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The estimator's labels of all rows; `decide` says which of them to use."""
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
-
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """The estimator's probabilities of the classes, of shape (n, C)."""
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
 
     def decide(self, X: ArrayLike) -> SelectiveDecisions:
         """Label and trust of every row, and whether the promise covers it."""

@@ -14,15 +14,14 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    assert_all_finite,
     check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
 from sepc._typing import FloatArray, IntArray
 from sepc.selective._inner import inner_decisions
+from sepc.selective._labels import checked_labels
 from sepc.selective._strat_decisions import Parts, StratifiedDecisions, among
 from sepc.selective._strat_table import (
     POOLED,
@@ -221,13 +220,9 @@ class StratifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True, reset=fitting)
         if not fitting:
             return X
-        if y is None:
-            raise ValueError("StratifiedClassifier requires y to be passed, but the target y is None.")
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
+        labels = checked_labels(y, type(self).__name__)
         check_consistent_length(X, labels)
-        check_classification_targets(labels)
-        return X, np.asarray(labels)
+        return X, labels
 
     def _check_parameters(self) -> None:
         for name, least in (("min_rows", 1), ("min_class_rows", 0)):

@@ -11,19 +11,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import IntArray
 from sepc.estimator.calibrating import splits_of
 from sepc.estimator.columns import number_columns
 from sepc.regions.calibration import Calibration
+from sepc.selective._kept_labels import KeptLabels
 from sepc.selective._labels import checked_labels
 from sepc.selective._trust_layer import Labelled, TrustedDecisions, TrustModel, learn, positions, supports
 from sepc.selective.forest import SEPForestClassifier
 
 
-class TrustedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     Beside the classifier stands an `SEPForestClassifier` of the same rows. What each of them says of a row that it has
@@ -164,17 +164,6 @@ class TrustedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         support = supports(probabilities, positions(self.forest_.classes_, labelled.label))
         correct = labelled.label == labels[unseen]
         return learn(labelled.confidence[voted], support[voted], correct[voted])
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The classifier's labels."""
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
-
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """The classifier's probabilities of the classes, of shape (n, C)."""
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
 
     def decide(self, X: ArrayLike) -> TrustedDecisions:
         """The classifier's label of every row, how far to trust it, whether to accept it and if not, why."""
