@@ -1,6 +1,8 @@
 """Settings and fixtures that all tests share."""
 
 import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,17 @@ def home(monkeypatch):
         pytest.skip(f"{datasets.HOME_VARIABLE} is not set")
     monkeypatch.setenv(datasets.HOME_VARIABLE, str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A local Spark session of two threads."""
+    sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        options = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
+        session = sql.SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
+        yield session
+        session.stop()

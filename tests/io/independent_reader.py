@@ -1,4 +1,4 @@
-"""Decide on rows from a `.sepc` file of an SEPClassifier, written from docs/format.md alone: no import of sepc.
+"""Decide on rows from a `.sepc` file of an SEPClassifier, from docs/reference/format.md alone: no import of sepc.
 
 Usage: python independent_reader.py model.sepc rows.csv
 """

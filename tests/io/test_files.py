@@ -25,6 +25,7 @@ from sepc.regions.kinds import Cause
 pd = package_or_skip("pandas")
 
 FIXTURES = Path(__file__).parent / "fixtures"
+N_ROWS = 100_000
 
 
 def moons(n=300, noise=0.25):
@@ -103,7 +104,7 @@ def test_round_trip(kind, tmp_path):
     model, X = fitted(kind)
     sepc.save(model, tmp_path / "model.sepc")
     again = sepc.load(tmp_path / "model.sepc")
-    rows = around(X, 5000) if kind != "strata" else stratified_rows(around(X[:, 1:], 5000))
+    rows = around(X, N_ROWS) if kind != "strata" else stratified_rows(around(X[:, 1:], N_ROWS))
     rows = pd.DataFrame(rows, columns=X.columns) if hasattr(X, "columns") else rows
     assert same(model, again, rows)
     np.testing.assert_array_equal(model.classes_, again.classes_)

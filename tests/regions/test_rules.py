@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sepc import SEPClassifier
 from sepc.regions.kinds import Cause, Rule
 from sepc.regions.model import SEPModel
 from sepc.regions.rules import decide
@@ -141,3 +142,11 @@ def test_a_row_alone_is_decided_as_among_others():
 
 def test_no_rows_give_no_decisions():
     assert len(decide(intervals(), np.empty((0, 1)), 0.9)) == 0
+
+
+def test_a_reason_is_given_even_where_no_feature_stands_out():
+    d = 40
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.uniform(-1, 1, (300, d)), rng.uniform(-1, 1, (300, d)) + 9])
+    classifier = SEPClassifier().fit(rows, np.repeat(["low", "high"], 300))
+    assert "is kept by x" in classifier.decide(np.zeros((1, d)))[0].why()

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.kinds import Cause
 from sepc.regions.locate import as_values, packed
-from sepc.regions.membership import squared_radii
+from sepc.regions.membership import tiles_of_squared_radii
 from sepc.regions.model import SEPModel
 
 # Numbers held at once, 32 MB.
@@ -54,11 +54,13 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
 
     All, since a large ellipsoid may come near while the row itself lies in a small one far away.
     """
-    within = _within_reach(model, standardized, squared_radii(standardized, model.centers, model.roots))
+    within = np.empty((len(standardized), model.n_ellipsoids), dtype=bool)
+    for place, squared in tiles_of_squared_radii(standardized, model.stack):
+        within[place] = _within_reach(model, standardized[place], squared)
     # Many rows have the same ellipsoids within reach, so each combination is looked up once.
     _, first, which = np.unique(as_values(packed(within)), return_index=True, return_inverse=True)
     seen = model.table.memberships.any(axis=1)
-    n_beyond = (~within[first]).astype(np.float64) @ model.table.memberships[seen].T.astype(np.float64)
+    n_beyond = (~within[first]).astype(np.float32) @ model.table.memberships[seen].T.astype(np.float32)
     near: FloatArray = ((n_beyond == 0) @ model.table.counts[seen].astype(np.float64))[which]
     if len(model.isolated) == 0:
         return near
@@ -67,8 +69,9 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
 
 def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
     """Whether each ellipsoid is within reach along the line to its center, which is not shorter than the way to it."""
-    outer_part = 1.0 - 1.0 / np.sqrt(np.maximum(squared, 1.0))
-    return np.asarray(cdist(standardized, model.centers) * outer_part <= model.reach)
+    outer_part = 1.0 - 1.0 / np.sqrt(np.maximum(squared.T, 1.0))
+    outer_part *= cdist(model.centers, standardized)
+    return np.asarray(outer_part <= model.reach).T
 
 
 def _isolated_within_reach(model: SEPModel, standardized: FloatArray) -> BoolArray:

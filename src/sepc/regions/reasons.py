@@ -15,7 +15,7 @@ from sepc.regions.model import SEPModel
 if TYPE_CHECKING:
     from sepc.regions.decisions import Decision
 
-# A feature is named if it makes up at least this share of the squared radius; at most so many are named.
+# The feature that makes up most of the squared radius is named, and others with at least this share; at most so many.
 NAMED_SHARE = 0.1
 NAMED_MOST = 3
 
@@ -50,7 +50,7 @@ def _where(decision: Decision) -> str:
 
 
 def _other_side(decision: Decision) -> str:
-    """The features that keep the row out of the nearest ellipsoid of the runner-up label."""
+    """The features that keep the row out of the nearest ellipsoid of the runner-up label, if it is out of it."""
     model: SEPModel = decision.model
     order = np.argsort(-decision.probabilities, kind="stable")
     runner_up = next((int(k) for k in order if model.classes[k] != decision.label), None)
@@ -58,13 +58,13 @@ def _other_side(decision: Decision) -> str:
         return ""
     gauges = np.where(model.owners == runner_up, _gauges(decision), np.inf)
     nearest = int(gauges.argmin())
-    other = _ellipsoids(model, [nearest])
     if gauges[nearest] <= 1.0 + model.slack:
-        return f"It lies in {other} as well."
+        return ""
     shares = feature_shares(model, decision.rows, nearest)
-    named = [j for j in np.argsort(-shares)[:NAMED_MOST] if shares[j] >= NAMED_SHARE]
+    first, *others = np.argsort(-shares)[:NAMED_MOST]
+    named = [first, *(j for j in others if shares[j] >= NAMED_SHARE)]
     features = [f"{model.feature_names[j]} ({shares[j]:.0%})" for j in named]
-    return f"Out of {other} it is kept by {listed(features)}."
+    return f"Out of {_ellipsoids(model, [nearest])} it is kept by {listed(features)}."
 
 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.kernels._threads import single_threaded
 from sepc.regions.calibration import signals
 from sepc.regions.causes import causes
 from sepc.regions.decisions import Decisions
@@ -49,6 +50,7 @@ class Verdicts:
                 np.take(values, which, axis=0, out=own[where], mode="wrap")
 
 
+@single_threaded
 def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
     """Decide on rows given in the user's own features."""
     n = len(rows)

@@ -92,10 +92,11 @@ class Member:
         rows = standardized @ self.projection
         decisions = decide(self.model, rows, 0.0)
         probabilities = decisions.probabilities
-        squared = np.minimum(squared_radii(rows, self.model.centers, self.model.roots), FARTHEST_SQUARED)
+        squared = squared_radii(rows, self.model.centers, self.model.roots)
+        outside = is_far(self.model, rows, squared)
+        squared = np.minimum(squared, FARTHEST_SQUARED)
         if self.model.n_ellipsoids:
             probabilities = (probabilities + densities(self.model, squared)) / 2.0
-        outside = is_far(self.model, rows, squared)
         return Votes(probabilities, outside, np.exp(-FADING * np.maximum(squared - 1.0, 0.0)))
 
 
