@@ -38,6 +38,10 @@ test-newest:  ## the same with the newest dependencies, pre-releases as well
 fuzz:  ## ten minutes of coverage-guided fuzzing of the model file; needs `pip install atheris`
 	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=20000 tests/io/fixtures
 
+docs:  ## the documentation with its gallery, in docs/_build/html; a warning is an error
+	rm -rf docs/reference/generated
+	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 bench:
 	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json
 	$(PY) benchmarks/hulls.py --output benchmarks/results/hulls.json
@@ -51,7 +55,9 @@ bench:
 	$(PY) benchmarks/causes.py --output benchmarks/results/causes.json
 	$(PY) benchmarks/mixed_data.py --output benchmarks/results/mixed_data.json
 	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
+	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json
 	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
+	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json
 	$(PY) benchmarks/onnx_parity.py --output benchmarks/results/onnx_parity.json
 	$(PY) benchmarks/write_tables.py
 

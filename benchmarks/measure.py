@@ -28,6 +28,7 @@ LIBRARIES = (
     "mapie",
     "onnx",
     "onnxruntime",
+    "pyarrow",
 )
 
 

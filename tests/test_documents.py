@@ -1,30 +1,84 @@
-"""Every Python block of the README and of the pages in docs/ runs, page by page, in an empty directory."""
+"""Every Python block of the README and of the pages in docs/ runs, page by page, in an empty directory.
 
+So does every `sepc` command in a block for the shell. What a page shows as printed, in a block of text right below, is
+compared with what is printed.
+"""
+
+import contextlib
+import importlib
+import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from optional import package_or_skip
 
+from sepc.cli import main
+
 mpl = package_or_skip("matplotlib")
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GENERATED = {"_build", "gallery", "generated"}
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|mailto:|#|/)([^)#\s]+)(?:#([^)\s]*))?\)")
+OURS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & set(page.parts)]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *OURS]
 PAGES = [page for page in DOCUMENTS if BLOCK.search(page.read_text())]
+
+
+def name_of(page):
+    return str(page.relative_to(ROOT))
 
 
 def test_there_are_pages_with_code():
     assert ROOT / "README.md" in PAGES
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def run_commands(lines):
+    """Run the lines that call `sepc`; what else a shell would do (install, serve) is not tried here."""
+    for line in lines.replace("\\\n", " ").splitlines():
+        if line.startswith("sepc "):
+            assert main(shlex.split(line, comments=True)[1:]) == 0, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
     namespace = {"__name__": "__main__"}
-    for code in BLOCK.findall(page.read_text()):
-        exec(compile(code, str(page), "exec"), namespace)
+    for kind, code, shown in BLOCK.findall(page.read_text()):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if kind == "python":
+                exec(compile(code, str(page), "exec"), namespace)
+            else:
+                run_commands(code)
+        if shown:
+            assert printed.getvalue().split() == shown.split()  # long lines are broken on the page
+
+
+def anchors_of(page):
+    """The anchors that GitHub and MyST make of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(page):
+    for target, anchor in LINK.findall(page.read_text()):
+        if target.startswith("gallery/"):  # made by the build, which checks it
+            continue
+        assert (page.parent / target).exists(), f"{target} does not exist"
+        assert not anchor or anchor in anchors_of(page.parent / target), f"{target} has no {anchor}"
+
+
+@pytest.mark.parametrize("module", ["sepc", "sepc.landscape", "sepc.plot", "sepc.report", "sepc.onnx"])
+def test_reference_has_every_public_name(module):
+    listed = re.findall(r"^   ~([\w.]+)$", (ROOT / "docs" / "reference" / "api.md").read_text(), re.MULTILINE)
+    objects = [getattr(importlib.import_module(home), name) for home, name in (one.rsplit(".", 1) for one in listed)]
+    public = importlib.import_module(module)
+    for name in public.__all__:
+        assert getattr(public, name) in objects, name
 
 
 def test_tables_are_those_of_the_results(monkeypatch):

@@ -24,6 +24,7 @@ LAYERS = [
     {"selective"},
     {"landscape"},
     {"io"},
+    {"views"},
     {"report", "plot", "onnx"},
     {"spark", "mlflow"},
     {"lifecycle"},
@@ -31,7 +32,8 @@ LAYERS = [
 ]
 ALONE = {"datasets"}
 MAY_IMPORT = {"metrics": {"numpy"}, "shapes": {"numpy", "scipy"}, "points": {"numpy", "scipy", "dask", "pyarrow"}}
-ENGINES = {"dask": {"on_dask.py", "scoring.py"}, "pyarrow": {"on_parquet.py"}}
+TABLES = ("tables.py", "csv_table.py", "parquet_table.py", "decision_files.py")
+ENGINES = {"dask": {"on_dask.py", "scoring.py"}, "pyarrow": {"on_parquet.py", *TABLES}}
 OPTIONAL = ["matplotlib", "pandas", "polars", "dask", "pyarrow", "pyspark", "onnx", "mlflow", "cvxpy", "IPython"]
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from sepc.estimator.classifier import SEPClassifier
     from sepc.io.files import inspect, load, save
     from sepc.kernels.enclose import Enclosure, enclose
+    from sepc.landscape.landscape import Landscape
     from sepc.selective.costs import Costs
     from sepc.selective.forest import SEPForestClassifier
     from sepc.selective.selective import SelectiveClassifier
@@ -19,6 +20,7 @@ _HOME = {
     "Costs": "sepc.selective.costs",
     "Ellipsoid": "sepc.shapes.ellipsoid",
     "Enclosure": "sepc.kernels.enclose",
+    "Landscape": "sepc.landscape.landscape",
     "SEPClassifier": "sepc.estimator.classifier",
     "SEPForestClassifier": "sepc.selective.forest",
     "SelectiveClassifier": "sepc.selective.selective",
@@ -36,6 +38,7 @@ __all__ = [
     "Ellipsoid",
     "Enclosure",
     "FormatError",
+    "Landscape",
     "SEPClassifier",
     "SEPForestClassifier",
     "SelectiveClassifier",

@@ -42,8 +42,26 @@ def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> aurc([True, True, True, False], [0.5, 0.5, 0.5, 0.5])
     0.25
     """
-    errors = _expected_errors(*_checked(correct, trust))
-    return float(np.mean(errors / np.arange(1, len(errors) + 1)))
+    return float(np.mean(risk_coverage_curve(correct, trust)[1]))
+
+
+def risk_coverage_curve(correct: ArrayLike, trust: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The curve whose area is `aurc`: the error rate among the most trusted 1, 2, ..., n rows.
+
+    Returns
+    -------
+    coverage, risk : arrays of shape (n,)
+        Shares of the rows accepted, from 1/n to 1, and the error rates among them.
+
+    Examples
+    --------
+    >>> coverage, risk = risk_coverage_curve([True, False, True, True], [0.9, 0.5, 0.5, 0.8])
+    >>> coverage, risk
+    (array([0.25, 0.5 , 0.75, 1.  ]), array([0.        , 0.        , 0.16666667, 0.25      ]))
+    """
+    errors = _expected_errors(*checked(correct, trust))
+    n_accepted = np.arange(1, len(errors) + 1)
+    return n_accepted / len(errors), errors / n_accepted
 
 
 def augrc(correct: ArrayLike, trust: ArrayLike) -> float:
@@ -56,7 +74,7 @@ def augrc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> augrc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])  # (0 + 0 + 0 + 1) / 4 rows / 4 coverages
     0.0625
     """
-    errors = _expected_errors(*_checked(correct, trust))
+    errors = _expected_errors(*checked(correct, trust))
     return float(np.mean(errors) / len(errors))
 
 
@@ -68,7 +86,7 @@ def excess_aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> excess_aurc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])
     0.0
     """
-    right, scores = _checked(correct, trust)
+    right, scores = checked(correct, trust)
     return aurc(right, scores) - aurc(right, right)
 
 
@@ -80,7 +98,7 @@ def auroc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> auroc([True, True, False, False], [0.9, 0.6, 0.6, 0.1])
     0.875
     """
-    right, scores = _checked(correct, trust)
+    right, scores = checked(correct, trust)
     n_right, n_wrong = int(right.sum()), int((~right).sum())
     if n_right == 0 or n_wrong == 0:
         return float("nan")
@@ -99,7 +117,7 @@ def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> f
     """
     if not 0.0 < coverage <= 1.0:
         raise ValueError(f"coverage is {coverage}; it is a share of the rows, so it must lie in (0, 1].")
-    errors = _expected_errors(*_checked(correct, trust))
+    errors = _expected_errors(*checked(correct, trust))
     # A share such as 0.1 of 30 rows is 3 of them, whatever the rounding of 0.1.
     n_accepted = max(1, int(np.ceil(coverage * len(errors) - 1e-9)))
     return float(errors[n_accepted - 1] / n_accepted)
@@ -113,7 +131,7 @@ def coverage_at_risk(correct: ArrayLike, trust: ArrayLike, risk: float) -> float
     >>> coverage_at_risk([True, True, False, True], [0.9, 0.8, 0.7, 0.7], 0.1)
     0.5
     """
-    right, scores = _checked(correct, trust)
+    right, scores = checked(correct, trust)
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
     accepted = np.cumsum(sizes)
     errors = np.cumsum(np.bincount(group, weights=~right))
@@ -128,7 +146,7 @@ def brier(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> brier([True, False], [0.9, 0.2])
     0.025
     """
-    right, scores = _checked(correct, trust)
+    right, scores = checked(correct, trust)
     return float(np.mean((scores - right) ** 2))
 
 
@@ -140,7 +158,7 @@ def ece(correct: ArrayLike, trust: ArrayLike, n_bins: int = 15) -> float:
     >>> ece([True, True, False, False], [0.75, 0.75, 0.25, 0.25], n_bins=2)
     0.25
     """
-    right, scores = _checked(correct, trust)
+    right, scores = checked(correct, trust)
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
     values, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
@@ -165,7 +183,8 @@ def neg_aurc_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     return -aurc(np.asarray(label) == np.asarray(y), trust)
 
 
-def _checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
+def checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
+    """Both as arrays, or say why they cannot be ranked."""
     given: NDArray[Any] = np.asarray(correct)
     right, scores = given.astype(bool), np.asarray(trust, dtype=np.float64)
     if right.shape != scores.shape or right.ndim != 1 or right.size == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc.metrics import aurc, ece
 from sepc.regions.kinds import Cause
+from sepc.report.facts import facts_of, parameters_of
 
 # Regions shown, those with the most training rows.
 N_REGIONS = 10
@@ -49,26 +49,7 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
 
 
 def _facts(estimator: Any) -> str:
-    facts = {"library": f"sepc {version('sepc')}", "features": _features(estimator)}
-    counts = getattr(getattr(estimator, "model_", None), "class_counts", None)
-    labels = [_plain(label) for label in estimator.classes_]
-    if counts is None:
-        facts["classes"] = ", ".join(labels)
-    else:
-        facts["training rows"] = f"{int(np.sum(counts)):,}"
-        facts["classes"] = ", ".join(f"{label} ({n:,})" for label, n in zip(labels, counts, strict=True))
-    for name, value in (("ellipsoids", "ellipsoids_"), ("members", "members_")):
-        if hasattr(estimator, value):
-            facts[name] = f"{len(getattr(estimator, value)):,}"
-    inner = getattr(estimator, "estimator_", None)
-    if inner is not None:
-        facts["around"] = type(getattr(inner, "estimator", inner)).__name__
-    return _table(("fact", "value"), list(facts.items()))
-
-
-def _features(estimator: Any) -> str:
-    names = [_plain(name) for name in getattr(estimator, "feature_names_in_", [])]
-    return f"{estimator.n_features_in_}" + (f": {', '.join(names)}" if names else "")
+    return _table(("fact", "value"), [(name, _plain(value)) for name, value in facts_of(estimator)])
 
 
 def _promise(estimator: Any) -> list[str]:
@@ -116,7 +97,7 @@ def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
 
 
 def _parameters(estimator: Any) -> str:
-    rows = [(name, f"`{_plain(repr(value))}`") for name, value in estimator.get_params(deep=False).items()]
+    rows = [(name, f"`{_plain(value)}`") for name, value in parameters_of(estimator)]
     return "## Parameters\n\n" + _table(("parameter", "value"), rows)
 
 

@@ -22,7 +22,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 N_THRESHOLDS = 200
 
 # Testing starts where so many errors would still pass, if that takes at most this share of the rows. Starting where the
-# first error ends it left much unaccepted: docs/promises.md has what was tried.
+# first error ends it left much unaccepted: docs/howto/promises.md has what was tried.
 FORGIVEN = 3
 START_SHARE = 0.5
 
@@ -73,7 +73,7 @@ def choose_threshold(
     -----
     The first threshold tested is the strictest that accepts `rows_to_start`. That start looks at the trust of the
     calibration rows, though at none of their labels; the guarantee is exact wherever rows of more trust are not wrong
-    more often, and close to it elsewhere (docs/promises.md has the argument).
+    more often, and close to it elsewhere (docs/howto/promises.md has the argument).
     """
     thresholds = np.unique(grid)[::-1]
     accepted, errors = sums_at(thresholds, trust, wrong)

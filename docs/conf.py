@@ -1,0 +1,141 @@
+"""How Sphinx builds the documentation: `make docs`. Nothing is fetched from the network."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+sys.path.insert(0, str(HERE))
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+project = "sepc"
+author = "The sepc developers"
+project_copyright = author
+release = version = version_of("sepc")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.md5", "gallery/**/*.py"]
+templates_path = ["_templates"]
+
+# Pages are Markdown that GitHub shows as well, so that only the front page uses what MyST adds to it.
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+
+# Docstrings: `name` in single quotes is code, types are those that the docstring names.
+default_role = "code"
+autodoc_typehints = "none"
+autosummary_generate = True
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sepc"
+html_static_path = ["_static"]
+html_css_files = ["sepc.css"]
+html_favicon = html_logo = "_static/sepc.svg"
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "sepc"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+}
+html_sidebars = {"gallery/**": []}
+
+
+def needs_data(script: Path) -> bool:
+    """Whether an example reads data sets that the library does not bring; see `sepc.datasets`."""
+    return "datasets.load(" in script.read_text(encoding="utf-8")
+
+
+def scripts_to_run() -> str:
+    """A pattern of the examples to run: those that need data sets only where these are."""
+    have_data = bool(os.environ.get("SEPC_DATA_HOME"))
+    names = [path.stem for path in EXAMPLES.rglob("plot_*.py") if have_data or not needs_data(path)]
+    return rf"{re.escape(os.sep)}({'|'.join(names)})\.py$"
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": scripts_to_run(),
+    "ignore_pattern": r"drawing\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "write_computation_times": False,
+    "thumbnail_size": (480, 320),
+    "min_reported_time": 15,
+    "abort_on_example_error": False,
+}
+
+# Files beside docs/ that pages link to, as GitHub needs it, and where they are shown here.
+SHOWN_AT = {
+    r"(?:\.\./)+(CHANGELOG|SECURITY|CONTRIBUTING)\.md": lambda found: f"/reference/{found[1].lower()}.md",
+    r"(?:\.\./)+examples/([\w/]+)\.py": lambda found: f"/gallery/{found[1]}.rst",
+    r"(?:\.\./)+examples/paper/?": lambda found: "/gallery/paper/index.rst",
+    r"(?:\.\./)+examples/?": lambda found: "/gallery/index.rst",
+}
+
+
+def with_links_inside(app: object, page: str, source: list[str]) -> None:
+    """Point links at what GitHub shows to where it is shown here."""
+    for link, shown in SHOWN_AT.items():
+        source[0] = re.sub(rf"(?<=\]\(){link}(?=[)#])", shown, source[0])
+
+
+def draw_pictures(app: object) -> None:
+    """Draw the pictures of the pages anew, so that they show what the library does now."""
+    import draw_algorithm
+    import draw_tutorial
+
+    draw_algorithm.draw_all()
+    draw_tutorial.draw()
+
+
+def write_command_page(app: object) -> None:
+    """The reference of the `sepc` command, as its own help gives it."""
+    from sepc.cli.entry import COMMANDS, main
+
+    page = ["# The `sepc` command", "What each command says of itself with `--help`.", helped(main)]
+    for name in COMMANDS:
+        page += [f"## sepc {name}", helped(main, name)]
+    folder = HERE / "reference" / "generated"
+    folder.mkdir(exist_ok=True)
+    (folder / "command.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
+
+
+def helped(main: Callable[[list[str]], int], *command: str) -> str:
+    """The help of a command, as a block of text of a width that fits the page."""
+    os.environ["COLUMNS"] = "96"
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        main([*command, "--help"])
+    return f"```text\n{printed.getvalue()}```"
+
+
+def setup(app) -> None:
+    """Called by Sphinx."""
+    app.connect("builder-inited", write_command_page)
+    app.connect("builder-inited", draw_pictures)
+    app.connect("source-read", with_links_inside)

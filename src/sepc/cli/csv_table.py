@@ -1,0 +1,207 @@
+"""CSV, read as a stream: the header first, then the types that the first rows show, then all rows once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from sepc.cli.errors import InputError
+from sepc.cli.source import Source
+from sepc.cli.tables import BadCell, Batch, bad_cell_line, is_number
+
+# Types of columns are told from the first block of the head; the head itself may end within a cell of several lines.
+TYPES_BYTES = 2**20
+HEAD_BYTES = 4 * TYPES_BYTES
+# Bytes that are read at once.
+BLOCK_BYTES = 16 * 2**20
+# What stands for an empty cell.
+EMPTY = frozenset(pa_csv.ConvertOptions().null_values)
+
+
+@dataclass(frozen=True, eq=False)
+class CsvTable:
+    """A table in CSV.
+
+    Attributes
+    ----------
+    head : bytes
+        The first rows.
+    rest : file
+        What comes after them.
+    types : dict of str to pyarrow type
+        What the first rows show.
+    """
+
+    source: Source
+    names: tuple[str, ...]
+    head: bytes
+    rest: IO[bytes]
+    types: dict[str, Any]
+    n_rows: int | None = None
+
+    @classmethod
+    def of(cls, source: Source, stream: IO[bytes]) -> CsvTable:
+        """Read the header and the first rows."""
+        try:
+            names = _header(source, stream)
+            head = stream.read(HEAD_BYTES)
+            head += stream.readline()
+        except (OSError, EOFError) as error:
+            raise InputError(f"{source.name} cannot be read: {error}.") from error
+        if not head.strip():
+            raise InputError(f"{source.name} has a header but no rows.")
+        try:
+            schema = _read(source, names, io.BytesIO(head), {}, names, TYPES_BYTES).schema
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise InputError(_unreadable(source, error)) from error
+        return cls(source, names, head, stream, dict(zip(schema.names, schema.types, strict=True)))
+
+    def holds_numbers(self, name: str) -> bool:
+        """Whether the first rows show numbers, truth values or nothing."""
+        kind = self.types[name]
+        is_empty = pa.types.is_null(kind)
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or is_empty)
+
+    def first_bad_cell(self, name: str) -> BadCell | None:
+        """The first cell of a column that is no number; on standard input, among the first rows."""
+        if self.source.is_standard_input:
+            return self._first_bad_cell(name, io.BytesIO(self.head))
+        with self.source.opened() as stream:
+            _header(self.source, stream)
+            return self._first_bad_cell(name, stream)
+
+    def _first_bad_cell(self, name: str, stream: IO[bytes]) -> BadCell | None:
+        n_done = 0
+        for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], BLOCK_BYTES):
+            cells = [_decoded(cell, self.source.encoding).strip() for cell in batch.column(0).to_pylist()]
+            bad = [i for i, cell in enumerate(cells) if cell not in EMPTY and not is_number(cell)]
+            if bad:
+                return BadCell(n_done + bad[0] + 1, cells[bad[0]], len(bad) < len(cells) / 2)
+            n_done += len(cells)
+        return None
+
+    def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
+        """The rows of some columns, once; in a column of numbers, whole numbers may be followed by others."""
+        types = {name: pa.string() if pa.types.is_null(self.types[name]) else self.types[name] for name in wanted}
+        types |= {name: pa.string() for name in texts}
+        types |= {name: pa.float64() for name in numbers if not pa.types.is_boolean(self.types[name])}
+        size, n_done = self.source.n_bytes, 0
+        stream: Any = _Joined(self.head, self.rest)
+        try:
+            for columns in _read(self.source, self.names, stream, types, wanted, BLOCK_BYTES):
+                first, n_done = n_done + 1, n_done + columns.num_rows
+                share = min(1.0, self.rest.tell() / size) if size else None
+                arrays = {name: columns.column(j) for j, name in enumerate(wanted)}
+                yield Batch(first, arrays, columns.num_rows, share)
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise InputError(self._explained(error, numbers)) from error
+
+    def _explained(self, error: Exception, numbers: Collection[str]) -> str:
+        """Which cell it is that could not be read, found by reading once more where that is possible."""
+        told = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
+        if told is None:
+            return _unreadable(self.source, error)
+        name = self.names[int(told[1])]
+        if told[2] is None:
+            return _wrong_encoding(self.source, f"column {name!r}")
+        if name not in numbers:
+            return f"{self.source.name}, column {name!r}: {told[2][:80]!r} is not of the kind of the cells before it."
+        found = None if self.source.is_standard_input else self.first_bad_cell(name)
+        return bad_cell_line(self.source, name, found or BadCell(None, told[2], True))
+
+
+class _Joined(io.RawIOBase):
+    """Bytes already read, and then those of the stream they came from."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        super().__init__()
+        self.head, self.rest = io.BytesIO(head), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self.head.read(size) or self.rest.read(size)
+
+
+def _read(
+    source: Source,
+    names: Sequence[str],
+    stream: Any,
+    types: dict[str, Any],
+    wanted: Sequence[str],
+    block_bytes: int,
+) -> _Named:
+    """A reader of record batches."""
+    # Arrow finds columns by name, so those that share one get their place as name.
+    places = [f"{j}" for j in range(len(names))]
+    place_of = dict(zip(names, places, strict=True))
+    reader = pa_csv.open_csv(
+        stream,
+        pa_csv.ReadOptions(column_names=places, block_size=block_bytes, encoding=source.encoding),
+        pa_csv.ParseOptions(delimiter=source.separator, newlines_in_values=True),
+        pa_csv.ConvertOptions(
+            column_types={place_of[name]: kind for name, kind in types.items()},
+            include_columns=[place_of[name] for name in wanted],
+        ),
+    )
+    return _Named(reader, tuple(wanted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Named:
+    """A reader whose columns are called by their own names again."""
+
+    reader: Any
+    names: tuple[str, ...]
+
+    @property
+    def schema(self) -> Any:
+        return pa.schema(list(zip(self.names, self.reader.schema.types, strict=True)))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.reader)
+
+
+def _header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
+    """The names of the columns; a mark of byte order before them is not part of a name."""
+    encoding = "utf-8-sig" if source.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else source.encoding
+    try:
+        lines = (line.decode(encoding) for line in stream)
+        names = next(csv.reader(lines, delimiter=source.separator, strict=True), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise InputError(_wrong_encoding(source, "the header")) from error
+        raise InputError(f"{source.name}: the header cannot be read as CSV: {error}.") from error
+    if not names:
+        raise InputError(f"{source.name} is empty.")
+    if names[0].startswith("PAR1") or any("\0" in name for name in names):
+        raise InputError(f"{source.name} is not CSV; if it is Parquet, give --format parquet.")
+    return tuple(names)
+
+
+def _unreadable(source: Source, error: Exception) -> str:
+    text = " ".join(str(error).split())
+    uneven = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text)
+    if uneven:
+        n, found, row = uneven.groups()
+        row = row if len(row) <= 60 else f"{row[:60]}..."
+        return f"{source.name}: a row has {found} cells where the header has {n}: {row!r}."
+    if "UTF8" in text or isinstance(error, UnicodeDecodeError):
+        return _wrong_encoding(source, "a cell")
+    return f"{source.name} cannot be read as CSV: {text[:200]}."
+
+
+def _wrong_encoding(source: Source, where: str) -> str:
+    return f"{source.name}: {where} is not {source.encoding} text; give its --encoding, such as latin-1 or cp1252."
+
+
+def _decoded(cell: bytes | None, encoding: str) -> str:
+    return "" if cell is None else cell.decode(encoding, errors="replace")

@@ -1,0 +1,92 @@
+"""What a fit found, as plain data and in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sepc.cli.labelled_rows import LabelledRows
+
+
+def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) -> dict[str, Any]:
+    """The account of a fit, ready for JSON."""
+    import numpy as np
+
+    classes, counts = np.unique(rows.y, return_counts=True)
+    facts: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "rows": len(rows.y),
+        "rows_dropped": rows.n_dropped,
+        "features": [str(name) for name in rows.X.columns],
+        "classes": [{"label": one.item(), "rows": int(n)} for one, n in zip(classes, counts, strict=True)],
+    }
+    facts |= _found(getattr(estimator, "estimator_", estimator))
+    if hasattr(estimator, "promise"):
+        facts["promise"] = estimator.promise().splitlines()
+    if held_out is not None:
+        facts["held_out"] = held_out_figures(estimator, held_out)
+    return facts
+
+
+def _found(estimator: Any) -> dict[str, Any]:
+    """How many ellipsoids and regions, members or strata there are."""
+    if hasattr(estimator, "strata_"):
+        fitted = int(estimator.strata_.fitted.sum())
+        return {"strata": len(estimator.strata_), "strata_with_a_model": fitted}
+    if hasattr(estimator, "members_"):
+        return {"members": len(estimator.members_)}
+    regions = estimator.regions_
+    return {
+        "ellipsoids": len(estimator.ellipsoids_),
+        "regions": sum(1 for one in regions.ellipsoids if one),
+        "isolated": len(estimator.model_.isolated),
+    }
+
+
+def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
+    """How often labels are right, and how often those accepted."""
+    decisions = estimator.decide(rows.X)
+    right, accepted = decisions.label == rows.y, decisions.accepted
+    return {
+        "rows": len(rows.y),
+        "right": float(right.mean()),
+        "accepted": float(accepted.mean()),
+        "right_among_accepted": float(right[accepted].mean()) if accepted.any() else None,
+    }
+
+
+def account(facts: dict[str, Any]) -> str:
+    """The same in a few lines."""
+    labels = ", ".join(f"{one['label']} ({one['rows']:,})" for one in facts["classes"])
+    dropped = f" ({_counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
+    head = f"{_counted(facts['rows'], 'row')}{dropped}, {_counted(len(facts['features']), 'feature')}; labels: {labels}"
+    lines = [head, f"{facts['estimator']}: {_found_words(facts)}", *facts.get("promise", [])]
+    if "held_out" in facts:
+        lines.append(_held_out_words(facts["held_out"]))
+    return "\n".join(lines)
+
+
+def _found_words(facts: dict[str, Any]) -> str:
+    if "strata" in facts:
+        return (
+            f"{_counted(facts['strata'], 'combination')} of categories, {facts['strata_with_a_model']:,} with a model"
+        )
+    if "members" in facts:
+        return f"{facts['members']:,} partitions"
+    words = f"{_counted(facts['ellipsoids'], 'ellipsoid')} in {_counted(facts['regions'], 'region')}"
+    return words + (f", {_counted(facts['isolated'], 'row')} isolated" if facts["isolated"] else "")
+
+
+def _held_out_words(figures: dict[str, Any]) -> str:
+    right = figures["right_among_accepted"]
+    accepted = f"accepted {percent(figures['accepted'])}"
+    accepted += "" if right is None else f", of these {percent(right)} right"
+    return f"On {_counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."
+
+
+def percent(value: float) -> str:
+    """A share as a percentage."""
+    return f"{100.0 * value:.1f} %"
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

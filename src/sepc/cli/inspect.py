@@ -1,0 +1,30 @@
+"""`sepc inspect`: what is inside a model file, without building the model."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from sepc.cli.errors import InputError
+from sepc.cli.printing import say
+from sepc.cli.source import check_readable
+
+HELP = "show what is inside a model file"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Look and tell."""
+    check_readable(options.model)
+    from sepc.errors import FormatError
+    from sepc.io.files import inspect
+
+    try:
+        found = inspect(options.model)
+    except FormatError as error:
+        raise InputError(f"{options.model}: {error}") from error
+    say(options, str(found), asdict(found))

@@ -1,0 +1,127 @@
+"""A model read for a command, and what it needs of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sepc.cli.errors import InputError
+from sepc.cli.source import Source, check_readable
+from sepc.cli.tables import Batch, Table, check_names, matrix, refuse_missing, refuse_text
+
+WRONG_TEXT = "The model needs numbers there."
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A fitted estimator, and the columns of a table that it is asked about.
+
+    Attributes
+    ----------
+    estimator : estimator
+    features : tuple of str
+        Columns of the table, in the model's order.
+    by : tuple of str
+        Those of them that hold categories.
+    """
+
+    estimator: Any
+    features: tuple[str, ...]
+    by: tuple[str, ...]
+
+    @property
+    def numbers(self) -> list[str]:
+        """The features that must be numbers."""
+        return [name for name in self.features if name not in self.by]
+
+    def decide(self, batch: Batch, numbers: Any) -> Any:
+        """Decisions on the rows of a batch, whose numbers are given."""
+        rows = framed(batch, numbers, self.numbers, self.by, self.features) if self.by else numbers
+        return self.estimator.decide(rows)
+
+    def whole_numbers(self, source: Source, batch: Batch, advice: str) -> Any:
+        """The numbers of a batch; an error if a cell is empty."""
+        numbers = matrix(batch, self.numbers)
+        refuse_missing(source, batch, numbers, self.numbers, advice)
+        return numbers
+
+
+def loaded(path: str) -> Any:
+    """The estimator in a file."""
+    check_readable(path)
+    from sepc.errors import FormatError
+    from sepc.io.files import load
+
+    try:
+        return load(path)
+    except FormatError as error:
+        raise InputError(f"{path}: {error}") from error
+    except ValueError as error:
+        if "not ours" not in str(error):
+            raise
+        raise InputError(
+            f"{path} was saved around a model of another library, which is not in the file; "
+            "use it from Python, with sepc.load(path, estimator=...)."
+        ) from error
+
+
+def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None) -> Scorer:
+    """Find the model's features among the columns of a table; a model without names takes them in order."""
+    names = features or getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = table.names
+    n = estimator.n_features_in_
+    if len(names) != n:
+        raise InputError(
+            f"The model has {n} features without names, but {table.source.name} has {len(names)} columns; "
+            f"name the {n} with --features."
+            if features is None
+            else f"--features names {len(names)} columns; the model has {n} features."
+        )
+    chosen = tuple(map(str, names))
+    check_names(table, chosen)
+    by = tuple(chosen[j] for j in category_positions(estimator))
+    scorer = Scorer(estimator, chosen, by)
+    refuse_text(table, scorer.numbers, WRONG_TEXT)
+    return scorer
+
+
+def category_positions(estimator: Any) -> list[int]:
+    """Positions of the features that are categories, of a model with strata, perhaps inside another."""
+    from sklearn.frozen import FrozenEstimator
+
+    if isinstance(estimator, FrozenEstimator):
+        return category_positions(estimator.estimator)
+    if hasattr(estimator, "strata_"):
+        return [int(j) for j in estimator._by]
+    return category_positions(estimator.estimator_) if hasattr(estimator, "estimator_") else []
+
+
+def framed(batch: Batch, numbers: Any, names: Sequence[str], by: Sequence[str], order: Sequence[str]) -> Any:
+    """A DataFrame of numbers and categories."""
+    pd = pandas_package()
+    frame = pd.DataFrame(numbers, columns=list(names))
+    for name in by:
+        frame[name] = categories(batch.columns[name])
+    return frame[list(order)]
+
+
+def categories(column: Any) -> Any:
+    """Text, whole numbers and truth values as they are; other cells as text."""
+    import numpy as np
+
+    kind = str(column.type)
+    is_plain = kind in ("string", "large_string", "bool") or kind.startswith(("int", "uint", "dictionary"))
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = (column if is_plain else column.cast("string")).to_pylist()
+    return cells
+
+
+def pandas_package() -> Any:
+    """Pandas, or an error that says how to get it."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('This command needs pandas: pip install "sepc[table]"') from error
+    return pd

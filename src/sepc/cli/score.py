@@ -1,0 +1,130 @@
+"""`sepc score`: decide on every row of a table, without holding it in memory."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any
+
+from sepc.cli.errors import InputError
+from sepc.cli.facts import percent
+from sepc.cli.labelled_rows import names_in
+from sepc.cli.model_file import Scorer, loaded, scorer_for
+from sepc.cli.output_file import check_writable, replacing
+from sepc.cli.printing import say
+from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.read_ahead import read_ahead
+from sepc.cli.source import add_table_arguments, source_of
+from sepc.cli.tables import Batch, Table, check_names, matrix, open_table
+
+HELP = "decide on every row of a table: label, trust, accepted or not, and why not"
+ADVICE = "Fill such cells, or leave these rows undecided with --missing leave."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
+    add_table_arguments(parser)
+    parser.add_argument("--output", required=True, metavar="FILE", help="a .csv or .parquet file, or - for CSV")
+    parser.add_argument(
+        "--keep", type=names_in, default=[], metavar="A,B", help="columns to copy, such as an identifier"
+    )
+    parser.add_argument(
+        "--features", type=names_in, metavar="A,B,C", help="the model's features, if it has no names for them"
+    )
+    parser.add_argument(
+        "--missing",
+        choices=("refuse", "leave"),
+        default="refuse",
+        help="rows with empty cells: refuse, or leave undecided",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, decide and write, a batch at a time; the three overlap."""
+    to_standard_output = options.output == "-"
+    if to_standard_output and options.json:
+        raise InputError("--json and --output - both write to standard output; choose one.")
+    if not to_standard_output:
+        check_writable(options.output, options.data, options.model)
+    estimator = loaded(options.model)
+    with open_table(source_of(options)) as table:
+        from sepc.cli.decision_files import DecisionWriter, output_format
+
+        form = output_format(options.output)
+        scorer = scorer_for(estimator, table, options.features)
+        check_names(table, options.keep)
+        with nullcontext("-") if to_standard_output else replacing(options.output) as path:
+            writer = DecisionWriter(path, form)
+            counts = _score(table, scorer, writer, options)
+            writer.close()
+    if not to_standard_output:
+        say(options, _words(counts, options.output), counts | {"output": options.output})
+
+
+def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespace) -> dict[str, int]:
+    """How many rows there were, and how many of them accepted and left."""
+    counts = {"rows": 0, "accepted": 0, "left_undecided": 0}
+    wanted = list(dict.fromkeys([*scorer.features, *options.keep]))
+    decide = _decider(table, scorer, options)
+    with (
+        ProgressBar(f"scoring {table.source.name}", quiet=options.quiet) as bar,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        written: Future[None] | None = None
+        for batch in read_ahead(table.batches(wanted, scorer.numbers, set(options.keep) - set(scorer.features))):
+            columns, n_accepted, n_left = decide(batch)
+            if written is not None:
+                written.result()
+            written = pool.submit(writer.write, columns)
+            counts["rows"] += batch.n_rows
+            counts["accepted"] += n_accepted
+            counts["left_undecided"] += n_left
+            bar.tell_rows(counts["rows"], table.n_rows, batch.share)
+        if written is not None:
+            written.result()
+    return counts
+
+
+def _decider(
+    table: Table, scorer: Scorer, options: argparse.Namespace
+) -> Callable[[Batch], tuple[dict[str, Any], int, int]]:
+    """From a batch to the columns that are written, how many rows are accepted, and how many left undecided."""
+    import numpy as np
+
+    from sepc.cli.columns import columns_of
+    from sepc.cli.decision_files import arrow_columns
+
+    classes = np.asarray(scorer.estimator.classes_)
+
+    def decide(batch: Batch) -> tuple[dict[str, Any], int, int]:
+        if options.missing == "refuse":
+            numbers, whole = scorer.whole_numbers(table.source, batch, ADVICE), None
+        else:
+            numbers, whole = _filled(matrix(batch, scorer.numbers))
+        decisions = scorer.decide(batch, numbers)
+        accepted = np.asarray(decisions.accepted) if whole is None else decisions.accepted & whole
+        columns = arrow_columns(columns_of(decisions, classes) | {"accepted": accepted}, whole)
+        kept = {name: batch.columns[name] for name in options.keep}
+        if clash := set(kept) & set(columns):
+            raise InputError(f"--keep names {min(clash)!r}, which decisions have a column of; rename it in the table.")
+        n_left = 0 if whole is None else int(np.count_nonzero(~whole))
+        return kept | columns, int(np.count_nonzero(accepted)), n_left
+
+    return decide
+
+
+def _filled(numbers: Any) -> tuple[Any, Any]:
+    """Numbers with zeros in place of all that are none, and which rows had none of those."""
+    import numpy as np
+
+    is_finite = np.isfinite(numbers)
+    return np.where(is_finite, numbers, 0.0), is_finite.all(axis=1)
+
+
+def _words(counts: dict[str, int], output: str) -> str:
+    n, left = counts["rows"], counts["left_undecided"]
+    told = f"{n:,} rows, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
+    return f"{told}{f', {left:,} left undecided' if left else ''}\nWritten to {output}"

@@ -1,0 +1,114 @@
+"""Where a table comes from: a file or standard input, and how it is written there."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from sepc.cli.errors import InputError
+
+STANDARD_INPUT = "-"
+FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table to read.
+
+    Attributes
+    ----------
+    path : str
+        "-" is standard input.
+    format : {"csv", "parquet"}
+    separator, encoding : str
+        Of CSV.
+    """
+
+    path: str
+    format: str
+    separator: str = ","
+    encoding: str = "utf-8"
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return "standard input" if self.is_standard_input else self.path
+
+    @property
+    def is_standard_input(self) -> bool:
+        """Whether it can be read only once."""
+        return self.path == STANDARD_INPUT
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Its size, if it is a file that is not compressed."""
+        known = not self.is_standard_input and not self.path.endswith(".gz") and Path(self.path).is_file()
+        return os.path.getsize(self.path) if known else None
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """Its bytes, from the beginning."""
+        if self.is_standard_input:
+            yield sys.stdin.buffer
+            return
+        with open(self.path, "rb") as file:
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self.path.endswith(".gz") else file
+
+
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of every command that reads a table."""
+    parser.add_argument("data", metavar="DATA", help="a CSV or Parquet file, or - for standard input")
+    table = parser.add_argument_group("how the table is written")
+    table.add_argument("--format", choices=("csv", "parquet"), help="by default what the file's name ends in")
+    table.add_argument("--separator", metavar="SIGN", help="between the cells of CSV; a comma by default")
+    table.add_argument("--encoding", default="utf-8", help="of CSV; utf-8 by default")
+
+
+def source_of(options: argparse.Namespace) -> Source:
+    """The table that a command was given, found to be there and readable."""
+    path: str = options.data
+    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+    form = options.format or ("csv" if path == STANDARD_INPUT else FORMATS.get(suffix))
+    separator = _separator(options.separator or ("\t" if suffix == ".tsv" else ","))
+    if path != STANDARD_INPUT:
+        check_readable(path)
+    if form is None:
+        raise InputError(f"{path}: cannot tell a table's format from this name; give --format csv or --format parquet.")
+    return Source(path, form, separator, _encoding(options.encoding))
+
+
+def check_readable(path: str) -> None:
+    """Raise if this is no file that can be read."""
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a directory; give a file.")
+    try:
+        with open(path, "rb"):
+            pass
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except PermissionError:
+        raise InputError(f"{path} may not be read: permission denied.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}.") from None
+
+
+def _separator(given: str) -> str:
+    sign = {"\\t": "\t", "tab": "\t"}.get(given, given)
+    if len(sign.encode()) != 1:
+        raise InputError(f"--separator is {given!r}; it must be a single character, or tab.")
+    return sign
+
+
+def _encoding(given: str) -> str:
+    try:
+        "".encode(given)
+    except LookupError:
+        raise InputError(f"--encoding is {given!r}, which is not known; try utf-8, latin-1 or cp1252.") from None
+    return given

@@ -1,0 +1,111 @@
+"""A table and its labels as a landscape needs them: checked, and the rows of each class side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from sepc._typing import FloatArray, IntArray
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.inputs import MISSING_TYPES, as_points, feature_names
+from sepc.points.row_hash import row_hashes
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows sorted by class, so that those of one class are a view and no copy.
+
+    Attributes
+    ----------
+    rows : (n, d) array
+    classes : (C,) array
+        The labels, sorted.
+    n_rows : (C,) array
+        Rows of each class.
+    places : (n,) array
+        Where each row stood in the table given.
+    names : tuple of str
+        Of the features.
+    """
+
+    rows: FloatArray
+    classes: NDArray[Any]
+    n_rows: IntArray
+    places: IntArray
+    names: tuple[str, ...]
+
+    @cached_property
+    def of_class(self) -> tuple[FloatArray, ...]:
+        """The rows of each class."""
+        return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
+
+    def sampled(self, n: int | None, fewest: int, seed: int) -> LabelledRows:
+        """At most `n` rows, of each class its share, but at least `fewest` or all it has.
+
+        Those with the smallest hashes of their values are taken, whatever the order of the table.
+        """
+        if n is None or n >= len(self.rows):
+            return self
+        share = n / len(self.rows)
+        wanted = np.maximum((share * self.n_rows).astype(np.int64), np.minimum(self.n_rows, fewest))
+        starts = np.cumsum(self.n_rows) - self.n_rows
+        parts = zip(self.of_class, starts, wanted.tolist(), strict=True)
+        chosen = np.concatenate([start + _smallest_hashes(rows, k, seed) for rows, start, k in parts])
+        return LabelledRows(self.rows[chosen], self.classes, wanted, self.places[chosen], self.names)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label of every row."""
+        return np.repeat(self.classes, self.n_rows)
+
+
+def labelled_rows(X: Any, y: ArrayLike) -> LabelledRows:
+    """Check a table of finite numbers and its labels."""
+    points, names = as_points(X), feature_names(X)
+    if not isinstance(points, ArrayPoints):
+        raise TypeError("Landscape needs an array or a DataFrame: labels cannot be matched with the rows of blocks.")
+    labels = _checked_labels(y)
+    if len(labels) != points.n_points:
+        raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")
+    classes, which = np.unique(labels, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    return LabelledRows(points.rows[order], classes, np.bincount(which), order, names)
+
+
+def _checked_labels(y: Any) -> NDArray[Any]:
+    if y is None:
+        raise ValueError("Landscape needs the label of every row; y is None.")
+    labels = np.asarray(column_or_1d(y, warn=True))
+    _refuse_missing(labels)
+    kinds = sorted({type(label).__name__ for label in labels.tolist()}) if labels.dtype.kind == "O" else []
+    if "str" in kinds and len(kinds) > 1:
+        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which have no order; give all of them one type.")
+    check_classification_targets(labels)
+    return labels
+
+
+def _refuse_missing(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind not in "fO":
+        return
+    missing = [i for i, label in enumerate(labels.tolist()) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"y has no label for {len(missing):,} of {len(labels):,} rows; the first is row {missing[0]}. "
+            "Fill such labels or leave these rows out."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or type(label).__name__ in MISSING_TYPES or bool(label != label)
+
+
+def _smallest_hashes(rows: FloatArray, n: int, seed: int) -> IntArray:
+    if n >= len(rows):
+        return np.arange(len(rows))
+    return np.sort(np.argpartition(row_hashes(rows, seed), n - 1)[:n])

@@ -1,0 +1,190 @@
+"""Landscape: a data set before any model."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from numbers import Real
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing, check_random_state
+
+from sepc.errors import FlatSetWarning
+from sepc.estimator.classifier import SEPClassifier
+from sepc.estimator.fitting import Standardization
+from sepc.kernels._threads import single_threaded
+from sepc.kernels.enclose import describe_flat, flat_directions
+from sepc.landscape.labelled import LabelledRows, labelled_rows
+from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
+from sepc.landscape.regions import count_in, told_by
+from sepc.landscape.summary import LandscapeSummary
+from sepc.landscape.wording import words_of
+from sepc.points.in_memory import ArrayPoints
+from sepc.regions.model import SEPModel
+
+# A sample keeps at least this many rows of every class, or all it has: a rare class is part of the landscape.
+MIN_CLASS_ROWS = 100
+
+
+class Landscape:
+    """Where the classes of a data set lie, where they overlap, and what a partition of it cannot tell apart.
+
+    The ellipsoids of the classes and their overlaps are made of all rows. The partition is that of `SEPClassifier`, of
+    at most `fit_rows` rows; all rows are then counted in it.
+
+    Parameters
+    ----------
+    X : array or DataFrame of shape (n, d)
+        Finite numbers.
+    y : array of shape (n,)
+        Labels of any type.
+    n_impure : int or float, default=2
+        How many rows of other labels an ellipsoid of the partition may hold, of the rows partitioned: a number, or a
+        share of its own rows.
+    fit_rows : int or None, default=3000
+        How many rows to partition, chosen by a hash of their values. Every class keeps its share, but at least 100
+        rows or all it has. None for all rows.
+    max_ellipsoids : int, default=30
+        When to stop partitioning, for each partition; what is left then is enclosed as it is.
+    small : float, default=0.05
+        An ellipsoid of the partition with less than this share of the rows of its label is a small disjunct.
+    random_state : int, RandomState or None, default=0
+        For the choice of `fit_rows`.
+    n_jobs : int or None, default=None
+        Classes partitioned in parallel, if there are more than two.
+
+    Attributes
+    ----------
+    partition : SEPClassifier
+        Fitted on the rows partitioned, for further views. Its own counts are of these rows.
+
+    Notes
+    -----
+    The interval of a share is Clopper and Pearson's, at 95 %: it accounts for the rows being a draw, and takes the
+    partition as given. Another sample gives another partition, and new rows lie outside its ellipsoids more often than
+    the rows it was made of.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import Landscape
+    >>> iris = load_iris()
+    >>> landscape = Landscape(iris.data, iris.target_names[iris.target])
+    >>> print(landscape)
+    150 rows of 3 classes: 'setosa' (50), 'versicolor' (50) and 'virginica' (50). Of 3 pairs ... 2 are disjoint. ...
+    >>> landscape.summary().overlaps[2]
+    Overlap(first=1, second=2, disjoint=False, n_first=3, n_second=5, ratio_first=..., ratio_second=...)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        n_impure: int | float = 2,
+        fit_rows: int | None = 3_000,
+        max_ellipsoids: int = 30,
+        small: float = 0.05,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        if isinstance(small, bool) or not isinstance(small, Real) or not 0 <= small <= 1:
+            raise ValueError(f"small is {small!r}; it is a share of the rows of a label, so it must lie in [0, 1].")
+        if fit_rows is not None and fit_rows < 1:
+            raise ValueError(f"fit_rows is {fit_rows!r}; it must be at least 1, or None for all rows.")
+        rows = labelled_rows(X, y)
+        if len(rows.rows) < 2:
+            raise ValueError("X has 1 row; a landscape needs at least 2.")
+        _warn_if_flat(rows)
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        sample = rows.sampled(fit_rows, MIN_CLASS_ROWS, seed)
+        self.partition = SEPClassifier(
+            n_impure, max_ellipsoids=max_ellipsoids, n_jobs=n_jobs, random_state=random_state
+        )
+        _fit(self.partition, X, sample)
+        self._summary: LandscapeSummary = _summarised(rows, sample, self.partition.model_, float(small))
+
+    def summary(self) -> LandscapeSummary:
+        """Every number of the landscape, as plain data."""
+        return self._summary
+
+    def words(self) -> str:
+        """The landscape in a few sentences."""
+        return words_of(self._summary)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary in lists, numbers and text, ready for JSON."""
+        return self._summary.to_dict()
+
+    def plot(self, features: tuple[str | int, str | int] | None = None, ax: Any = None) -> Any:
+        """Draw the ellipsoids of the classes and the rows in two of them; needs matplotlib.
+
+        Parameters
+        ----------
+        features : pair of str or int, optional
+            What to draw in; by default the two features in which the classes differ most.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        LandscapeDisplay
+        """
+        display = importlib.import_module("sepc.plot").LandscapeDisplay
+        return display.from_landscape(self, features=features, ax=ax)
+
+    def __str__(self) -> str:
+        return self.words()
+
+    def __repr__(self) -> str:
+        told = self._summary
+        return f"<Landscape of {told.n_all:,} rows, {len(told.classes)} classes, {len(told.feature_names)} features>"
+
+
+def _warn_if_flat(table: LabelledRows) -> None:
+    directions = flat_directions(ArrayPoints(table.rows))
+    if len(directions) and len(table.rows) > table.rows.shape[1]:
+        told = describe_flat(directions, len(table.rows), table.names)
+        warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=3)
+
+
+@single_threaded
+def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
+    """Fit on the sample, with the names of the features where the classifier can take them."""
+    names = list(getattr(X, "columns", ()))
+    is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
+    rows = _safe_indexing(X, sample.places) if is_named else sample.rows
+    with warnings.catch_warnings():
+        # Of all rows this was told already; of a sample it may be the sample's fault.
+        warnings.simplefilter("ignore", FlatSetWarning)
+        classifier.fit(rows, sample.labels)
+
+
+@single_threaded
+def _summarised(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeSummary:
+    unit = Standardization.of(rows.rows).scale
+    ellipsoids = class_ellipsoids(rows.of_class, unit)
+    table = model.table if sample is rows else count_in(model, rows)
+    told = told_by(table, model.owners, small)
+    return LandscapeSummary(
+        feature_names=rows.names,
+        classes=tuple(map(str, rows.classes)),
+        n_rows=tuple(rows.n_rows.tolist()),
+        ellipsoids=ellipsoids,
+        overlaps=overlaps_of(rows.of_class, ellipsoids, unit),
+        n_partitioned=len(sample.rows),
+        n_ellipsoids=model.n_ellipsoids,
+        n_regions=told.n_regions,
+        n_mixed=told.n_mixed,
+        n_small=told.n_small,
+        small=small,
+        small_share=told.small_share,
+        mixed_share=told.mixed.share,
+        mixed_low=told.mixed.low,
+        mixed_high=told.mixed.high,
+        outvoted_share=told.outvoted.share,
+        outvoted_low=told.outvoted.low,
+        outvoted_high=told.outvoted.high,
+        outside_share=told.outside_share,
+        n_isolated=len(model.isolated),
+    )

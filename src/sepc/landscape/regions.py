@@ -1,0 +1,112 @@
+"""What a partition says of a data set: regions, small disjuncts, and rows it cannot tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.landscape.labelled import LabelledRows
+from sepc.points.signatures import SignatureCounts
+from sepc.regions.locate import as_values, locate, unpacked
+from sepc.regions.model import SEPModel
+from sepc.regions.table import SignatureTable
+
+LEVEL = 0.95
+# Rows located at once: few enough that what lies outside all ellipsoids is never held for the whole table.
+BLOCK_ROWS = 2**16
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of the rows, with an interval."""
+
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Told:
+    """A partition in figures.
+
+    Attributes
+    ----------
+    n_regions : int
+        Sets of ellipsoids that some row lies in, and in no others.
+    n_mixed : int
+        Those of them that hold rows of two or more labels.
+    mixed, outvoted : Share
+        Rows in such regions, and rows there whose label is not the region's most frequent one; of all rows.
+    outside_share : float
+        Rows that lie in no ellipsoid.
+    n_small : int
+        Small disjuncts: ellipsoids that hold less than a given share of the rows of their label.
+    small_share : float
+        Rows that small disjuncts hold of their label and no larger ellipsoid of it does.
+    """
+
+    n_regions: int
+    n_mixed: int
+    mixed: Share
+    outvoted: Share
+    outside_share: float
+    n_small: int
+    small_share: float
+
+
+def count_in(model: SEPModel, table: LabelledRows) -> SignatureTable:
+    """Count all rows of a table in the ellipsoids of a model, which may have been fitted on some of them only."""
+    return SignatureTable.of_classes([_signatures(model, rows) for rows in table.of_class])
+
+
+def _signatures(model: SEPModel, rows: FloatArray) -> SignatureCounts:
+    """The sets of ellipsoids that occur among rows, and how many rows have each: one product for all ellipsoids."""
+    blocks = (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
+    keys = np.concatenate([locate(model.standardize(block), model.stack, model.slack).keys for block in blocks])
+    _, first, counts = np.unique(as_values(keys), return_index=True, return_counts=True)
+    return SignatureCounts(unpacked(keys[first], model.n_ellipsoids), counts)
+
+
+def told_by(table: SignatureTable, owners: IntArray, small: float) -> Told:
+    """The figures of a partition whose ellipsoids belong to the classes `owners`."""
+    counts, n_rows = table.counts, int(table.counts.sum())
+    is_region = table.memberships.any(axis=1)
+    is_mixed = is_region & (np.count_nonzero(counts, axis=1) > 1)
+    n_outvoted = int((counts.sum(axis=1) - counts.max(axis=1))[is_mixed].sum())
+    is_small = _are_small(table, owners, small)
+    return Told(
+        n_regions=int(is_region.sum()),
+        n_mixed=int(is_mixed.sum()),
+        mixed=share_of(int(counts[is_mixed].sum()), n_rows),
+        outvoted=share_of(n_outvoted, n_rows),
+        outside_share=float(counts[~is_region].sum() / n_rows),
+        n_small=int(is_small.sum()),
+        small_share=_held_only_by(is_small, table, owners) / n_rows,
+    )
+
+
+def share_of(n: int, n_rows: int) -> Share:
+    """A share with Clopper and Pearson's interval: what a share could be of which `n` of `n_rows` rows were drawn."""
+    tail = 0.5 * (1.0 - LEVEL)
+    low = 0.0 if n == 0 else float(betaincinv(n, n_rows - n + 1, tail))
+    high = 1.0 if n == n_rows else float(betaincinv(n + 1, n_rows - n, 1.0 - tail))
+    return Share(n / n_rows, low, high)
+
+
+def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArray:
+    held = table.inside_all(np.eye(len(owners), dtype=np.bool_))
+    own = held[np.arange(len(owners)), owners]
+    return np.asarray(own < small * table.counts.sum(axis=0)[owners])
+
+
+def _held_only_by(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
+    """Rows in a small ellipsoid of their own label and in no other of it."""
+    n = 0
+    for k in range(table.counts.shape[1]):
+        own = table.memberships[:, owners == k]
+        small_only = own.any(axis=1) & ~own[:, ~is_small[owners == k]].any(axis=1)
+        n += int(table.counts[small_only, k].sum())
+    return n

@@ -1,0 +1,124 @@
+"""A landscape in plain words."""
+
+from __future__ import annotations
+
+from sepc.landscape.overlaps import Overlap
+from sepc.landscape.summary import LandscapeSummary
+
+# More classes than this are counted, not listed.
+MOST_NAMES = 6
+
+
+def words_of(summary: LandscapeSummary) -> str:
+    """A few sentences: the classes, how their ellipsoids overlap, and what the partition cannot tell apart."""
+    parts = [_classes(summary), *_flat(summary)]
+    if summary.overlaps:
+        parts += [_overlaps(summary), _partition(summary), *_small(summary)]
+    return " ".join(parts)
+
+
+def percent(share: float) -> str:
+    """A share as people write it; never 0 % or 100 % unless it is exactly that."""
+    if 0.0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1.0:
+        return "over 99.9 %"
+    return f"{100.0 * share:.1f}".removesuffix(".0") + " %"
+
+
+def _classes(summary: LandscapeSummary) -> str:
+    n_classes = len(summary.classes)
+    if n_classes == 1:
+        return f"All {summary.n_all:,} rows are of one class, {summary.classes[0]!r}: there is nothing to tell apart."
+    told = f"{summary.n_all:,} rows of {n_classes} classes"
+    if n_classes > MOST_NAMES:
+        return f"{told}."
+    return f"{told}: {_joined([f'{c!r} ({n:,})' for c, n in zip(summary.classes, summary.n_rows, strict=True)])}."
+
+
+def _flat(summary: LandscapeSummary) -> list[str]:
+    d = len(summary.feature_names)
+    few = [repr(c) for c, n in zip(summary.classes, summary.n_rows, strict=True) if n <= d]
+    if not few:
+        return []
+    shown = _joined(few) if len(few) <= MOST_NAMES else f"{len(few)} classes"
+    one = len(few) == 1
+    return [
+        f"{shown} {'has' if one else 'have'} no more rows than there are features ({d}), so "
+        f"{'its ellipsoid is' if one else 'their ellipsoids are'} flat."
+    ]
+
+
+def _overlaps(summary: LandscapeSummary) -> str:
+    if len(summary.classes) == 2:
+        return _two(summary.overlaps[0], summary)
+    n_apart = sum(one.disjoint for one in summary.overlaps)
+    shown = f"{n_apart:,} {'is' if n_apart == 1 else 'are'}" if n_apart else "none is"
+    told = f"Of {len(summary.overlaps):,} pairs of class ellipsoids {shown} disjoint."
+    most = max(summary.overlaps, key=lambda one: one.n_first + one.n_second)
+    if most.n_first + most.n_second == 0:
+        return told if n_apart == len(summary.overlaps) else f"{told} No row lies in two of them."
+    return f"{told} The pair with the most rows in both: {_rows(most, summary)}."
+
+
+def _two(one: Overlap, summary: LandscapeSummary) -> str:
+    if one.disjoint:
+        return "Their ellipsoids are disjoint."
+    if one.n_first + one.n_second == 0:
+        return "Their ellipsoids overlap, but no row lies in both."
+    taken = [
+        f"{percent(ratio)} of the volume of {summary.classes[k]!r}"
+        for k, ratio in ((one.first, one.ratio_first), (one.second, one.ratio_second))
+        if ratio
+    ]
+    volumes = f"; the ellipsoid around these has {_joined(taken)}" if taken else ""
+    return f"Their ellipsoids overlap: {_rows(one, summary)} lie in both{volumes}."
+
+
+def _rows(one: Overlap, summary: LandscapeSummary) -> str:
+    counts = ((one.first, one.n_first), (one.second, one.n_second))
+    told = [f"{n:,} rows of {summary.classes[k]!r} ({percent(n / summary.n_rows[k])})" for k, n in counts]
+    return _joined(told)
+
+
+def _partition(summary: LandscapeSummary) -> str:
+    is_sample = summary.n_partitioned < summary.n_all
+    rows = f"a sample of {summary.n_partitioned:,} rows" if is_sample else "all rows"
+    told = (
+        f"A partition of {rows} ({_counted(summary.n_ellipsoids, 'ellipsoid')}, "
+        f"{_counted(summary.n_regions, 'region')}) {_mixed(summary)}."
+    )
+    if summary.n_mixed and is_sample:
+        told += " Another sample may differ by more than this interval."
+    if summary.outside_share:
+        told += f" {percent(summary.outside_share)} of the rows lie in no ellipsoid."
+    return told
+
+
+def _mixed(summary: LandscapeSummary) -> str:
+    if summary.n_mixed == 0:
+        return "tells all rows in them apart"
+    return (
+        f"leaves {percent(summary.mixed_share)} of the rows "
+        f"({percent(summary.mixed_low)} to {percent(summary.mixed_high)}) in regions that hold several labels, "
+        f"where {percent(summary.outvoted_share)} of all rows are outvoted"
+    )
+
+
+def _small(summary: LandscapeSummary) -> list[str]:
+    if summary.n_small == 0:
+        return []
+    one = summary.n_small == 1
+    return [
+        f"{_counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if one else 'are small disjuncts'}, with "
+        f"less than {percent(summary.small)} of the rows of {'its' if one else 'their'} label; "
+        f"{percent(summary.small_share)} of the rows lie in no larger one of their own."
+    ]
+
+
+def _counted(n: int, name: str) -> str:
+    return f"{n:,} {name}{'' if n == 1 else 's'}"
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,9 @@
+"""Pictures of fitted models and their decisions, in scikit-learn's style; matplotlib comes with `sepc[plot]`."""
+
+from sepc.plot.landscape import LandscapeDisplay
+from sepc.plot.partition import PartitionDisplay
+from sepc.plot.regions import TrustDisplay
+from sepc.plot.reliability import ReliabilityDisplay
+from sepc.plot.risk import RiskCoverageDisplay
+
+__all__ = ["LandscapeDisplay", "PartitionDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "TrustDisplay"]

@@ -1,0 +1,58 @@
+"""Where to draw: matplotlib, asked for when it is needed, and axes of our own or the user's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sepc.plot.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# Height of ticks and label below axes, in inches.
+WRITTEN_BELOW = 0.47
+
+
+def pyplot() -> Any:
+    """The module `matplotlib.pyplot`, or a hint how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Pictures need matplotlib: pip install 'sepc[plot]'", name=error.name) from error
+    return plt
+
+
+def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
+    """The user's axes, or those of a new figure of this size in inches."""
+    plt = pyplot()
+    if ax is not None:
+        return ax
+    axes: Axes = plt.subplots(figsize=figsize, layout="constrained")[1]
+    return axes
+
+
+def in_percent(ax: Axes) -> None:
+    """Write shares as percentages on both axes."""
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda share, _: percent(share, 3) if share > -1e-9 else "")
+
+
+def place_legend(ax: Axes, entries: list[tuple[Any, str]], *, is_own: bool, title: str | None = None) -> None:
+    """A legend: beside the axes of our own figure, below the user's, or inside where their figure makes no room."""
+    options: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small", "title": title}
+    if is_own:
+        # In columns if it is long.
+        options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0, "frameon": False}
+        options["ncols"] = 1 + (len(entries) - 1) // 18
+    elif ax.figure.get_layout_engine() is not None:
+        options |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False, "ncols": 2}
+        options["bbox_transform"] = _below(ax)
+    ax.legend([handle for handle, _ in entries], [label for _, label in entries], **options)
+
+
+def _below(ax: Axes) -> Any:
+    """The coordinates of the axes, moved down past what is written along them."""
+    from matplotlib.transforms import ScaledTranslation
+
+    return ax.transAxes + ScaledTranslation(0.0, -WRITTEN_BELOW, ax.figure.dpi_scale_trans)

@@ -1,0 +1,195 @@
+"""LandscapeDisplay: the ellipsoid of every class, and the rows that lie in two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.landscape.landscape import Landscape
+from sepc.landscape.summary import LandscapeSummary
+from sepc.plot.canvas import pyplot
+from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
+from sepc.plot.palette import look
+from sepc.plot.words import ALONG_AXIS, percent, shown
+from sepc.views.apart import features_apart, half_widths
+from sepc.views.planes import Plane, feature_plane, outline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CHOSEN = "\nin the two features in which they differ most"
+# Beyond this many classes, numbers in the cells could not be read.
+MOST_NUMBERS = 12
+# A longer legend would cover the picture; names are then written at the centres.
+MOST_IN_LEGEND = 8
+
+
+@dataclass(eq=False)
+class LandscapeDisplay:
+    """A data set before any model: the ellipsoid of every class, and how many rows lie in two of them.
+
+    Make it with `from_landscape`. On the left are the exact shadows of the ellipsoids; where shadows overlap, the
+    ellipsoids themselves need not. On the right, row by row: of the rows of this class, how many lie in the ellipsoid
+    of that class too. A data set of one feature has intervals for ellipsoids.
+
+    Attributes
+    ----------
+    summary : LandscapeSummary
+    plane : Plane or None
+        What is drawn in; None for a single feature.
+    is_chosen : bool
+        Whether the features were chosen for the user.
+    ax_, figure_
+        What was drawn on, after `plot`.
+    ax_overlaps_ : matplotlib axes or None
+        The table on the right, if there was room for it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import Landscape
+    >>> from sepc.plot import LandscapeDisplay
+    >>> display = LandscapeDisplay.from_landscape(Landscape(*load_iris(return_X_y=True)))
+    >>> display.plane.names
+    ('x2', 'x3')
+    """
+
+    summary: LandscapeSummary
+    plane: Plane | None
+    is_chosen: bool = False
+
+    @classmethod
+    def from_landscape(
+        cls,
+        landscape: Landscape | LandscapeSummary,
+        features: tuple[str | int, str | int] | None = None,
+        ax: Axes | tuple[Axes, Axes] | None = None,
+    ) -> Self:
+        """Draw a landscape.
+
+        Parameters
+        ----------
+        landscape : Landscape or LandscapeSummary
+        features : pair of str or int, optional
+            What to draw in, by name or position. By default the two features in which the classes' ellipsoids differ
+            most: for each feature, the distance of two centres over the sum of the half widths there, averaged over
+            all pairs of classes.
+        ax : matplotlib axes, or a pair of them, optional
+            A pair takes ellipsoids and table; one takes the ellipsoids alone. A new figure takes both.
+
+        Returns
+        -------
+        LandscapeDisplay
+        """
+        summary = landscape.summary() if isinstance(landscape, Landscape) else landscape
+        plane = None
+        if features is not None or len(summary.feature_names) > 1:
+            chosen = features or tuple(features_apart(summary.ellipsoids)[:2])
+            plane = feature_plane(summary.feature_names, chosen)
+        return cls(summary, plane, is_chosen=features is None and len(summary.feature_names) > 2).plot(ax)
+
+    def plot(self, ax: Axes | tuple[Axes, Axes] | None = None) -> Self:
+        """Draw, on axes given or on a new figure."""
+        if ax is None:
+            _, ax = pyplot().subplots(1, 2, figsize=(11.0, 4.8), layout="constrained", width_ratios=(1.25, 1.0))
+        pair = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        self.ax_: Axes = pair[0]
+        self.ax_overlaps_: Axes | None = pair[1] if len(pair) > 1 else None
+        self.figure_ = self.ax_.figure
+        if self.plane is None:
+            self._draw_intervals()
+        else:
+            self._draw_ellipses(self.plane)
+        if self.ax_overlaps_ is not None:
+            self._draw_overlaps(self.ax_overlaps_)
+        return self
+
+    def _draw_ellipses(self, plane: Plane) -> None:
+        shadows = [plane.shadow(one) for one in self.summary.ellipsoids]
+        set_limits(self.ax_, np.concatenate([outline(one) for one in shadows]))
+        for k, shadow in enumerate(shadows):
+            draw_ellipse(self.ax_, shadow, look(k), 0.12, linewidth=2.0)
+            self.ax_.plot(
+                *shadow.center, marker=look(k).marker, color=look(k).colour, markeredgecolor="white", zorder=5
+            )
+        self.ax_.set_xlabel(shown(plane.names[0], ALONG_AXIS))
+        self.ax_.set_ylabel(shown(plane.names[1], ALONG_AXIS))
+        self.ax_.set_title(f"Ellipsoids of the classes{CHOSEN if self.is_chosen else ''}", fontsize="medium")
+        if len(shadows) <= MOST_IN_LEGEND:
+            self._draw_legend()
+        else:
+            draw_names(self.ax_, np.array([one.center for one in shadows]), self._names(10))
+
+    def _draw_intervals(self) -> None:
+        """One feature: the range of every class."""
+        for k, one in enumerate(self.summary.ellipsoids):
+            middle, width = float(one.center[0]), float(half_widths(one)[0])
+            how = look(k)
+            self.ax_.plot([middle - width, middle + width], [k, k], color=how.colour, linestyle=how.dashes, linewidth=3)
+            self.ax_.plot(middle, k, color=how.colour, marker=how.marker, markersize=9)
+        self.ax_.set_yticks(range(len(self.summary.classes)), self._names(20))
+        self.ax_.set_xlabel(shown(self.summary.feature_names[0]))
+        self.ax_.set_title("Ranges of the classes", fontsize="medium")
+
+    def _names(self, longest: int) -> list[str]:
+        return [shown(name, longest) for name in self.summary.classes]
+
+    def _draw_legend(self) -> None:
+        from matplotlib.lines import Line2D
+
+        entries = []
+        for k, (name, n) in enumerate(zip(self.summary.classes, self.summary.n_rows, strict=True)):
+            how = look(k)
+            sign = Line2D([], [], color=how.colour, linestyle=how.dashes, marker=how.marker, linewidth=2)
+            entries.append((sign, f"{shown(name, 20)}: {n:,} rows"))
+        self.ax_.legend(*zip(*entries, strict=True), fontsize="small")
+
+    def _draw_overlaps(self, ax: Axes) -> None:
+        """A table: of the rows of one class, how many lie in the ellipsoid of another too."""
+        rows = _rows_in_both(self.summary)
+        totals = np.maximum(np.asarray(self.summary.n_rows, dtype=np.float64), 1.0)
+        shares = rows / totals[:, None]
+        ax.imshow(np.ma.masked_invalid(shares), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
+        names = self._names(16)
+        size = "medium" if len(names) <= MOST_NUMBERS else "xx-small"
+        ax.set_xticks(range(len(names)), names, **_turned(len(names)), fontsize=size)
+        ax.set_yticks(range(len(names)), names, fontsize=size)
+        ax.set_xlabel("... lie in the ellipsoid of this class too")
+        ax.set_ylabel("of the rows of this class ...")
+        ax.set_title(_mixed_told(self.summary), fontsize="medium", loc="right")
+        if len(names) <= MOST_NUMBERS:
+            _write_cells(ax, rows, shares, self.summary.n_rows)
+
+
+def _turned(n_names: int) -> dict[str, Any]:
+    """How the names below a table are written."""
+    return {} if n_names < 4 else {"rotation": 35 if n_names < 8 else 90, "ha": "right"}
+
+
+def _rows_in_both(summary: LandscapeSummary) -> FloatArray:
+    """Entry (i, j): rows of class i in the ellipsoids of both; NaN on the diagonal."""
+    n_classes = len(summary.classes)
+    rows = np.where(np.eye(n_classes, dtype=bool), np.nan, np.zeros((n_classes, n_classes)))
+    for one in summary.overlaps:
+        rows[one.first, one.second], rows[one.second, one.first] = one.n_first, one.n_second
+    return rows
+
+
+def _write_cells(ax: Axes, rows: FloatArray, shares: FloatArray, n_rows: Sequence[int]) -> None:
+    size = 8 if len(rows) > 5 else 10
+    for i, j in zip(*np.nonzero(np.isfinite(rows)), strict=True):
+        colour = "white" if shares[i, j] > 0.55 else "black"
+        told = f"{int(rows[i, j]):,}\n{percent(shares[i, j])}"
+        ax.text(j, i, told, ha="center", va="center", color=colour, fontsize=size)
+    for i, n in enumerate(n_rows):
+        ax.text(i, i, f"of {n:,}", ha="center", va="center", color="0.45", style="italic", fontsize=size)
+
+
+def _mixed_told(summary: LandscapeSummary) -> str:
+    low, high = summary.mixed_low, summary.mixed_high
+    told = f"{percent(summary.mixed_share, 1)} ({percent(low, 1)} to {percent(high, 1)})"
+    return f"Rows in two ellipsoids\n{told} of rows lie in regions of several labels"

@@ -1,0 +1,187 @@
+"""PartitionDisplay: the ellipsoids of a fitted classifier, and how they were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc.estimator.story import FittedEllipsoid
+from sepc.plot.asking import the_partition
+from sepc.plot.canvas import axes_or_new, place_legend
+from sepc.plot.cuts import draw_cuts
+from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
+from sepc.plot.palette import look, strength
+from sepc.plot.rows import Rows, draw_isolated, draw_rows
+from sepc.plot.shading import draw_ground, trust_entries
+from sepc.plot.words import ALONG_AXIS, counted, shown
+from sepc.regions.model import SEPModel
+from sepc.views.planes import Plane, feature_plane, outline, principal_plane
+from sepc.views.trusting import trust_in_ellipsoids
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Shadows overlap, so each is drawn lighter than the ground of a model of two features.
+SHADOW = 0.5
+THIN = 0.9
+
+
+@dataclass(eq=False)
+class PartitionDisplay:
+    """The ellipsoids of an `SEPClassifier`, with rows, hyperplanes and trust.
+
+    Make it with `from_estimator`.
+
+    For a model of two features, the colour of the ground is the label given there and its strength the trust; what is
+    accepted stands out. Hyperplanes are drawn as lines, numbered as they were found.
+
+    For more features, the exact shadows of the ellipsoids are drawn: where two shadows overlap, the ellipsoids
+    themselves need not. The strength of an ellipsoid's colour is the trust of rows that lie in it alone. Hyperplanes
+    have no line as their shadow, so they are left out.
+
+    Thin outlines enclose what was left at the end, and may be impure.
+
+    Attributes
+    ----------
+    model : SEPModel
+    ellipsoids : tuple of FittedEllipsoid
+    plane : Plane
+        What is drawn in.
+    min_trust : float
+        Of the classifier.
+    rows : Rows
+        To draw as points.
+    ax_, figure_
+        What was drawn on, after `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import SEPClassifier
+    >>> from sepc.plot import PartitionDisplay
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> classifier = SEPClassifier().fit(X, y)
+    >>> display = PartitionDisplay.from_estimator(classifier, X, y, features=("petal length (cm)", 1))
+    >>> display.ax_.get_xlabel()
+    'petal length (cm)'
+    """
+
+    model: SEPModel
+    ellipsoids: tuple[FittedEllipsoid, ...]
+    plane: Plane
+    min_trust: float
+    rows: Rows
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        features: tuple[str | int, str | int] | None = None,
+        *,
+        ax: Axes | None = None,
+        max_rows: int = 5_000,
+        max_hyperplanes: int = 10,
+        max_numbers: int = 40,
+    ) -> Self:
+        """Draw the partition of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : SEPClassifier
+            Fitted; also in a `FrozenEstimator` or in a `SelectiveClassifier`.
+        X : array or DataFrame of shape (n, d), optional
+            Rows to draw, for instance those it was fitted on.
+        y : array of shape (n,), optional
+            Their labels; without these, rows are grey.
+        features : pair of str or int, optional
+            What to draw in, by name or position. By default, the two features of a model that has two; else its two
+            principal axes, in standardised features.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure if not given.
+        max_rows, max_hyperplanes, max_numbers : int
+            Draw at most so many. Rows are chosen at random, hyperplanes are the first, and numbers are those of the
+            ellipsoids that hold most training rows, as far as they do not cover each other. The legend says if there
+            are more rows or hyperplanes.
+
+        Returns
+        -------
+        PartitionDisplay
+        """
+        classifier = the_partition(estimator, cls.__name__)
+        model: SEPModel = classifier.model_
+        rows = Rows.checked(classifier, X, y)
+        display = cls(model, classifier.ellipsoids_, _plane(model, features), classifier.min_trust, rows)
+        return display.plot(ax, max_rows=max_rows, max_hyperplanes=max_hyperplanes, max_numbers=max_numbers)
+
+    def plot(
+        self, ax: Axes | None = None, *, max_rows: int = 5_000, max_hyperplanes: int = 10, max_numbers: int = 40
+    ) -> Self:
+        """Draw, on axes given or on a new figure; the parameters are those of `from_estimator`."""
+        self.ax_ = axes_or_new(ax, (8.0 + 1.8 * (len(self.model.classes) // 15), 5.2))
+        self.figure_ = self.ax_.figure
+        rows = self.rows.sample(max_rows)
+        self._frame(rows)
+        entries = self._class_entries()
+        if self.is_whole:
+            draw_ground(self.ax_, self.model, self.plane, self.min_trust)
+        self._draw_ellipses(max_numbers)
+        draw_rows(self.ax_, self.plane, rows)
+        entries += draw_isolated(self.ax_, self.model, self.plane)
+        if self.is_whole:
+            entries += draw_cuts(self.ax_, self.model, self.ellipsoids, self.plane, max_hyperplanes)
+        entries += trust_entries(self.min_trust)
+        place_legend(self.ax_, entries, is_own=ax is None, title=rows.told())
+        return self
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the model has just the two features drawn, so that the picture leaves nothing out."""
+        return len(self.plane.origin) == 2
+
+    def _frame(self, rows: Rows) -> None:
+        """Limits, names and title."""
+        outlines = [outline(self.plane.shadow(one.ellipsoid)) for one in self.ellipsoids]
+        isolated = self.model.shift + self.model.scale * self.model.isolated
+        set_limits(self.ax_, np.concatenate([*outlines, self.plane.place(rows.values), self.plane.place(isolated)]))
+        found, d = counted(len(self.ellipsoids), "ellipsoid"), len(self.plane.origin)
+        title = found if self.is_whole else f"Shadows of {found} in {d} features"
+        if not self.ellipsoids:
+            title = "No ellipsoid, only isolated rows"
+        self.ax_.set_xlabel(shown(self.plane.names[0], ALONG_AXIS))
+        self.ax_.set_ylabel(shown(self.plane.names[1], ALONG_AXIS))
+        self.ax_.set_title(title, fontsize="medium")
+
+    def _class_entries(self) -> list[tuple[Any, str]]:
+        from matplotlib.lines import Line2D
+
+        entries = []
+        for k, label in enumerate(self.model.classes):
+            how = look(k)
+            sign = Line2D([], [], color=how.colour, linestyle=how.dashes, marker=how.marker, markersize=5)
+            entries.append((sign, shown(label, 24)))
+        if self.model.is_terminal.any():
+            entries.append((Line2D([], [], color="0.35", linewidth=THIN), "thin: encloses what was left"))
+        return entries
+
+    def _draw_ellipses(self, max_numbers: int) -> None:
+        """Outlines and numbers; shadows are filled by trust."""
+        trust = trust_in_ellipsoids(self.model)
+        fills = np.zeros(len(trust)) if self.is_whole else SHADOW * strength(trust, self.min_trust)
+        shadows = [self.plane.shadow(one.ellipsoid) for one in self.ellipsoids]
+        for one, shadow, owner, fill in zip(self.ellipsoids, shadows, self.model.owners, fills, strict=True):
+            draw_ellipse(self.ax_, shadow, look(int(owner)), fill, linewidth=THIN if one.is_terminal else 1.6)
+        most = sorted(range(len(shadows)), key=lambda k: -int(self.ellipsoids[k].counts.sum()))[:max_numbers]
+        centers = np.array([shadows[k].center for k in most]).reshape(-1, 2)
+        draw_names(self.ax_, centers, [str(self.ellipsoids[k].number) for k in most])
+
+
+def _plane(model: SEPModel, features: tuple[str | int, str | int] | None) -> Plane:
+    names = model.feature_names
+    if features is not None:
+        return feature_plane(names, features)
+    return feature_plane(names, (0, 1)) if len(names) == 2 else principal_plane(model)

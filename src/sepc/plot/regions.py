@@ -1,0 +1,140 @@
+"""TrustDisplay: right and wrong rows of every region, with the trust they were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc._typing import FloatArray, IntArray
+from sepc.plot.asking import the_partition
+from sepc.plot.canvas import axes_or_new, place_legend
+from sepc.plot.palette import RIGHT, WRONG, WRONG_HATCH
+from sepc.plot.words import shown
+from sepc.views.outcomes import RegionOutcomes, outcomes_by_region
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """What the bars of the chart show; the regions beyond the largest are one bar."""
+
+    names: list[str]
+    right: IntArray
+    wrong: IntArray
+    trust: FloatArray
+
+    @classmethod
+    def of(cls, found: RegionOutcomes, most: int) -> Self:
+        """The `most` largest regions, and the others together if there is more than one."""
+        n = len(found) if len(found) <= most + 1 else most
+        told = zip(found.names[:n], found.label[:n], strict=True)
+        names = [f"{shown(name, 36)}: {shown(label, 20)}" for name, label in told]
+        if n == len(found):
+            return cls(names, found.right, found.wrong, found.trust)
+        right, wrong = found.right[n:].sum(), found.wrong[n:].sum()
+        trust = np.average(found.trust[n:], weights=(found.right + found.wrong)[n:])
+        return cls(
+            [*names, f"{len(found) - n:,} other regions"],
+            np.append(found.right[:n], right),
+            np.append(found.wrong[:n], wrong),
+            np.append(found.trust[:n], trust),
+        )
+
+
+@dataclass(eq=False)
+class TrustDisplay:
+    """The paper's charts of regions: for each, the test rows labelled right and wrong, and the trust.
+
+    Make it with `from_estimator`. Where labels can be trusted, long bars have no hatched part and trust is near 1; a
+    hatched bar beside a high trust is a region to look at.
+
+    Attributes
+    ----------
+    outcomes : RegionOutcomes
+        Of all regions in which test rows lie.
+    min_trust : float or None
+        The trust from which labels are accepted, drawn as a line.
+    ax_, figure_
+        What was drawn on, after `plot`.
+    ax_trust_ : matplotlib axes
+        The scale of trust, above.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import SEPClassifier
+    >>> from sepc.plot import TrustDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = TrustDisplay.from_estimator(SEPClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> int(display.outcomes.right.sum() + display.outcomes.wrong.sum())
+    75
+    """
+
+    outcomes: RegionOutcomes
+    min_trust: float | None = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, max_regions: int = 12, ax: Axes | None = None
+    ) -> Self:
+        """Draw how a fitted classifier does on rows that it was not fitted on, by region.
+
+        Parameters
+        ----------
+        estimator : SEPClassifier
+            Fitted; also in a `FrozenEstimator` or in a `SelectiveClassifier`.
+        X, y : rows and their true labels
+        max_regions : int
+            Regions drawn by themselves, those with the most rows; the others are one bar together.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        TrustDisplay
+        """
+        classifier = the_partition(estimator, cls.__name__)
+        outcomes = outcomes_by_region(classifier.decide(X), classifier.regions_, y)
+        return cls(outcomes, classifier.min_trust).plot(ax, max_regions=max_regions)
+
+    def plot(self, ax: Axes | None = None, *, max_regions: int = 12) -> Self:
+        """Draw, on axes given or on a new figure."""
+        if max_regions < 1:
+            raise ValueError(f"max_regions is {max_regions}; it must be at least 1.")
+        bars = Bars.of(self.outcomes, max_regions)
+        self.ax_ = axes_or_new(ax, (8.5, 1.9 + 0.33 * len(bars.names)))
+        self.figure_ = self.ax_.figure
+        at = np.arange(len(bars.names))
+        edge: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
+        self.ax_.barh(at, bars.right, color=RIGHT, label="right", **edge)
+        self.ax_.barh(at, bars.wrong, left=bars.right, color=WRONG, hatch=WRONG_HATCH, label="wrong", **edge)
+        self.ax_.set_yticks(at, bars.names)
+        self.ax_.invert_yaxis()
+        self._draw_trust(bars.trust)
+        self._frame(int(bars.right.sum()), int(bars.wrong.sum()), is_own=ax is None)
+        return self
+
+    def _draw_trust(self, trust: FloatArray) -> None:
+        self.ax_trust_ = self.ax_.twiny()
+        style: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.0, "marker": "D", "markersize": 5}
+        self.ax_trust_.plot(trust, np.arange(len(trust)), label="trust (mean)", markerfacecolor="white", **style)
+        if self.min_trust is not None:
+            told = f"accepted from {self.min_trust:g}"
+            self.ax_trust_.axvline(self.min_trust, color="0.4", linestyle=":", linewidth=1.2, label=told)
+        self.ax_trust_.set_xlim(0.0, 1.02)
+        self.ax_trust_.set_xlabel("trust")
+
+    def _frame(self, n_right: int, n_wrong: int, is_own: bool) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        self.ax_.set_xlabel(f"test rows: {n_right:,} right, {n_wrong:,} wrong")
+        self.ax_.set_ylabel("region, and the label given there")
+        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
+        self.ax_.set_xlim(0.0, 1.04 * self.ax_.dataLim.x1)
+        entries = [self.ax_.get_legend_handles_labels(), self.ax_trust_.get_legend_handles_labels()]
+        pairs = [pair for some in entries for pair in zip(*some, strict=True)]
+        place_legend(self.ax_, pairs, is_own=is_own)

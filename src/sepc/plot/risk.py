@@ -1,0 +1,140 @@
+"""RiskCoverageDisplay: how many errors are accepted, for every share of rows accepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc._typing import BoolArray
+from sepc.plot.asking import ask, name_of
+from sepc.plot.canvas import axes_or_new, in_percent
+from sepc.plot.palette import look
+from sepc.plot.words import percent, shown
+from sepc.views.outcomes import RiskCoverage, is_right, risk_coverage
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# More points than a screen has pixels are not seen.
+MOST_POINTS = 2_000
+OURS = "sepc risk-coverage"
+
+
+@dataclass(eq=False)
+class RiskCoverageDisplay:
+    """Share of wrong labels among the most trusted rows, for every share of rows.
+
+    Make it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. Lower is better, and so
+    is a smaller AURC, the mean of the curve. Tied rows are averaged over their orders, as in `sepc.metrics.aurc`.
+
+    Attributes
+    ----------
+    curve : RiskCoverage
+    name : str
+        For the legend.
+    accepted : (float, float) or None
+        Coverage and risk of the rows that the estimator accepts, drawn as a point; the risk of none is NaN.
+    line_, ax_, figure_
+        What was drawn, after `plot`.
+
+    Examples
+    --------
+    >>> from sepc.plot import RiskCoverageDisplay
+    >>> display = RiskCoverageDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"], [0.9, 0.8, 0.6], name="mine")
+    >>> display.line_.get_label()
+    'mine (AURC 0.111)'
+    """
+
+    curve: RiskCoverage
+    name: str
+    accepted: tuple[float, float] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, name: str | None = None, ax: Axes | None = None, **line: Any
+    ) -> Self:
+        """Draw the curve of an estimator on rows that it was not fitted on.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted. Labels and trust are those of `decide`, also at the end of a pipeline; for a classifier that has no
+            `decide`, trust is the largest of its `predict_proba`.
+        X, y : rows and their true labels
+        name : str, optional
+            For the legend; by default the estimator's type.
+        ax : matplotlib axes, optional
+        **line
+            Handed to matplotlib's `plot`, for instance ``color="black"``.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
+        answers = ask(estimator, X)
+        right = is_right(answers.label, y)
+        point = None if answers.accepted is None else _of_accepted(right, answers.accepted)
+        display = cls(risk_coverage(right, answers.trust), name_of(estimator) if name is None else name, point)
+        return display.plot(ax, **line)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        trust: ArrayLike,
+        *,
+        name: str = "classifier",
+        ax: Axes | None = None,
+        **line: Any,
+    ) -> Self:
+        """Draw the curve of any labels and any score that is larger for labels more likely to be right."""
+        return cls(risk_coverage(is_right(y_pred, y_true), trust), name).plot(ax, **line)
+
+    def plot(self, ax: Axes | None = None, **line: Any) -> Self:
+        """Draw, on axes given or on a new figure."""
+        self.ax_ = axes_or_new(ax, (6.0, 4.5))
+        self.figure_ = self.ax_.figure
+        how = look(sum(one.get_gid() == OURS for one in self.ax_.get_lines()))
+        options: dict[str, Any] = {"color": how.colour, "linestyle": how.dashes, "linewidth": 1.8, **line}
+        kept = np.unique(np.linspace(0, len(self.curve.risk) - 1, MOST_POINTS).round().astype(np.int64))
+        told = f"{shown(self.name)} (AURC {self.curve.aurc:.3g})"
+        (self.line_,) = self.ax_.plot(self.curve.coverage[kept], self.curve.risk[kept], label=told, **options)
+        self.line_.set_gid(OURS)
+        if self.accepted is not None:
+            style: dict[str, Any] = {
+                "markersize": 9,
+                "markeredgecolor": "black",
+                "linestyle": "",
+                "gid": f"{OURS}: accepted",
+            }
+            self.ax_.plot(*self.accepted, color=self.line_.get_color(), marker=how.marker, label=self._told(), **style)
+        self._frame()
+        return self
+
+    def _told(self) -> str:
+        coverage, risk = self.accepted or (0.0, np.nan)
+        if coverage == 0.0:
+            return "accepts no row"
+        return f"accepts {percent(coverage, 1)}, {percent(risk, 1)} of it wrong"
+
+    def _frame(self) -> None:
+        ours = [one for one in self.ax_.get_lines() if str(one.get_gid()).startswith(OURS)]
+        risks = [np.asarray(one.get_ydata(), dtype=np.float64) for one in ours]
+        highest = max(float(np.nanmax(np.concatenate(risks))), 0.01)
+        self.ax_.set_xlim(0.0, 1.02)
+        self.ax_.set_ylim(-0.02 * highest, 1.08 * highest)
+        in_percent(self.ax_)
+        self.ax_.set_xlabel("coverage: share of rows accepted, most trusted first")
+        self.ax_.set_ylabel("risk: share of these that is wrong")
+        self.ax_.grid(alpha=0.3)
+        self.ax_.legend(fontsize="small")
+
+
+def _of_accepted(right: BoolArray, accepted: BoolArray) -> tuple[float, float]:
+    """Coverage and risk of what is accepted."""
+    risk = float(1.0 - right[accepted].mean()) if accepted.any() else float("nan")
+    return float(accepted.mean()), risk

@@ -1,0 +1,92 @@
+"""Rows as points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import validate_data
+
+from sepc._typing import FloatArray, IntArray
+from sepc.estimator.classifier import SEPClassifier
+from sepc.plot.palette import look
+from sepc.regions.model import SEPModel
+from sepc.views.outcomes import is_right
+from sepc.views.planes import Plane
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UNKNOWN = "0.45"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to draw.
+
+    Attributes
+    ----------
+    values : (n, d) array
+        In the user's features.
+    owner : (n,) array
+        Their classes as positions in `model.classes`; -1 if unknown.
+    n_all : int
+        How many there are, of which these are a sample.
+    """
+
+    values: FloatArray
+    owner: IntArray
+    n_all: int
+
+    @classmethod
+    def checked(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
+        """The user's rows and labels; none if no rows are given."""
+        model = classifier.model_
+        if X is None:
+            if y is not None:
+                raise ValueError("y is given without X; labels are drawn on rows.")
+            return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
+        # Also compares the names of the columns, and their order.
+        values = validate_data(classifier, X, dtype=np.float64, reset=False, ensure_min_samples=0)
+        owner = np.full(len(values), -1)
+        if y is not None:
+            labels = np.asarray(y)
+            for k, label in enumerate(model.classes):
+                owner[is_right(np.full(len(values), label), labels)] = k
+        return cls(values, owner, len(values))
+
+    def sample(self, most: int) -> Rows:
+        """At most so many of the rows, chosen at random, always the same."""
+        if len(self.values) <= most:
+            return self
+        chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
+        return Rows(self.values[chosen], self.owner[chosen], self.n_all)
+
+    def told(self) -> str | None:
+        """How many of the rows are drawn, if not all are."""
+        return f"{len(self.values):,} of {self.n_all:,} rows drawn" if len(self.values) < self.n_all else None
+
+
+def draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
+    """Each row as a point of its class."""
+    size = 16.0 if len(rows.values) < 1_000 else 8.0
+    for k in np.unique(rows.owner):
+        x, y = plane.place(rows.values[rows.owner == k]).T
+        colour, marker = (UNKNOWN, ".") if k < 0 else (look(k).colour, look(k).marker)
+        ax.scatter(x, y, s=size, c=colour, marker=marker, edgecolors="0.15", linewidths=0.4, zorder=3)
+
+
+def draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, str]]:
+    """Isolated training rows as hollow points, and their entry of the legend."""
+    from matplotlib.lines import Line2D
+
+    for k in np.unique(model.isolated_owners):
+        rows = model.shift + model.scale * model.isolated[model.isolated_owners == k]
+        how = look(int(k))
+        x, y = plane.place(rows).T
+        ax.scatter(x, y, s=48.0, marker=how.marker, facecolors="none", edgecolors=how.colour, zorder=3.2)
+    n = len(model.isolated)
+    sign = Line2D([], [], linestyle="", marker="o", markersize=7, markerfacecolor="none", markeredgecolor="0.35")
+    return [(sign, f"{n:,} isolated row{'' if n == 1 else 's'}")] if n else []

@@ -1,0 +1,41 @@
+"""Trust as the strength of a colour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepc.plot.palette import NO_TRUST, as_rgb, lightened, look, strength
+from sepc.regions.model import SEPModel
+from sepc.views.planes import Plane
+from sepc.views.trusting import trust_over
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw_ground(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
+    """For a model of two features: the label given everywhere, its colour stronger where it is trusted more."""
+    low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+    label, trust = trust_over(model, plane, low, high)
+    colours = as_rgb([look(k).colour for k in range(len(model.classes))])
+    image = lightened(colours[label], strength(trust, min_trust))
+    ax.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto", zorder=0.5)
+
+
+def trust_entries(min_trust: float) -> list[tuple[Any, str]]:
+    """Entries of a legend for the shades of trust, in grey."""
+    from matplotlib.patches import Patch
+
+    told = {min_trust: f"accepted: trust ≥ {min_trust:g}"}
+    middle = round(0.5 * (NO_TRUST + min_trust), 1)
+    if NO_TRUST < middle < min_trust:
+        told[middle] = f"trust {middle:g}"
+    if min_trust > NO_TRUST:
+        told[NO_TRUST] = f"trust ≤ {NO_TRUST:g}"
+    greys = lightened(as_rgb(["0.35"]), strength(np.array(list(told)), min_trust))
+    return [
+        (Patch(facecolor=tuple(grey), edgecolor="0.6", linewidth=0.5), text)
+        for grey, text in zip(greys, told.values(), strict=True)
+    ]

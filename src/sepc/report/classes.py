@@ -1,0 +1,121 @@
+"""The landscape of the training rows, as a report shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from sepc.estimator.columns import number_columns
+from sepc.landscape import Landscape, LandscapeSummary
+from sepc.report.wording import name_of, percent, visible
+
+# Pairs of classes listed, those with the most rows in both ellipsoids.
+N_PAIRS = 15
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two classes, and how many rows of each lie in the ellipsoids of both."""
+
+    first: str
+    second: str
+    disjoint: bool
+    n_first: int
+    n_second: int
+    ratio_first: float | None
+    ratio_second: float | None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of the training rows and how they overlap.
+
+    Attributes
+    ----------
+    words : str
+        The landscape in a sentence or two.
+    names, n_rows : tuples
+        The classes and their rows.
+    pairs : tuple of Pair
+        Those that overlap most, of `n_pairs`.
+    inside : tuple of tuples of float
+        The share of the rows of each class (first) that lie in its own and in another's ellipsoid (second).
+    figures : tuple of (name, value)
+        Of the partition behind it.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    n_rows: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    n_pairs: int
+    inside: tuple[tuple[float, ...], ...]
+    figures: tuple[tuple[str, str], ...]
+
+    @property
+    def most_inside(self) -> float:
+        """The largest share of one class in the ellipsoid of another."""
+        pairs = (share for i, row in enumerate(self.inside) for j, share in enumerate(row) if i != j)
+        return max(pairs, default=0.0)
+
+
+def classes_of(X: Any, y: ArrayLike | None) -> tuple[Classes | None, str]:
+    """The landscape; or None, and why there is none."""
+    if X is None or y is None:
+        return None, "The landscape needs the training rows; give X_train and y_train."
+    try:
+        landscape = Landscape(number_columns(X, "The landscape"), y)
+    except ValueError as error:
+        return None, f"There is no landscape of these training rows: {error}"
+    return _told(landscape.summary(), landscape.words()), ""
+
+
+def _told(summary: LandscapeSummary, words: str) -> Classes:
+    names = tuple(map(name_of, summary.classes))
+    overlaps = sorted(summary.overlaps, key=lambda one: -(one.n_first + one.n_second))
+    inside = [[1.0] * len(names) for _ in names]
+    for one in overlaps:
+        inside[one.first][one.second] = one.n_first / max(summary.n_rows[one.first], 1)
+        inside[one.second][one.first] = one.n_second / max(summary.n_rows[one.second], 1)
+    pairs = tuple(
+        Pair(
+            names[one.first],
+            names[one.second],
+            bool(one.disjoint),
+            int(one.n_first),
+            int(one.n_second),
+            one.ratio_first,
+            one.ratio_second,
+        )
+        for one in overlaps[:N_PAIRS]
+    )
+    return Classes(
+        words=visible(words),
+        names=names,
+        n_rows=tuple(map(int, summary.n_rows)),
+        pairs=pairs,
+        n_pairs=len(overlaps),
+        inside=tuple(map(tuple, inside)),
+        figures=_figures(summary),
+    )
+
+
+def _figures(summary: LandscapeSummary) -> tuple[tuple[str, str], ...]:
+    mixed = _share(summary.mixed_share, summary.mixed_low, summary.mixed_high)
+    outvoted = _share(summary.outvoted_share, summary.outvoted_low, summary.outvoted_high)
+    return (
+        ("rows partitioned", f"{summary.n_partitioned:,}"),
+        ("ellipsoids", f"{summary.n_ellipsoids:,}"),
+        ("regions", f"{summary.n_regions:,}"),
+        ("small disjuncts", f"{summary.n_small:,}, with {percent(summary.small_share)} of the rows"),
+        ("rows in regions that hold several labels", mixed),
+        ("rows there that the most frequent label outvotes", outvoted),
+        ("rows in no ellipsoid", percent(summary.outside_share)),
+        ("isolated rows", f"{summary.n_isolated:,}"),
+    )
+
+
+def _share(share: float, low: float, high: float) -> str:
+    return f"{percent(share)}, 95 % interval {100.0 * low:.1f} to {100.0 * high:.1f} %"

@@ -1,0 +1,51 @@
+"""What is known of a fitted estimator without asking it anything: names and values, as text."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+Facts = tuple[tuple[str, str], ...]
+
+
+def facts_of(estimator: Any) -> Facts:
+    """The library, the features, the classes and what was fitted, as far as this kind of estimator has them."""
+    facts = {"library": f"sepc {version('sepc')}", "features": _features(estimator)}
+    counts = getattr(getattr(estimator, "model_", None), "class_counts", None)
+    labels = [str(label) for label in estimator.classes_]
+    if counts is None:
+        facts["classes"] = ", ".join(labels)
+    else:
+        facts["training rows"] = f"{int(np.sum(counts)):,}"
+        facts["classes"] = ", ".join(f"{label} ({n:,})" for label, n in zip(labels, counts, strict=True))
+    for name, value in (("ellipsoids", "ellipsoids_"), ("regions", "regions_"), ("members", "members_")):
+        if hasattr(estimator, value):
+            facts[name] = f"{len(getattr(estimator, value)):,}"
+    return tuple({**facts, **_of_wrapper(estimator)}.items())
+
+
+def _features(estimator: Any) -> str:
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
+    n_features = getattr(estimator, "n_features_in_", None)
+    if n_features is None:
+        return "not recorded"
+    return f"{n_features}" + (f": {', '.join(names)}" if names else "")
+
+
+def _of_wrapper(estimator: Any) -> dict[str, str]:
+    facts = {}
+    inner = getattr(estimator, "estimator_", None)
+    if inner is not None:
+        facts["around"] = type(getattr(inner, "estimator", inner)).__name__
+    if hasattr(estimator, "n_calibration_"):
+        facts["calibration rows"] = f"{estimator.n_calibration_:,}"
+    if hasattr(estimator, "strata_"):
+        facts["strata"] = f"{len(estimator.strata_):,}, {len(estimator.estimators_):,} with a model of their own"
+    return facts
+
+
+def parameters_of(estimator: Any) -> Facts:
+    """The parameters it was made with."""
+    return tuple((name, repr(value)) for name, value in estimator.get_params(deep=False).items())

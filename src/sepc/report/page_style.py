@@ -1,0 +1,114 @@
+"""How the page looks: light and dark, on paper and on a phone. Class colours are those of Okabe and Ito."""
+
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --paper: #fff; --raised: #f6f7f9; --ink: #1b1f24; --quiet: #57606a; --line: #d0d7de; --faint: #e7ebef;
+  --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --focus: #0072b2;
+  --k0: #0072b2; --k1: #e69f00; --k2: #009e73; --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00;
+  --other: #6e7781;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #14171b; --raised: #1d2228; --ink: #e6e9ed; --quiet: #a3adb8; --line: #3b444e; --faint: #2a3139;
+    --accent: #56b4e9; --wrong: #ff8a3d; --wrong-under: #5a2f12; --focus: #56b4e9;
+    --k0: #4aa3df; --k1: #e69f00; --k2: #2cc295; --k3: #dd93bb; --k4: #9bd4f5; --k5: #ff8a3d; --k6: #f0e442;
+    --other: #9aa4af;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI",
+  Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif; overflow-wrap: anywhere; }
+header, nav, main, footer { max-width: 70rem; margin: 0 auto; padding: 0 1.25rem; }
+header { padding-top: 2rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .6rem; }
+h2 { font-size: 1.25rem; margin: 0 0 .6rem; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+p { margin: 0 0 .7rem; max-width: 48rem; }
+.verdict { font-size: 1.15rem; margin: 0; }
+.quiet, figcaption { color: var(--quiet); font-size: .9rem; }
+nav { margin-top: 1rem; font-size: .9rem; }
+nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: 0; margin: 0; }
+a { color: var(--accent); }
+section { border-top: 1px solid var(--line); margin-top: 1.8rem; padding-top: 1.3rem; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem; margin: 0 0 1.2rem; }
+.tile { background: var(--raised); border: 1px solid var(--faint); border-radius: 6px; padding: .7rem .9rem; }
+.tile dt { color: var(--quiet); font-size: .85rem; }
+.tile dd { margin: 0; font-size: 1.45rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.tile dd.more { font-size: .85rem; color: var(--quiet); }
+.promise { border-left: 4px solid var(--accent); background: var(--raised); padding: .7rem 1rem; margin: 0 0 .7rem; }
+.warning { border-left: 4px solid var(--wrong); background: var(--raised); padding: .7rem 1rem; margin: 0 0 1rem; }
+.promise p:last-child, .warning p:last-child { margin: 0; }
+.scroll { overflow-x: auto; margin: 0 0 1rem; max-width: 100%; }
+.tall { max-height: 34rem; overflow-y: auto; width: fit-content; border: 1px solid var(--line); border-radius: 6px; }
+.tall caption { padding-left: .7rem; padding-top: .4rem; }
+.tall thead th { position: sticky; top: 0; }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding: .2rem 0 .4rem; }
+th, td { padding: .32rem .55rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--faint);
+  unicode-bidi: isolate; overflow-wrap: break-word; max-width: 24rem; }
+td.why { min-width: 22rem; max-width: 40rem; }
+thead th { background: var(--raised); border-bottom: 1px solid var(--line); vertical-align: bottom; }
+th.number, td.number { text-align: right; }
+td.number { white-space: nowrap; }
+td.name { min-width: 8.8rem; }
+td.wrong { color: var(--wrong); font-weight: 600; }
+th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
+th button::after { content: "\\2195"; color: var(--quiet); padding-left: .3em; font-weight: 400; }
+th[aria-sort=ascending] button::after { content: "\\2191"; color: var(--ink); }
+th[aria-sort=descending] button::after { content: "\\2193"; color: var(--ink); }
+:focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
+figure { margin: 0 0 1rem; overflow-x: auto; }
+figcaption { max-width: 48rem; }
+svg { display: block; width: 100%; height: auto; font-size: 12px; }
+svg text { fill: var(--ink); font-family: inherit; }
+svg .tick { fill: var(--quiet); font-size: 11px; }
+svg .axis, svg .note { font-size: 12px; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr)); gap: 1rem 2rem; }
+.frame { fill: none; stroke: var(--line); }
+.grid { stroke: var(--faint); }
+.curve { fill: none; stroke: var(--accent); stroke-width: 2; stroke-linejoin: round; }
+.diagonal { fill: none; stroke: var(--quiet); stroke-dasharray: 5 4; }
+.now { stroke: var(--ink); stroke-dasharray: 2 3; }
+.here { fill: var(--paper); stroke: var(--ink); stroke-width: 2; }
+.whisker { stroke: var(--accent); stroke-width: 1.5; }
+.dot { fill: var(--accent); stroke: var(--paper); }
+.trust-line { stroke: var(--ink); stroke-width: 2.5; }
+.first { fill: var(--accent); }
+.hatch-under { fill: var(--wrong-under); }
+.hatch-line { stroke: var(--wrong); stroke-width: 5; }
+rect.second { stroke: var(--wrong); stroke-width: .6; }
+svg .cell text { font-size: 10px; fill: var(--ink); }
+.cell rect { fill: var(--accent); fill-opacity: var(--share); stroke: var(--faint); }
+.k0 { --own: var(--k0); } .k1 { --own: var(--k1); } .k2 { --own: var(--k2); } .k3 { --own: var(--k3); }
+.k4 { --own: var(--k4); } .k5 { --own: var(--k5); } .k6 { --own: var(--k6); } .k-other { --own: var(--other); }
+.ellipse { fill: var(--own); fill-opacity: var(--fill); stroke: var(--own); stroke-width: 1.3;
+  stroke-opacity: var(--stroke); }
+.mark { fill: var(--own); fill-opacity: .85; stroke: var(--own); stroke-width: .8; }
+.mark.hollow { fill: var(--paper); stroke-width: 1.2; }
+.cross { fill: none; stroke: var(--ink); stroke-width: 1.4; }
+footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bottom: 2.5rem; }
+@media (max-width: 40rem) {
+  body { font-size: 15px; }
+  header, nav, main, footer { padding-left: .9rem; padding-right: .9rem; }
+  td.why { min-width: 12rem; }
+  .cards, .cards caption, .cards tbody, .cards tr, .cards td { display: block; }
+  .cards thead { display: none; }
+  .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .cards td, .cards td.number { border: 0; padding: .1rem .7rem; text-align: left; white-space: normal;
+    max-width: none; }
+  .cards td::before { content: attr(data-head) ": "; color: var(--quiet); font-weight: 400; }
+}
+@media print {
+  :root { color-scheme: light; --paper: #fff; --raised: #fff; --ink: #000; --quiet: #333; --line: #999; --faint: #ddd;
+    --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --k0: #0072b2; --k1: #e69f00; --k2: #009e73;
+    --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00; --other: #6e7781; }
+  body { font-size: 10pt; }
+  nav, th button::after { display: none; }
+  .tall { max-height: none; overflow: visible; border: 0; }
+  .scroll, figure { overflow: visible; }
+  figure, .tile, tr { break-inside: avoid; }
+  h2, h3 { break-after: avoid; }
+}
+"""

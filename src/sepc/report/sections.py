@@ -1,0 +1,241 @@
+"""The sections of a page, each from its part of the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sepc.report.charts import (
+    histogram_chart,
+    overlap_chart,
+    region_chart,
+    reliability_chart,
+    risk_coverage_chart,
+)
+from sepc.report.classes import Classes
+from sepc.report.held_out import Group, HeldOut
+from sepc.report.markup import Markup, tag
+from sepc.report.partition_chart import beyond, partition_chart
+from sepc.report.picture import Picture
+from sepc.report.region_rows import RegionTable
+from sepc.report.summary import Summary
+from sepc.report.tables import Cell, Column, count, decimal, table
+from sepc.report.wording import percent
+
+Section = tuple[str, str, list[Markup | None]]
+
+
+def sections_of(summary: Summary) -> list[Section]:
+    """Name, title and contents of every section; those without contents are left out."""
+    return [
+        ("glance", "At a glance", _glance(summary)),
+        ("promise", "The promise", _promise(summary)),
+        ("landscape", "The landscape of the training rows", _landscape(summary.landscape)),
+        ("partition", "The partition", _partition(summary.picture)),
+        ("regions", "Regions", _regions(summary.regions)),
+        ("trust", "Trust", _trust(summary)),
+        ("review", "Rows to review", _review(summary)),
+        ("model", "The model", _model(summary)),
+        ("left-out", "Left out", [tag("p", told) for told in summary.left_out.values()]),
+    ]
+
+
+def _glance(summary: Summary) -> list[Markup | None]:
+    figures = summary.held_out
+    tiles = (tag("div", tag("dt", name), values, class_="tile") for name, values in _tiles(figures))
+    warning = None
+    if figures.n_unknown:
+        named = ", ".join(figures.unknown)
+        told = f"{figures.n_unknown:,} rows have a label that the model does not know ({named}); they count as wrong."
+        warning = tag("div", tag("p", told), class_="warning")
+    groups = [_groups("By the label given", "label", summary.labels)]
+    if summary.causes:
+        groups.append(_groups("By what became of them", "cause", summary.causes))
+    return [tag("dl", tiles, class_="tiles"), warning, *groups]
+
+
+def _tiles(figures: HeldOut) -> list[tuple[str, list[Markup]]]:
+    n, n_accepted = figures.n_rows, figures.n_accepted
+    tiles = [_tile("accepted", percent(n_accepted / n), f"{n_accepted:,} of {n:,} rows")]
+    if figures.n_right is None or figures.n_right_accepted is None:
+        return tiles
+    if figures.low is not None and figures.high is not None:
+        more = f"95 % interval {100 * figures.low:.1f} to {100 * figures.high:.1f} %"
+        tiles.append(_tile("right among accepted", percent(figures.n_right_accepted / n_accepted), more))
+    tiles.append(_tile("right among all", percent(figures.n_right / n), f"{figures.n_right:,} of {n:,} rows"))
+    tiles.append(_tile("AURC", f"{figures.aurc:.4f}", "mean error rate over all coverages; 0 is best"))
+    tiles.append(_tile("ECE", f"{figures.ece:.3f}", "mean distance of trust from the share that is right"))
+    return tiles
+
+
+def _tile(name: str, value: str, more: str) -> tuple[str, list[Markup]]:
+    return name, [tag("dd", value), tag("dd", more, class_="more")]
+
+
+def _groups(caption: str, kind: str, groups: Sequence[Group]) -> Markup:
+    with_labels, with_meaning = groups[0].n_right is not None, any(one.meaning for one in groups)
+    columns = [Column(kind), *([Column("meaning")] if with_meaning else []), Column("rows", True)]
+    columns += [Column("accepted", True)] if not with_meaning else []
+    columns += [Column("right", True), Column("wrong", True)] if with_labels else []
+    columns += [Column("wrong among accepted", True)] if with_labels and not with_meaning else []
+    rows = []
+    for one in groups:
+        row = [Cell(one.name), *([Cell(one.meaning)] if with_meaning else []), count(one.n_rows)]
+        row += [count(one.n_accepted)] if not with_meaning else []
+        if one.n_right is not None and one.n_right_accepted is not None:
+            row += [count(one.n_right), _wrong(one.n_rows - one.n_right)]
+            row += [_wrong(one.n_accepted - one.n_right_accepted)] if not with_meaning else []
+        rows.append(row)
+    return table(caption, columns, rows, sortable=len(rows) > 5)
+
+
+def _wrong(n: int) -> Cell:
+    return Cell(f"{n:,}", n, "wrong" if n else "")
+
+
+def _promise(summary: Summary) -> list[Markup | None]:
+    if not summary.promise:
+        return []
+    figures, seen = summary.held_out, None
+    if figures.n_right_accepted is not None and figures.n_accepted:
+        share = percent(1.0 - figures.n_right_accepted / figures.n_accepted)
+        seen = tag("p", f"On these held-out rows, {share} of the accepted are wrong.")
+    return [tag("div", (tag("p", line) for line in summary.promise), class_="promise"), seen]
+
+
+def _landscape(classes: Classes | None) -> list[Markup | None]:
+    if classes is None:
+        return []
+    drawn = overlap_chart(classes)
+    told = (
+        "Of the class in each line, the share of rows that lie in the other class's ellipsoid too; darker is more, and "
+        f"the darkest is {percent(classes.most_inside)}."
+    )
+    return [
+        tag("p", classes.words),
+        None if drawn is None else _figure(drawn, told),
+        _pairs(classes),
+        table(
+            "Training rows",
+            [Column("class"), Column("rows", True)],
+            [[Cell(name), count(n)] for name, n in zip(classes.names, classes.n_rows, strict=True)],
+            sortable=len(classes.names) > 5,
+        ),
+        table("A partition of them", [Column("fact"), Column("value")], classes.figures),
+    ]
+
+
+def _pairs(classes: Classes) -> Markup:
+    columns = [Column("class"), Column("other class"), Column("rows of the class in both", True)]
+    columns += [Column("rows of the other in both", True), Column("share of its volume", True)]
+    columns += [Column("share of the other's volume", True)]
+    rows = [
+        [
+            Cell(pair.first),
+            Cell(pair.second),
+            count(pair.n_first),
+            count(pair.n_second),
+            Cell("disjoint", 0.0) if pair.disjoint else _ratio(pair.ratio_first),
+            Cell("disjoint", 0.0) if pair.disjoint else _ratio(pair.ratio_second),
+        ]
+        for pair in classes.pairs
+    ]
+    shown = (
+        "" if len(rows) == classes.n_pairs else f", the {len(rows)} with the most rows in both of {classes.n_pairs:,}"
+    )
+    return table(f"Ellipsoids of two classes{shown}", columns, rows, sortable=len(rows) > 5)
+
+
+def _ratio(ratio: float | None) -> Cell:
+    return Cell("") if ratio is None else Cell(f"{ratio:.3g}", ratio)
+
+
+def _partition(picture: Picture | None) -> list[Markup | None]:
+    if picture is None:
+        return []
+    shadows = "Ellipses are exact shadows on this plane: what overlaps here may lie apart in other directions. "
+    told = "" if picture.is_exact else shadows
+    whose = "their true labels" if picture.by_true_label else "the labels given to them"
+    caption = f"Marks are held-out rows, with {whose}; ellipses are ellipsoids of the class in that colour. {told}"
+    return [_figure(partition_chart(picture), f"{caption}{beyond(picture)}")]
+
+
+def _regions(regions: RegionTable | None) -> list[Markup | None]:
+    if regions is None:
+        return []
+    chart = region_chart(regions)
+    told = "Bars count held-out rows. The upright line is their mean trust, the dot how often labels were right."
+    intro = (
+        "A region is the set of rows that lie in the same ellipsoids, here by their numbers; rows in none belong to "
+        "the one that is nearest. The interval is where the share of right labels lies by the training rows, with "
+        "95 % probability."
+    )
+    return [tag("p", intro), None if chart is None else _figure(chart, told), _region_table(regions)]
+
+
+def _region_table(regions: RegionTable) -> Markup:
+    with_labels = any(row.n_right is not None for row in regions.rows)
+    columns = [
+        Column("id", True),
+        Column("region", class_="name"),
+        Column("label"),
+        Column("training rows", True),
+        Column("of them", class_="name"),
+    ]
+    columns += [Column("right, 95 % interval", True), Column("held\u2011out rows", True), Column("accepted", True)]
+    columns += [Column("right", True), Column("wrong", True)] if with_labels else []
+    columns += [Column("mean trust", True)]
+    rows = []
+    for one in regions.rows:
+        interval = Cell("") if one.low is None else Cell(f"{one.low:.3f} to {one.high:.3f}", one.low)
+        row = [count(one.region), Cell(one.name), Cell(one.label or "several"), count(one.n_training)]
+        row += [Cell(one.classes), interval, count(one.n_rows), count(one.n_accepted)]
+        row += [] if one.n_right is None else [count(one.n_right), _wrong(one.n_rows - one.n_right)]
+        rows.append([*row, decimal(one.trust)])
+    shown = (
+        f"All {regions.n_all:,} regions"
+        if len(rows) == regions.n_all
+        else f"{len(rows):,} of {regions.n_all:,} regions"
+    )
+    held = f"{regions.n_training:,} hold training rows, {regions.n_used:,} held-out rows"
+    caption = f"{shown}, those with the most held-out rows first; {held}"
+    return table(caption, columns, rows, sortable=True)
+
+
+def _trust(summary: Summary) -> list[Markup | None]:
+    charts = []
+    if summary.curves is not None:
+        risk = "How many labels are wrong if only the most trusted share of the rows is accepted. Lower is better."
+        charts.append(_figure(risk_coverage_chart(summary.curves, summary.held_out), risk))
+        told = "Rows in bins by trust, with 95 % intervals. On the dashed line labels are right as often as trust says."
+        charts.append(_figure(reliability_chart(summary.curves), told))
+    charts.append(_figure(histogram_chart(summary.histogram), "Held-out rows by the trust in their labels."))
+    return [tag("div", charts, class_="charts")]
+
+
+def _review(summary: Summary) -> list[Markup | None]:
+    n = summary.held_out.n_rows - summary.held_out.n_accepted
+    if not summary.review:
+        return [tag("p", "Every row is accepted; there is none to review.")]
+    with_labels = summary.review[0].true_label is not None
+    with_causes = summary.review[0].cause is not None
+    columns = [Column("row"), Column("label given"), *([Column("true label")] if with_labels else [])]
+    columns += [Column("trust", True), *([Column("cause")] if with_causes else []), Column("why", class_="why")]
+    rows = []
+    for one in summary.review:
+        row = [Cell(one.row), Cell(one.label)]
+        row += [] if one.true_label is None else [Cell(one.true_label, None, "wrong" if one.right is False else "")]
+        rows.append([*row, decimal(one.trust), *([Cell(one.cause)] if one.cause else []), Cell(one.why)])
+    shown = "" if len(rows) == n else f", the {len(rows)} least trusted"
+    return [table(f"{n:,} rows not accepted{shown}", columns, rows, sortable=True, cards=True)]
+
+
+def _model(summary: Summary) -> list[Markup | None]:
+    facts = [("kind", summary.estimator), *summary.facts]
+    return [
+        table("Facts", [Column("fact"), Column("value", class_="why")], facts),
+        table("Parameters", [Column("parameter"), Column("value", class_="why")], summary.parameters),
+    ]
+
+
+def _figure(drawing: Markup, caption: str) -> Markup:
+    return tag("figure", drawing, tag("figcaption", caption))

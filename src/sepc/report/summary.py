@@ -1,0 +1,216 @@
+"""Every number a report shows, as plain data; `text` and `html` render it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from sepc._typing import BoolArray
+from sepc.estimator.story import regions_of
+from sepc.regions.decisions import Decisions
+from sepc.regions.kinds import Cause
+from sepc.report.classes import Classes, classes_of
+from sepc.report.facts import Facts, facts_of, parameters_of
+from sepc.report.held_out import Curves, Group, HeldOut, Histogram, by_cause, by_label, curves, held_out, histogram
+from sepc.report.picture import Picture, picture
+from sepc.report.region_rows import RegionTable, region_table
+from sepc.report.wording import name_of, percent, short, visible
+from sepc.selective._inner import inner_decisions
+from sepc.views.outcomes import is_right, rows_to_review
+
+N_REVIEW = 50
+# Longer reasons, facts and parameters are cut.
+LONGEST_TEXT = 800
+
+
+@dataclass(frozen=True)
+class ReviewRow:
+    """A row for a person: its position, its name in the table's index, what was decided of it, and why."""
+
+    position: int
+    row: str
+    label: str
+    true_label: str | None
+    right: bool | None
+    trust: float
+    cause: str | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a report shows.
+
+    Attributes
+    ----------
+    title, estimator, verdict : str
+        `estimator` is the kind of it; `verdict` is one sentence.
+    held_out : HeldOut
+    labels, causes : tuple of Group
+        Rows by the label given and by cause; no causes if the estimator knows none.
+    promise : tuple of str
+        What the estimator promises, a sentence each.
+    landscape : Classes or None
+    picture : Picture or None
+    regions : RegionTable or None
+    histogram : Histogram
+    curves : Curves or None
+    review : tuple of ReviewRow
+        The least trusted first, of all that are not accepted.
+    facts, parameters : tuple of (name, value)
+    left_out : mapping of str to str
+        The parts that are None, and why.
+    """
+
+    title: str
+    estimator: str
+    verdict: str
+    held_out: HeldOut
+    labels: tuple[Group, ...]
+    causes: tuple[Group, ...]
+    promise: tuple[str, ...]
+    landscape: Classes | None
+    picture: Picture | None
+    regions: RegionTable | None
+    histogram: Histogram
+    curves: Curves | None
+    review: tuple[ReviewRow, ...]
+    facts: Facts
+    parameters: Facts
+    left_out: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as dictionaries, lists, text and numbers, ready for JSON."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+
+def summarize(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    X_train: Any = None,
+    y_train: ArrayLike | None = None,
+    title: str | None = None,
+) -> Summary:
+    """Ask a fitted estimator about held-out rows, and gather what it says; see `sepc.report.report`."""
+    check_is_fitted(estimator)
+    if (X_train is None) != (y_train is None):
+        raise ValueError("X_train and y_train belong together; give both of them, or neither.")
+    decisions = _decided(estimator, X)
+    labels = None if y is None else _labels(X, y)
+    right = None if labels is None else is_right(decisions.label, labels)
+    classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
+    figures = held_out(decisions, right, labels, classes)
+    regional = _regional(decisions)
+    drawn = None if regional is None else picture(regional, accepted, right, labels)
+    landscape, no_landscape = classes_of(X_train, y_train)
+    kind = type(estimator).__name__
+    return Summary(
+        title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
+        estimator=kind,
+        verdict=_verdict(figures),
+        held_out=figures,
+        labels=by_label(decisions, right, classes),
+        causes=by_cause(decisions, right),
+        promise=tuple(map(visible, estimator.promise().splitlines())) if hasattr(estimator, "promise") else (),
+        landscape=landscape,
+        picture=drawn,
+        regions=None if regional is None else region_table(regional, accepted, right, regions_of(regional.model)),
+        histogram=histogram(decisions, right),
+        curves=None if right is None else curves(right, decisions.trust),
+        review=_review(decisions, X, labels, right),
+        facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
+        parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
+        left_out=_left_out(kind, no_landscape, regional, drawn, right is not None, hasattr(estimator, "promise")),
+    )
+
+
+def _decided(estimator: Any, X: Any) -> Any:
+    decisions = inner_decisions(estimator, X)
+    if decisions is None:
+        kind = type(estimator).__name__
+        raise TypeError(f"{kind} has no decide, so it gives no trust to report; put it into a TrustedClassifier.")
+    return decisions
+
+
+def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
+    labels = column_or_1d(y)
+    check_consistent_length(X, labels)
+    return np.asarray(labels)
+
+
+def _regional(decisions: Any) -> Decisions | None:
+    """The decisions of a single partition, if it is one that was asked, also inside a wrapper."""
+    while not isinstance(decisions, Decisions):
+        if (decisions := getattr(decisions, "inner", None)) is None:
+            return None
+    return decisions
+
+
+def _verdict(figures: HeldOut) -> str:
+    n, n_accepted = figures.n_rows, figures.n_accepted
+    rows = f"{n:,} held-out row{'' if n == 1 else 's'}"
+    if n_accepted == 0:
+        return f"None of {rows} is accepted; all of them should go to a person."
+    told = f"All {rows} are" if n_accepted == n else f"{n_accepted:,} of {rows} ({percent(n_accepted / n)}) are"
+    told += " accepted"
+    if figures.n_right_accepted is not None:
+        share = percent(figures.n_right_accepted / n_accepted)
+        told += f", and {figures.n_right_accepted:,} of the accepted ({share}) have the right label"
+    if n_accepted == n:
+        return f"{told}."
+    return f"{told}; the other {n - n_accepted:,} should go to a person."
+
+
+def _review(decisions: Any, X: Any, labels: NDArray[Any] | None, right: BoolArray | None) -> tuple[ReviewRow, ...]:
+    index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None
+    rows = []
+    for i in rows_to_review(decisions, N_REVIEW).tolist():
+        one = decisions[i]
+        rows.append(
+            ReviewRow(
+                position=i,
+                row=name_of(i if index is None else index[i]),
+                label=name_of(one.label),
+                true_label=None if labels is None else name_of(labels[i]),
+                right=None if right is None else bool(right[i]),
+                trust=float(one.trust),
+                cause=None if (cause := getattr(one, "cause", None)) is None else Cause(cause).name,
+                why=short(visible(one.why()), LONGEST_TEXT),
+            )
+        )
+    return tuple(rows)
+
+
+def _left_out(
+    kind: str, landscape: str, regional: Decisions | None, drawn: Picture | None, labelled: bool, promises: bool
+) -> dict[str, str]:
+    """Why a part of the report is not there, by the names of parts."""
+    left: dict[str, str] = {"landscape": landscape} if landscape else {}
+    if regional is None:
+        left["picture"] = f"{kind} is not one partition, so there is none to draw."
+        left["regions"] = f"{kind} is not one partition, so it has no regions to list."
+    elif drawn is None:
+        left["picture"] = "A picture needs two features, and the model has one."
+    if not labelled:
+        left["curves"] = "How often labels are right needs the true labels of the held-out rows; give y."
+    if not promises:
+        left["promise"] = f"{kind} promises nothing; put it into a SelectiveClassifier for a promise about errors."
+    return left
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict") and not isinstance(value, Summary):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value

@@ -1,0 +1,1 @@
+"""The numbers that pictures and reports show, as plain data."""

@@ -1,0 +1,205 @@
+"""How decisions turned out: by region, by trust, and which rows a person should see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.estimator.story import Regions
+from sepc.metrics import aurc, checked, risk_coverage_curve
+from sepc.regions.reasons import listed
+from sepc.selective._risk_control import error_bound
+
+UNSEEN = "in a combination unseen in training"
+# Of an interval of 95 %, each end leaves out 2.5 %.
+ONE_END = 0.975
+
+
+@dataclass(frozen=True, eq=False)
+class RegionOutcomes:
+    """Right and wrong rows of every region that occurs, that with the most rows first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The region in words: "in 3", "in 0 and 4", "outside, near 2".
+    region : array of int
+        Its id, a position in `SEPClassifier.regions_`; -1 is all combinations unseen in training together.
+    label : array
+        The label given there most often.
+    right, wrong : array of int
+        How many rows got the right label, and how many a wrong one.
+    trust : array of float
+        Mean trust of those rows.
+    """
+
+    names: tuple[str, ...]
+    region: IntArray
+    label: NDArray[Any]
+    right: IntArray
+    wrong: IntArray
+    trust: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Rows in bins of trust: how often the labels there are right, with Clopper and Pearson's 95 % interval.
+
+    Attributes
+    ----------
+    trust, right : array of float
+        Mean trust of the rows of a bin, and the share of them whose label is right.
+    low, high : array of float
+        The ends of the interval.
+    n_rows : array of int
+    """
+
+    trust: FloatArray
+    right: FloatArray
+    low: FloatArray
+    high: FloatArray
+    n_rows: IntArray
+
+    def __len__(self) -> int:
+        return len(self.n_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """Error rate among the most trusted rows, for every share of rows: `coverage`, `risk` and the area `aurc`."""
+
+    coverage: FloatArray
+    risk: FloatArray
+    aurc: float
+
+
+def is_right(label: ArrayLike, y: ArrayLike) -> BoolArray:
+    """Which labels are the true ones.
+
+    Raises
+    ------
+    ValueError
+        If there are more labels than rows or fewer, or if one holds numbers and the other text, so that all are wrong.
+    """
+    given, true = np.asarray(label), np.asarray(y)
+    if given.shape != true.shape or true.ndim != 1:
+        raise ValueError(f"There are {len(given):,} labels, but y has shape {true.shape}; it needs one entry a row.")
+    if len(given) and _is_text(given) != _is_text(true):
+        told = [f"{type(values[0]).__name__} such as {values[0]!s}" for values in (given, true)]
+        raise ValueError(f"The labels are {told[0]}, but y holds {told[1]}; give y as it was given to fit.")
+    return np.asarray(given == true, dtype=bool)
+
+
+def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> RegionOutcomes:
+    """Count right and wrong rows in every region.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        Of an `SEPClassifier`.
+    regions : Regions
+        `regions_` of the same.
+    y : array
+        The true labels.
+    """
+    right = is_right(decisions.label, y)
+    found, which, n_rows = np.unique(decisions.region, return_inverse=True, return_counts=True)
+    n_right = np.bincount(which, weights=right, minlength=len(found)).astype(np.int64)
+    trust = np.bincount(which, weights=decisions.trust, minlength=len(found)) / np.maximum(n_rows, 1)
+    label = np.array([_most_common(decisions.label[which == i]) for i in range(len(found))], decisions.label.dtype)
+    order = np.argsort(-n_rows, kind="stable")
+    return RegionOutcomes(
+        names=tuple(region_name(regions, int(one), decisions.model.n_ellipsoids) for one in found[order]),
+        region=found[order],
+        label=label[order],
+        right=n_right[order],
+        wrong=(n_rows - n_right)[order],
+        trust=trust[order],
+    )
+
+
+def region_name(regions: Regions, region: int, n_ellipsoids: int) -> str:
+    """A region in words, by the numbers of its ellipsoids."""
+    if region < 0:
+        return UNSEEN
+    near = regions.near[region]
+    if near is not None and near >= n_ellipsoids:
+        return f"outside, near isolated row {near - n_ellipsoids}"
+    if near is not None:
+        return f"outside, near {near}"
+    inside = [str(k) for k in regions.ellipsoids[region]]
+    return f"in {listed(inside)}" if inside else "outside"
+
+
+def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> Bins:
+    """Bins of about equally many rows, by trust; rows of equal trust are kept together.
+
+    Ties make bins uneven and fewer, but none holds less than half its share of the rows.
+
+    Examples
+    --------
+    >>> bins = reliability_bins([True, True, True, False], [0.9, 0.9, 0.9, 0.4], n_bins=2)
+    >>> bins.n_rows, bins.right
+    (array([1, 3]), array([0., 1.]))
+    """
+    if n_bins < 1:
+        raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
+    right, scores = checked(correct, trust)
+    _, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    bins = _filled(sizes, n_bins)[group]
+    n_rows = np.bincount(bins)
+    n_right = np.bincount(bins, weights=right)
+    return Bins(
+        trust=np.bincount(bins, weights=scores) / n_rows,
+        right=n_right / n_rows,
+        low=1.0 - error_bound(n_rows - n_right, n_rows, ONE_END),
+        high=error_bound(n_right, n_rows, ONE_END),
+        n_rows=n_rows,
+    )
+
+
+def risk_coverage(correct: ArrayLike, trust: ArrayLike) -> RiskCoverage:
+    """The risk-coverage curve of `sepc.metrics`, with the area under it.
+
+    Examples
+    --------
+    >>> risk_coverage([True, True, True, False], [0.9, 0.8, 0.7, 0.6]).risk
+    array([0.  , 0.  , 0.  , 0.25])
+    """
+    coverage, risk = risk_coverage_curve(correct, trust)
+    return RiskCoverage(coverage, risk, aurc(correct, trust))
+
+
+def rows_to_review(decisions: Any, n: int) -> IntArray:
+    """Positions of rows that are not accepted, the least trusted first, at most `n` of them."""
+    waiting = np.flatnonzero(~np.asarray(decisions.accepted))
+    return waiting[np.argsort(np.asarray(decisions.trust)[waiting], kind="stable")][:n]
+
+
+def _filled(sizes: IntArray, n_bins: int) -> IntArray:
+    """The bin of each group of tied rows: cut where bins come nearest to their share, then join small ones."""
+    ends = np.cumsum(sizes)
+    share = ends[-1] / n_bins
+    last = np.unique(np.searchsorted(0.5 * (ends[:-1] + ends[1:]), share * np.arange(1, n_bins)))
+    bins = np.searchsorted(last, np.arange(len(sizes)))
+    while bins[-1] > 0 and (n_rows := np.bincount(bins, weights=sizes)).min() < 0.5 * share:
+        small = int(n_rows.argmin())
+        is_left = small == bins[-1] or (small > 0 and n_rows[small - 1] <= n_rows[small + 1])
+        bins[bins >= small + (not is_left)] -= 1
+    return np.asarray(bins)
+
+
+def _is_text(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "UST" or (values.dtype.kind == "O" and any(isinstance(one, str) for one in values))
+
+
+def _most_common(labels: NDArray[Any]) -> Any:
+    values, counts = np.unique(labels, return_counts=True)
+    return values[counts.argmax()]

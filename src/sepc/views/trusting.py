@@ -1,0 +1,51 @@
+"""How far a fitted model trusts its ellipsoids, and the labels it gives over a picture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.regions.calibration import signals
+from sepc.regions.model import SEPModel
+from sepc.regions.rules import decide, judge_sets
+from sepc.views.planes import Plane
+
+
+def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
+    """Trust of a row that lies in one ellipsoid alone, of shape (K,)."""
+    verdicts = judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool))
+    if model.calibration is None:
+        return verdicts.trust
+    d = model.centers.shape[1]
+    # The root mean square gauge of rows spread evenly in an ellipsoid.
+    gauge = np.full(model.n_ellipsoids, np.sqrt(d / (d + 2)))
+    return model.calibration.apply(signals(verdicts.trust, verdicts.counts, gauge, verdicts.rule))
+
+
+def trust_over(
+    model: SEPModel, plane: Plane, low: FloatArray, high: FloatArray, n: int = 240
+) -> tuple[IntArray, FloatArray]:
+    """Label, as a position in `classes`, and trust over a picture of a model of two features.
+
+    Parameters
+    ----------
+    model : SEPModel
+        Of two features.
+    plane : Plane
+        Those features.
+    low, high : (2,) arrays
+        Opposite corners of the picture, in the plane.
+    n : int
+        Pixels a side.
+
+    Returns
+    -------
+    label, trust : (n, n) arrays
+        The first row is the lowest.
+    """
+    middles = (np.arange(n) + 0.5) / n
+    x, y = np.meshgrid(*(low + (high - low) * middles[:, None]).T)
+    pixels = np.column_stack([x.ravel(), y.ravel()])
+    decisions = decide(model, plane.origin + np.linalg.solve(plane.directions, pixels.T).T, 0.0)
+    label = np.searchsorted(model.classes, decisions.label)
+    return label.reshape(n, n), decisions.trust.reshape(n, n)

@@ -1,0 +1,69 @@
+"""Ctrl-C: one line, exit code 130 and no file, in the middle of a fit and of scoring."""
+
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from command_runs import command
+from optional import package_or_skip
+
+pd = package_or_skip("pandas")
+
+
+@pytest.fixture
+def long_words(folder, tmp_path):
+    """Commands that would take minutes."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60_000, 6)), columns=list("abcdef"))
+    table["target"] = np.where(rng.random(60_000) < 0.5, "ja", "nein")
+    table.to_parquet(tmp_path / "noise.parquet")
+    fitted = [tmp_path / "noise.parquet", "--target", "target", "--output"]
+    return {
+        "fit": ["fit", *fitted, tmp_path / "out.sepc", "--n-impure", "0"],
+        "report": ["report", *fitted, tmp_path / "out.html", "--n-impure", "0"],
+    }
+
+
+@pytest.mark.parametrize("name", ["fit", "report"])
+def test_in_the_middle_of_a_fit(name, long_words, tmp_path):
+    process = subprocess.Popen(command(*long_words[name]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: cpu_seconds(process.pid) > 4.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "sepc: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["noise.parquet"]
+
+
+def test_in_the_middle_of_scoring(folder, tmp_path):
+    """Rows come through a pipe that stays open, so the command is at work until it is interrupted."""
+    header, _, rows = (folder / "wdbc.csv").read_text().partition("\n")
+    words = ["score", folder / "model.sepc", "-", "--output", tmp_path / "out.csv"]
+    process = subprocess.Popen(
+        command(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdin.write(f"{header}\n{rows * 1500}")
+    process.stdin.flush()
+    wait_for(lambda: any(path.stat().st_size for path in tmp_path.iterdir()))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    process.stdin.close()
+    assert process.stderr.read() == "sepc: interrupted\n"
+    process.stdout.close()
+    process.stderr.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def wait_for(is_so, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)
+
+
+def cpu_seconds(pid):
+    """How long a process has been at work; more than its imports take means that it is fitting."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100.0

@@ -1,0 +1,78 @@
+"""Regions, small disjuncts and what cannot be told apart, from tables small enough to count by hand."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from sepc import Landscape, SEPClassifier
+from sepc.landscape.labelled import labelled_rows
+from sepc.landscape.regions import count_in, share_of, told_by
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.signatures import Signatures
+from sepc.regions.table import SignatureTable
+from sepc.shapes.ellipsoid import Ellipsoid
+
+# Ellipsoids 0 and 1 belong to the first class, 2 to the second.
+OWNERS = np.array([0, 0, 1])
+SETS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 0]], dtype=bool)
+COUNTS = np.array([[3, 2], [60, 0], [4, 0], [0, 20], [6, 3], [2, 0]])
+
+
+@pytest.fixture
+def told():
+    return told_by(SignatureTable(SETS, COUNTS), OWNERS, 0.1)
+
+
+def test_regions_are_counted_without_the_rows_outside(told):
+    assert told.n_regions == 5
+    assert told.outside_share == pytest.approx(5 / 100)
+
+
+def test_mixed_regions_hold_several_labels(told):
+    assert told.n_mixed == 1
+    assert told.mixed.share == pytest.approx(9 / 100)
+    assert told.outvoted.share == pytest.approx(3 / 100)
+
+
+def test_small_disjuncts_hold_few_rows_of_their_label(told):
+    # Ellipsoid 1 holds 6 of 75 rows of the first class; 4 of them lie in no larger one of it.
+    assert told.n_small == 1
+    assert told.small_share == pytest.approx(4 / 100)
+    assert told_by(SignatureTable(SETS, COUNTS), OWNERS, 0.08).n_small == 0
+    everything = told_by(SignatureTable(SETS, COUNTS), OWNERS, 1.0)
+    assert everything.n_small == 3
+    assert everything.small_share == pytest.approx((60 + 4 + 20 + 6 + 3 + 2) / 100)
+
+
+@pytest.mark.parametrize(("n", "n_rows"), [(0, 10), (10, 10), (1, 1), (3, 17), (523_000, 581_012)])
+def test_interval_is_clopper_and_pearsons(n, n_rows):
+    found = share_of(n, n_rows)
+    expected = binomtest(n, n_rows).proportion_ci(0.95, method="exact")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert found.share == n / n_rows
+
+
+def test_counting_in_one_product_is_counting_one_by_one():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 3)), rng.integers(3, size=3000)
+    X[:, 0] += y
+    rows = labelled_rows(X, y)
+    model = SEPClassifier(max_ellipsoids=60).fit(X[:600], y[:600]).model_
+    assert model.n_ellipsoids > 52, "more than one word of bits"
+    ellipsoids = tuple(Ellipsoid(c, root) for c, root in zip(model.centers, model.roots, strict=True))
+    points = [ArrayPoints(model.standardize(one)) for one in rows.of_class]
+    expected = SignatureTable.of_classes([one.reduce(Signatures(ellipsoids)) for one in points])
+    found = count_in(model, rows)
+    np.testing.assert_array_equal(found.memberships, expected.memberships)
+    np.testing.assert_array_equal(found.counts, expected.counts)
+
+
+def test_classes_far_apart_have_nothing_mixed_and_labels_at_random_much():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), np.arange(400) % 2
+    apart = Landscape(X + 20.0 * y[:, None], y).summary()
+    assert (apart.n_ellipsoids, apart.mixed_share, apart.outvoted_share) == (2, 0.0, 0.0)
+    assert apart.mixed_high == pytest.approx(1.0 - 0.025 ** (1 / 400))
+    at_random = Landscape(X, y, n_impure=0.8).summary()
+    assert at_random.mixed_share > 0.8
+    assert at_random.outvoted_share > 0.2

@@ -1,0 +1,136 @@
+"""TrustDisplay, RiskCoverageDisplay and ReliabilityDisplay: drawn numbers are those of the decisions."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from sepc import (
+    SelectiveClassifier,
+    SEPClassifier,
+    SEPForestClassifier,
+    StratifiedClassifier,
+    TrustedClassifier,
+)
+from sepc.metrics import aurc, risk_coverage_curve
+from sepc.plot import ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay
+
+X, y = make_moons(600, noise=0.25, random_state=0)
+train, test = slice(0, 300), slice(300, 600)
+forest = SEPForestClassifier(5, random_state=0)
+with_strata = np.column_stack([X, np.arange(600) % 2])
+
+ESTIMATORS = {
+    "SEPClassifier": SEPClassifier(),
+    "SEPForestClassifier": forest,
+    "SelectiveClassifier": SelectiveClassifier(SEPClassifier(), max_risk=0.2, random_state=0),
+    "TrustedClassifier": TrustedClassifier(LogisticRegression(), forest=forest, cv=3),
+    "StratifiedClassifier": StratifiedClassifier(SEPClassifier(), by=[2]),
+}
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return SEPClassifier().fit(X[train], y[train])
+
+
+def labels_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_that_decides_has_curves(name):
+    rows = with_strata if name == "StratifiedClassifier" else X
+    estimator = ESTIMATORS[name].fit(rows[train], y[train])
+    decisions = estimator.decide(rows[test])
+    right = decisions.label == y[test]
+    risk = RiskCoverageDisplay.from_estimator(estimator, rows[test], y[test])
+    assert risk.line_.get_label() == f"{name} (AURC {aurc(right, decisions.trust):.3g})"
+    coverage, risks = risk_coverage_curve(right, decisions.trust)
+    np.testing.assert_allclose(risk.line_.get_xydata(), np.column_stack([coverage, risks]))
+    assert risk.accepted[0] == decisions.accepted.mean()
+    np.testing.assert_allclose(risk.accepted[1], 1 - right[decisions.accepted].mean())
+    reliability = ReliabilityDisplay.from_estimator(estimator, rows[test], y[test], n_bins=5)
+    assert reliability.bins.n_rows.sum() == 300
+    np.testing.assert_allclose(reliability.line_.get_ydata(), reliability.bins.right)
+
+
+def test_other_classifiers_are_trusted_by_their_largest_probability():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[train], y[train])
+    display = RiskCoverageDisplay.from_estimator(pipeline, X[test], y[test])
+    right, trust = pipeline.predict(X[test]) == y[test], pipeline.predict_proba(X[test]).max(axis=1)
+    assert display.curve.aurc == aurc(right, trust)
+    assert display.name == "LogisticRegression"
+    assert display.accepted is None
+    with pytest.raises(TypeError, match="LinearSVC has neither decide nor predict_proba"):
+        RiskCoverageDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("kind", [RiskCoverageDisplay, ReliabilityDisplay])
+def test_several_on_the_same_axes_differ_in_colour_and_dashes(kind):
+    first = kind.from_predictions([0, 1, 1, 0], [0, 1, 1, 1], [0.9, 0.8, 0.7, 0.6], name="first")
+    second = kind.from_predictions([0, 1, 1, 0], [0, 0, 0, 1], [0.9, 0.8, 0.4, 0.1], name="second", ax=first.ax_)
+    assert second.ax_ is first.ax_
+    assert first.line_.get_color() != second.line_.get_color()
+    assert first.line_.get_linestyle() != second.line_.get_linestyle()
+    names = [text.split(" (")[0] for text in labels_of(first.ax_)]
+    assert names[-2:] == ["first", "second"]
+    assert names.count("right as often as trusted") == (kind is ReliabilityDisplay)
+    assert first.ax_.get_ylim()[1] > 0.75
+    if kind is ReliabilityDisplay:
+        assert second.ax_rows_ is first.ax_rows_
+        assert first.ax_.get_xlim()[0] < 0.1
+
+
+def test_options_go_to_the_line():
+    for kind in (RiskCoverageDisplay, ReliabilityDisplay):
+        display = kind.from_predictions([0, 1], [0, 0], [0.9, 0.8], color="black", linestyle=":")
+        assert (display.line_.get_color(), display.line_.get_linestyle()) == ("black", ":")
+
+
+def test_an_estimator_that_accepts_nothing_says_so(classifier):
+    strict = SEPClassifier(min_trust=1.0).fit(X[train], y[train])
+    display = RiskCoverageDisplay.from_estimator(strict, X[test], y[test])
+    display.figure_.canvas.draw()
+    assert labels_of(display.ax_)[1] == "accepts no row"
+
+
+def test_a_long_curve_is_thinned_and_its_area_is_not():
+    rng = np.random.default_rng(0)
+    trust = rng.random(50_000)
+    wrong = (rng.random(50_000) > trust).astype(int)
+    display = RiskCoverageDisplay.from_predictions(np.zeros(50_000), wrong, trust)
+    assert len(display.line_.get_xdata()) == 2_000
+    assert display.curve.aurc == aurc(wrong == 0, trust)
+
+
+def test_scores_that_are_no_probabilities_are_refused():
+    with pytest.raises(ValueError, match="trust goes from -1 to 2; only a probability"):
+        ReliabilityDisplay.from_predictions([0, 1], [0, 1], [-1.0, 2.0])
+
+
+def test_bars_are_the_rows_of_the_regions(classifier):
+    display = TrustDisplay.from_estimator(classifier, X[test], y[test], max_regions=5)
+    right, wrong = ([bar.get_width() for bar in bars] for bars in display.ax_.containers)
+    found = display.outcomes
+    assert right[:5] == found.right[:5].tolist()
+    assert wrong[:5] == found.wrong[:5].tolist()
+    assert (sum(right), sum(wrong)) == (found.right.sum(), found.wrong.sum())
+    ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert ticks[0] == f"{found.names[0]}: {found.label[0]}"
+    assert ticks[5] == f"{len(found) - 5} other regions"
+    trust = display.ax_trust_.get_lines()[0].get_xdata()
+    rows = np.add(right, wrong)
+    np.testing.assert_allclose(rows @ trust / 300, classifier.decide(X[test]).trust.mean())
+    assert labels_of(display.ax_) == ["right", "wrong", "trust (mean)", "accepted from 0.95"]
+
+
+def test_one_region_more_than_asked_for_is_drawn_by_itself(classifier):
+    n_found = len(TrustDisplay.from_estimator(classifier, X[test], y[test]).outcomes)
+    display = TrustDisplay.from_estimator(classifier, X[test], y[test], max_regions=n_found - 1)
+    assert "other" not in display.ax_.get_yticklabels()[-1].get_text()
+    with pytest.raises(ValueError, match="max_regions is 0"):
+        display.plot(max_regions=0)

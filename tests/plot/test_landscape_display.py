@@ -1,0 +1,91 @@
+"""LandscapeDisplay: the ellipsoids of the classes, and the rows in two of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+
+from sepc import Landscape
+from sepc.plot import LandscapeDisplay
+
+
+def summary_of(X, y, names=None):
+    summary = Landscape(X, y).summary()
+    return replace(summary, feature_names=tuple(names)) if names else summary
+
+
+@pytest.fixture(scope="module")
+def iris():
+    data = load_iris()
+    return summary_of(data.data, data.target, data.feature_names)
+
+
+def cells(display):
+    return {text.get_position(): text.get_text() for text in display.ax_overlaps_.texts}
+
+
+def test_classes_are_drawn_in_the_features_that_tell_them_apart(iris):
+    display = LandscapeDisplay.from_landscape(iris)
+    display.figure_.canvas.draw()
+    assert {display.ax_.get_xlabel(), display.ax_.get_ylabel()} == {"petal length (cm)", "petal width (cm)"}
+    assert "in which they differ most" in display.ax_.get_title()
+    outlines = [line.get_xydata() for line in display.ax_.get_lines() if len(line.get_xdata()) > 2]
+    for points, one in zip(outlines, iris.ellipsoids, strict=True):
+        pair = [iris.feature_names.index(name) for name in display.plane.names]
+        np.testing.assert_allclose(one.project(pair).gauge(points), 1, rtol=1e-6)
+    entries = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert entries == ["0: 50 rows", "1: 50 rows", "2: 50 rows"]
+
+
+def test_the_table_has_a_row_for_the_class_the_rows_are_of(iris):
+    display = LandscapeDisplay.from_landscape(iris)
+    pair = next(one for one in iris.overlaps if (one.first, one.second) == (1, 2))
+    assert pair.n_first != pair.n_second
+    assert cells(display)[(2, 1)].split("\n") == [f"{pair.n_first}", f"{2 * pair.n_first} %"]
+    assert cells(display)[(1, 2)].split("\n") == [f"{pair.n_second}", f"{2 * pair.n_second} %"]
+    assert cells(display)[(0, 0)] == "of 50"
+    assert f"{round(100 * iris.mixed_share, 1):g} % (" in display.ax_overlaps_.get_title(loc="right")
+
+
+def test_features_of_the_users_choice(iris):
+    display = LandscapeDisplay.from_landscape(iris, features=("sepal width (cm)", 0))
+    assert display.ax_.get_xlabel() == "sepal width (cm)"
+    assert "differ most" not in display.ax_.get_title()
+
+
+def test_a_landscape_draws_its_summary():
+    landscape = Landscape(*load_iris(return_X_y=True))
+    display = landscape.plot(features=(0, 3))
+    assert isinstance(display, LandscapeDisplay)
+    assert display.plane.names == ("x0", "x3")
+    assert display.summary.classes == landscape.summary().classes
+
+
+def test_axes_of_the_user(iris, plt):
+    _, one = plt.subplots()
+    alone = LandscapeDisplay.from_landscape(iris, ax=one)
+    assert alone.ax_ is one
+    assert alone.ax_overlaps_ is None
+    _, two = plt.subplots(1, 2)
+    both = LandscapeDisplay.from_landscape(iris, ax=two)
+    assert (both.ax_, both.ax_overlaps_) == tuple(two)
+
+
+def test_one_feature_and_hostile_names():
+    X = np.arange(20.0)[:, None]
+    display = LandscapeDisplay.from_landscape(summary_of(X, np.where(X[:, 0] < 12, "$a_1$", "_b"), ["50 $ % $"]))
+    display.figure_.canvas.draw()
+    assert display.plane is None
+    assert display.ax_.get_xlabel() == r"50 \$ % \$"
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == [r"\$a_1\$", " _b"]
+    ranges = [line.get_xdata() for line in display.ax_.get_lines() if len(line.get_xdata()) == 2]
+    np.testing.assert_allclose(ranges, [[0, 11], [12, 19]], atol=1e-6)
+
+
+def test_thirty_classes_have_no_numbers_in_their_cells():
+    X, y = make_blobs(300, centers=30, n_features=3, random_state=0)
+    display = LandscapeDisplay.from_landscape(summary_of(X, y))
+    display.figure_.canvas.draw()
+    assert cells(display) == {}
+    assert len(display.ax_overlaps_.get_yticklabels()) == 30

@@ -1,0 +1,160 @@
+"""PartitionDisplay: what is drawn is what was found, in the user's names."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
+from sepc.plot import PartitionDisplay, TrustDisplay
+from sepc.plot.cuts import across
+from sepc.plot.palette import look, strength
+
+moons_X, moons_y = make_moons(300, noise=0.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return SEPClassifier().fit(moons_X, np.array(["lower", "upper"])[moons_y])
+
+
+@pytest.fixture(scope="module")
+def wdbc():
+    data = load_breast_cancer(as_frame=True)
+    X = data.data[["mean texture", "worst area", "worst smoothness"]]
+    return SEPClassifier().fit(X, data.target), X, data.target
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_two_features_show_everything(moons):
+    labels = np.array(["lower", "upper"])[moons_y]
+    display = PartitionDisplay.from_estimator(moons, moons_X, labels, max_hyperplanes=3)
+    display.figure_.canvas.draw()
+    n_cuts = sum(len(one.cuts) for one in moons.ellipsoids_)
+    assert [str(one.number) for one in moons.ellipsoids_] == sorted(
+        texts(display.ax_)[: len(moons.ellipsoids_)], key=int
+    )
+    assert texts(display.ax_)[-3:] == ["1", "2", "3"]
+    assert legend(display.ax_)[:2] == ["lower", "upper"]
+    assert f"hyperplanes 1 to 3 of {n_cuts}, as found" in legend(display.ax_)
+    drawn = sum(len(points.get_offsets()) for points in display.ax_.collections)
+    assert drawn == 300 + len(moons.model_.isolated)
+
+
+def test_lines_lie_on_their_hyperplanes(moons):
+    display = PartitionDisplay.from_estimator(moons, features=(1, 0), max_hyperplanes=2)
+    cuts = [cut for one in moons.ellipsoids_ for cut in one.cuts][:2]
+    lines = [line for line in display.ax_.get_lines() if len(line.get_xdata()) == 2]
+    assert len(lines) == 2
+    for cut, line in zip(cuts, lines, strict=True):
+        ends = np.array(line.get_xydata())[:, ::-1]
+        np.testing.assert_allclose(ends @ cut.normal, cut.offset, atol=1e-9)
+
+
+def test_the_ground_is_the_decision(moons):
+    display = PartitionDisplay.from_estimator(moons)
+    image = display.ax_.get_images()[0]
+    pixels, (left, right, low, high) = np.asarray(image.get_array()), image.get_extent()
+    n = len(pixels)
+    for i, j in [(20, 30), (120, 120), (200, 60), (60, 200)]:
+        row = [left + (right - left) * (j + 0.5) / n, low + (high - low) * (i + 0.5) / n]
+        decision = moons.decide([row])[0]
+        colour = np.array(
+            [int(look(list(moons.classes_).index(decision.label)).colour[k : k + 2], 16) for k in (1, 3, 5)]
+        )
+        share = strength(np.array(decision.trust), 0.95)
+        np.testing.assert_allclose(pixels[i, j], 1 - share * (1 - colour / 255), atol=1e-6)
+
+
+def test_more_features_show_shadows_without_hyperplanes(wdbc):
+    classifier, X, y = wdbc
+    display = PartitionDisplay.from_estimator(classifier, X, y, features=("worst area", 0))
+    assert display.ax_.get_xlabel() == "worst area"
+    assert display.ax_.get_ylabel() == "mean texture"
+    assert f"{len(classifier.ellipsoids_)} ellipsoids in 3 features" in display.ax_.get_title()
+    assert not any("hyperplane" in text for text in legend(display.ax_))
+    outlines = [line.get_xydata() for line in display.ax_.get_lines()]
+    assert len(outlines) == len(classifier.ellipsoids_)
+    for one, points in zip(classifier.ellipsoids_, outlines, strict=True):
+        np.testing.assert_allclose(one.ellipsoid.project([1, 0]).gauge(points), 1, rtol=1e-6)
+
+
+def test_principal_axes_are_the_default_of_more_features(wdbc):
+    classifier, X, _ = wdbc
+    display = PartitionDisplay.from_estimator(classifier, X)
+    assert display.ax_.get_xlabel().startswith("principal axis 1 (")
+    red, green, blue, _ = display.ax_.collections[0].get_facecolor()[0]
+    assert red == green == blue
+
+
+def test_many_rows_are_sampled_and_this_is_said(moons):
+    rows = np.repeat(moons_X, 20, axis=0)
+    display = PartitionDisplay.from_estimator(moons, rows)
+    assert display.ax_.get_legend().get_title().get_text() == "5,000 of 6,000 rows drawn"
+    assert sum(len(points.get_offsets()) for points in display.ax_.collections) == 5_000 + len(moons.model_.isolated)
+
+
+def test_axes_of_the_user_are_drawn_on(moons, plt):
+    _, (left, right) = plt.subplots(1, 2)
+    display = PartitionDisplay.from_estimator(moons, ax=right)
+    assert display.ax_ is right
+    assert display.figure_ is right.figure
+    assert not left.has_data()
+    assert display.plot() is display
+    assert display.ax_ is not right
+
+
+def test_a_selective_or_frozen_classifier_shows_the_one_it_holds(moons):
+    frozen = FrozenEstimator(moons)
+    selective = SelectiveClassifier(frozen, max_risk=0.2).fit(moons_X, np.array(["lower", "upper"])[moons_y])
+    for one in (frozen, selective):
+        assert PartitionDisplay.from_estimator(one).ellipsoids == moons.ellipsoids_
+
+
+@pytest.mark.parametrize("display", [PartitionDisplay, TrustDisplay])
+def test_estimators_without_one_partition_are_refused(display):
+    X, y = load_iris(return_X_y=True)
+    forest = SEPForestClassifier(3, random_state=0).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y)
+    for estimator, told in [
+        (forest, "SEPForestClassifier has many partitions"),
+        (pipeline, r"the last step, pipeline\[-1\]"),
+        (LogisticRegression(max_iter=1_000).fit(X, y), "LogisticRegression has none"),
+    ]:
+        with pytest.raises(TypeError, match=told):
+            display.from_estimator(estimator, X, y)
+
+
+def test_rows_that_do_not_fit_are_refused(moons):
+    with pytest.raises(ValueError, match="X has 3 features, but SEPClassifier is expecting 2"):
+        PartitionDisplay.from_estimator(moons, np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="y is given without X"):
+        PartitionDisplay.from_estimator(moons, y=["lower"])
+    with pytest.raises(ValueError, match="y holds int64 such as"):
+        PartitionDisplay.from_estimator(moons, moons_X, moons_y)
+
+
+def test_columns_in_another_order_are_refused(wdbc):
+    classifier, X, y = wdbc
+    with pytest.raises(ValueError, match="must be in the same order"):
+        PartitionDisplay.from_estimator(classifier, X[X.columns[::-1]], y)
+
+
+def test_lines_are_cut_off_at_the_border():
+    low, high = np.zeros(2), np.array([2.0, 1.0])
+    np.testing.assert_allclose(across(np.array([1.0, 0.0]), 0.5, low, high)[:, 0], 0.5)
+    np.testing.assert_allclose(sorted(across(np.array([0.0, 2.0]), 1.0, low, high)[:, 0]), [0, 2])
+    ends = across(np.array([1.0, 2.0]), 1.0, low, high)
+    np.testing.assert_allclose(ends[np.argsort(ends[:, 0])], [[0, 0.5], [1, 0]], atol=1e-12)
+    assert across(np.array([1.0, 0.0]), 3.0, low, high) is None
+    assert across(np.array([1.0, 1.0]), 3.5, low, high) is None
