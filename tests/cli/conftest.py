@@ -37,6 +37,7 @@ def folder(tmp_path_factory, wdbc):
 @pytest.fixture
 def write_csv(tmp_path):
     """Write rows to a CSV file and give its name."""
+    pytest.importorskip("pyarrow", reason="pyarrow reads tables")
 
     def write(*rows, name="table.csv", **options):
         path = tmp_path / name
