@@ -1,5 +1,6 @@
 """Settings and fixtures that all tests share."""
 
+import logging
 import os
 import shutil
 import sys
@@ -45,3 +46,22 @@ def spark():
         session = sql.SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A Dask cluster of two worker processes."""
+    distributed = pytest.importorskip("dask.distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    """The client that Dask collections are computed with, for one test."""
+    from dask.distributed import Client
+
+    with Client(cluster) as client:
+        yield client

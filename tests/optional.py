@@ -27,7 +27,8 @@ class NotInstalled:
 
 def package_or_skip(name: str) -> ModuleType | NotInstalled:
     """The package, or a stand-in that skips whichever test uses it; `pytest.importorskip` would skip the file."""
-    return NotInstalled(name) if find_spec(name) is None else importlib.import_module(name)
+    top = name.partition(".")[0]
+    return NotInstalled(top) if find_spec(top) is None else importlib.import_module(name)
 
 
 class SkippingWithoutPackages:

@@ -33,7 +33,7 @@ LAYERS = [
 ALONE = {"datasets"}
 MAY_IMPORT = {"metrics": {"numpy"}, "shapes": {"numpy", "scipy"}, "points": {"numpy", "scipy", "dask", "pyarrow"}}
 TABLES = ("tables.py", "csv_table.py", "parquet_table.py", "decision_files.py")
-ENGINES = {"dask": {"on_dask.py", "scoring.py"}, "pyarrow": {"on_parquet.py", *TABLES}}
+ENGINES = {"dask": {"on_dask.py", "dask_inputs.py", "scoring.py"}, "pyarrow": {"on_parquet.py", *TABLES}}
 OPTIONAL = ["matplotlib", "pandas", "polars", "dask", "pyarrow", "pyspark", "onnx", "mlflow", "cvxpy", "IPython"]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sepc.io.files import load, save
 from sepc.regions.frames import frame_of
-from sepc.regions.kinds import Cause
+from sepc.regions.kinds import Cause, names_of
 from sepc.report.card import model_card
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
     """What a served model says of rows: label, trust, whether to accept it, and if not, why."""
     named = hasattr(estimator, "feature_names_in_")
     decisions = estimator.decide(rows if named else rows.to_numpy())
-    causes = [Cause(int(cause)).name for cause in np.asarray(decisions.cause)]
+    causes = names_of(Cause, decisions.cause)
     label, trust, accepted = (np.asarray(getattr(decisions, name)) for name in ("label", "trust", "accepted"))
     return frame_of({"label": label, "trust": trust, "accepted": accepted, "cause": causes})
 

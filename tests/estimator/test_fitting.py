@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_iris, make_classification
 
 from sepc import SEPClassifier
-from sepc.estimator.fitting import Standardization, fit_model
+from sepc.estimator.fitting import fit_model
+from sepc.estimator.standard import Standardization
 from sepc.partition.separate import Settings
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 
@@ -59,7 +60,7 @@ def test_the_model_holds_no_training_rows_but_the_isolated():
 
 def test_standardization_survives_constants_and_extremes():
     rows = np.column_stack([np.full(5, 3.0), np.arange(5) * 1e300, np.arange(5) * 1e-300, np.arange(5) + 1e9])
-    standard = Standardization.of(rows)
+    standard = Standardization.of(ArrayPoints(rows))
     done = standard.apply(rows)
     np.testing.assert_array_equal(done[:, 0], 0)
     np.testing.assert_allclose(done[:, 1:].std(axis=0), 1, rtol=1e-6)

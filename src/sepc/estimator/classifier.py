@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,14 +19,16 @@ from sepc._typing import FloatArray, IntArray
 from sepc.errors import FlatSetWarning
 from sepc.estimator.calibrating import calibrate, splits_of
 from sepc.estimator.columns import refuse_text
-from sepc.estimator.fitting import Standardization, fit_model
+from sepc.estimator.fitting import fit_model
 from sepc.estimator.multiclass import Pieces
 from sepc.estimator.progress import CallbackSupport, Progress, with_callbacks
+from sepc.estimator.scoring import decisions_of_blocks, labels_of_blocks, probabilities_of_blocks
+from sepc.estimator.standard import Standardization
 from sepc.estimator.story import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
-from sepc.kernels.enclose import describe_flat, flat_directions
+from sepc.estimator.training import Training, is_collection, is_lazy
+from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
-from sepc.points.in_memory import ArrayPoints
 from sepc.regions.decisions import Decisions
 from sepc.regions.model import SEPModel
 from sepc.regions.rules import decide
@@ -98,6 +100,10 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
     0 with trust ...
     """
 
+    model_: SEPModel
+    feature_names_in_: NDArray[Any]
+    _local_rows = LOCAL_ROWS
+
     def __init__(
         self,
         n_impure: int | float = 2,
@@ -138,10 +144,11 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or DataFrame of shape (n, d)
-            Finite numbers.
-        y : array of shape (n,)
-            Labels of any type.
+        X : array or DataFrame of shape (n, d), Dask array or DataFrame, or path
+            Finite numbers. Dask collections stay on the workers of the current client; a path is that of a Parquet
+            file, or of a folder of them, which is read block by block.
+        y : array of shape (n,), Dask array or Series, or str
+            Labels of any type. With a DataFrame of Dask's or a path, the name of their column.
         groups : array of shape (n,), optional
             Handed to `cv`, if that is a splitter that keeps groups together.
 
@@ -151,43 +158,66 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         """
         _refuse_weights(unsupported)
         self._check_parameters()
+        if is_collection(X):
+            return self._fit_collection(X, y)
         refuse_text(X, type(self).__name__)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        self._warn_if_flat(rows)
-        with Progress(self) as progress:
-            self.model_, pieces = self._fit_once(rows, labels, progress.step)
+        pieces = self._fit_training(Training.of_arrays(rows, labels))
         if self.trust == "calibrated" and not self.published:
             splits = splits_of(self.cv, labels, groups, "trust='calibrated'")
             calibration = calibrate(self._fit_fold, rows, labels, splits, self.n_jobs)
             self.model_ = replace(self.model_, calibration=calibration)
+        return self._tell_the_story(pieces)
+
+    def _fit_collection(self, X: Any, y: Any) -> Self:
+        """Fit rows that stay where they are."""
+        if self.trust == "calibrated":
+            raise ValueError(
+                "trust='calibrated' needs folds of rows in memory; fit a sample of them, or use trust='evidence'."
+            )
+        return self._fit_points(Training.of_collection(X, y))
+
+    def _fit_points(self, training: Training) -> Self:
+        check_classification_targets(training.labels)
+        self.n_features_in_ = training.rows.n_features
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if training.names is not None:
+            self.feature_names_in_ = np.array(training.names, dtype=object)
+        return self._tell_the_story(self._fit_training(training))
+
+    def _fit_training(self, training: Training) -> Pieces:
+        self.classes_ = training.labels
+        self._warn_if_flat(training)
+        with Progress(self) as progress:
+            self.model_, pieces = self._fit_once(training, progress.step)
+        return pieces
+
+    def _tell_the_story(self, pieces: Pieces) -> Self:
         self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)
         self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
         self.regions_: Regions = regions_of(self.model_)
         return self
 
     def _fit_fold(self, rows: FloatArray, labels: NDArray[Any]) -> SEPModel:
-        return self._fit_once(rows, labels, None)[0]
+        return self._fit_once(Training.of_arrays(rows, labels), None)[0]
 
-    def _fit_once(
-        self, rows: FloatArray, labels: NDArray[Any], on_round: Callable[[Round], None] | None
-    ) -> tuple[SEPModel, Pieces]:
+    def _fit_once(self, training: Training, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
         """A model of these rows, without calibration."""
-        classes, which = np.unique(labels, return_inverse=True)
-        own = Standardization.of(rows)
-        standard = Standardization.none(rows.shape[1]) if self.published or not self.standardize else own
-        rows = standard.apply(rows)
+        own = Standardization.of(training.rows, training.extent)
+        standard = Standardization.none(self.n_features_in_) if self.published or not self.standardize else own
         settings = Settings(
             n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
             published=self.published,
             max_rounds=self.max_rounds,
             max_ellipsoids=self.max_ellipsoids,
             unit=own.scale / standard.scale,
+            local_rows=self._local_rows,
         )
         return fit_model(
-            [ArrayPoints(rows[which == k]) for k in range(len(classes))],
-            classes,
+            training.classes,
+            training.labels,
             self._names(),
             standard,
             settings,
@@ -198,22 +228,32 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
             on_round=on_round,
         )
 
-    def _warn_if_flat(self, rows: FloatArray) -> None:
-        directions = flat_directions(ArrayPoints(rows))
-        if len(directions) and len(rows) > rows.shape[1]:
-            told = describe_flat(directions, len(rows), self._names())
-            warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=4)
+    def _warn_if_flat(self, training: Training) -> None:
+        rows = training.rows
+        directions = flat_directions(rows, training.extent.spread)
+        if len(directions) and rows.n_points > rows.n_features:
+            told = describe_flat(directions, rows.n_points, self._names())
+            warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of rows."""
+        """Labels of rows; of a Dask collection, a Dask array of them."""
+        if is_lazy(X):
+            return cast(NDArray[Any], labels_of_blocks(self, X))
         return self.decide(X).label
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the classes where each row lies, of shape (n, C)."""
+        """Probabilities of the classes where each row lies, of shape (n, C); of a Dask collection, a Dask array."""
+        if is_lazy(X):
+            return cast(FloatArray, probabilities_of_blocks(self, X))
         return self.decide(X).probabilities
 
     def decide(self, X: ArrayLike) -> Decisions:
-        """Label, trust, rule, cause, region and counts of every row, and whether to accept it."""
+        """Label, trust, rule, cause, region and counts of every row, and whether to accept it.
+
+        Of a Dask collection, a Dask DataFrame with the columns of ``Decisions.to_frame``; nothing is computed yet.
+        """
+        if is_lazy(X):
+            return cast(Decisions, decisions_of_blocks(self, X))
         check_is_fitted(self)
         refuse_text(X, type(self).__name__)
         rows = validate_data(self, X, dtype=np.float64, reset=False)

@@ -12,6 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sepc._typing import FloatArray, IntArray
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import NOT_COUNTED, Found, Partition, Round, Stop, partition
+from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
 
 
@@ -48,6 +49,8 @@ def partition_classes(
         return _of_one_class(classes[0], settings)
     if len(classes) == 2:
         return _of_two_classes(partition(classes[0], classes[1], settings, on_round))
+    if not all(isinstance(points, ArrayPoints) for points in classes):
+        n_jobs = 1  # Open files and clients do not travel to other processes.
     if effective_n_jobs(n_jobs) > 1:
         on_round = None
     jobs = (delayed(partition)(own, _others(classes, i), settings, on_round) for i, own in enumerate(classes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepc.estimator.fitting import Standardization
+from sepc.estimator.standard import Standardization
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.sep_model import calibration_from, calibration_to_node, model_from, model_to_node
 from sepc.io.values import labels_from, labels_to_node

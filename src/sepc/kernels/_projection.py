@@ -15,7 +15,9 @@ from sepc._typing import FloatArray
 from sepc.kernels._capped_hull import CappedHull, slack_for
 from sepc.kernels._min_norm import Corral, MinNorm, Support, corral_at, length, min_norm_point, unit
 from sepc.points.band import Band, BandRows, Frame, SideSums
+from sepc.points.known import reduce_once
 from sepc.points.protocol import PointSet
+from sepc.points.sampled import Sampled
 from sepc.points.select import tail_mean
 from sepc.points.tiles import row_tiles
 
@@ -67,14 +69,14 @@ class Projection:
             mean = np.zeros((1, len(self.target)))
             return MinNorm(Corral(mean, mean, np.ones(1)), -self.target, 0.0, length(self.target), 0)
         if self.points.n_points <= local_rows:
-            return self._nearest_in(CappedHull(self._columns(self.points, local_rows), self.cap, self.cap))
+            return self._nearest_in(CappedHull(self._columns(self.points.gather(local_rows)), self.cap, self.cap))
         sample = self._sample(local_rows, seed)
         return self._nearest_by_passes(None) if sample is None else self._nearest_by_bands(sample, local_rows)
 
-    def _columns(self, points: PointSet, max_rows: int) -> FloatArray:
-        columns = np.empty((points.n_features, points.n_points))
+    def _columns(self, rows: FloatArray) -> FloatArray:
+        columns = np.empty(rows.shape[::-1])
         start = 0
-        for tile in row_tiles(points.gather(max_rows)):
+        for tile in row_tiles(rows):
             columns[:, start : start + len(tile)] = self.frame.inside(tile).T
             start += len(tile)
         return columns
@@ -87,11 +89,11 @@ class Projection:
         """Capped hull of a sample, or None if rows repeat so often that no sample of a useful size can be had."""
         n_points = self.points.n_points
         n_wanted = min(max(SAMPLE_ROWS, SAMPLE_SHARE * n_points), FULL * local_rows)
-        sample = self.points.sample(n_wanted / n_points, seed)
-        if not 0 < sample.n_points <= local_rows:
+        sample = reduce_once(self.points, Sampled(n_wanted / n_points, seed, local_rows))
+        if sample is None or len(sample) == 0:
             return None
-        n_pick = max(1, round(self.cap * sample.n_points / n_points))
-        return CappedHull(self._columns(sample, local_rows), n_pick, n_pick)
+        n_pick = max(1, round(self.cap * len(sample) / n_points))
+        return CappedHull(self._columns(sample), n_pick, n_pick)
 
     def _nearest_by_passes(self, start: Corral | None) -> MinNorm:
         """Solve with a few passes for each support point: for sets so full of ties that no band can hold them."""

@@ -17,8 +17,9 @@ from sepc.kernels._threads import single_threaded
 from sepc.points.farthest import Farthest, distinct
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points, feature_names
+from sepc.points.known import reduce_once
 from sepc.points.protocol import PointSet
-from sepc.points.reductions import Moments, ProjectionRange
+from sepc.points.reductions import MOMENTS, ProjectionRange, Spread
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.norms import squared_norms
 
@@ -138,7 +139,7 @@ def enclose_points(
     whole = points.n_points <= local_rows
     if whole:
         points = ArrayPoints(points.gather(local_rows))
-    spread = points.reduce(Moments())
+    spread = reduce_once(points, MOMENTS)
     scale = divisors(points, spread)
     if scale is not None:
         small = ArrayPoints(points.gather(local_rows) / scale)
@@ -218,9 +219,9 @@ def _renewed(
     return np.concatenate([pool[np.argsort(-squared, kind="stable")[:room]], news])
 
 
-def flat_directions(points: PointSet) -> FloatArray:
-    """Normals of the affine hull of a non-empty set of rows, of shape (k, d), in units of each feature's deviation."""
-    return frame_of(points, points.reduce(Moments())).flat_directions
+def flat_directions(points: PointSet, spread: Spread) -> FloatArray:
+    """Normals of the affine hull of rows with these moments, of shape (k, d), in units of each feature's deviation."""
+    return frame_of(points, spread).flat_directions
 
 
 def describe_flat(directions: FloatArray, n_points: int, names: tuple[str, ...]) -> str:

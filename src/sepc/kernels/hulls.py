@@ -17,8 +17,9 @@ from sepc.kernels._projection import Projection
 from sepc.kernels._threads import single_threaded
 from sepc.points.band import Frame
 from sepc.points.counting import CountedPoints
+from sepc.points.known import reduce_once
 from sepc.points.protocol import PointSet
-from sepc.points.reductions import ColumnRange, Moments
+from sepc.points.reductions import MOMENTS, ColumnRange
 
 # Two means nearer than this share of the spread coincide: no cut between them would mean anything.
 COINCIDENCE = 1e-9
@@ -135,7 +136,7 @@ def _exchanged(nearest: NearestPoints) -> NearestPoints:
 
 def _mean_and_spread(points: PointSet) -> tuple[FloatArray, float]:
     """Mean, and the root of the mean squared deviation; the largest deviation where squares leave the number range."""
-    moments = points.reduce(Moments())
+    moments = reduce_once(points, MOMENTS)
     variance = float(np.trace(moments.scatter)) / moments.n
     if SMALLEST_SQUARE < variance < np.inf:
         return moments.mean, math.sqrt(variance)

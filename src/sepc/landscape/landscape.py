@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc.errors import FlatSetWarning
 from sepc.estimator.classifier import SEPClassifier
-from sepc.estimator.fitting import Standardization
+from sepc.estimator.standard import Standardization
 from sepc.kernels._threads import single_threaded
 from sepc.kernels.enclose import describe_flat, flat_directions
 from sepc.landscape.labelled import LabelledRows, labelled_rows
@@ -21,6 +21,7 @@ from sepc.landscape.regions import count_in, told_by
 from sepc.landscape.summary import LandscapeSummary
 from sepc.landscape.wording import words_of
 from sepc.points.in_memory import ArrayPoints
+from sepc.points.reductions import Moments
 from sepc.regions.model import SEPModel
 
 # A sample keeps at least this many rows of every class, or all it has: a rare class is part of the landscape.
@@ -142,7 +143,8 @@ class Landscape:
 
 
 def _warn_if_flat(table: LabelledRows) -> None:
-    directions = flat_directions(ArrayPoints(table.rows))
+    points = ArrayPoints(table.rows)
+    directions = flat_directions(points, points.reduce(Moments()))
     if len(directions) and len(table.rows) > table.rows.shape[1]:
         told = describe_flat(directions, len(table.rows), table.names)
         warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=3)
@@ -162,7 +164,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
 
 @single_threaded
 def _summarised(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeSummary:
-    unit = Standardization.of(rows.rows).scale
+    unit = Standardization.of(ArrayPoints(rows.rows)).scale
     ellipsoids = class_ellipsoids(rows.of_class, unit)
     table = model.table if sample is rows else count_in(model, rows)
     told = told_by(table, model.owners, small)

@@ -85,6 +85,10 @@ class CountedPoints:
         self.log.record("sample", self.points)
         return CountedPoints(self.points.sample(share, seed), self.log)
 
+    def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> CountedPoints:
+        """The rows as ``(x - shift) / scale``; not counted as a pass."""
+        return CountedPoints(self.points.rescaled(shift, scale), self.log)
+
     def gather(self, max_rows: int, /) -> FloatArray:
         """Bring all rows to this process, in one pass."""
         rows = self.points.gather(max_rows)

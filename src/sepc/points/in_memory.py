@@ -60,13 +60,17 @@ class ArrayPoints:
     def union(self, other: PointSet, /) -> ArrayPoints | BlockPoints:
         """All rows of both sets, those of `self` first; blocks if `other` is in blocks."""
         if isinstance(other, ArrayPoints):
-            _check_same_features(self, other)
+            check_same_features(self, other)
             return ArrayPoints(np.concatenate((self.rows, other.rows)))
         return BlockPoints((self.rows,)).union(other)
 
     def sample(self, share: float, seed: int, /) -> ArrayPoints:
         """Keep about `share` of the rows, chosen by `row_hashes`."""
         return ArrayPoints(self.rows[is_sampled(self.rows, share, seed)])
+
+    def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> ArrayPoints:
+        """The rows as ``(x - shift) / scale``."""
+        return ArrayPoints((self.rows - shift) / scale)
 
     def gather(self, max_rows: int, /) -> FloatArray:
         """Give the array itself, or refuse if it has more than `max_rows` rows."""
@@ -119,7 +123,7 @@ class BlockPoints:
 
     def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
         """Summarise all rows in one pass."""
-        states = (reduction.map(self._rows(i)) for i in range(len(self.blocks)))
+        states = (reduction.map(self.rows_of(i)) for i in range(len(self.blocks)))
         return reduction.finish(combine_in_order(reduction, states))
 
     def split(self, region: Region, /) -> tuple[BlockPoints, BlockPoints]:
@@ -129,7 +133,7 @@ class BlockPoints:
 
     def union(self, other: PointSet, /) -> BlockPoints:
         """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
-        _check_same_features(self, other)
+        check_same_features(self, other)
         if isinstance(other, ArrayPoints):
             other = BlockPoints((other.rows,))
         if not isinstance(other, BlockPoints):
@@ -146,6 +150,10 @@ class BlockPoints:
         """Keep about `share` of the rows, chosen by `row_hashes`."""
         return self._narrowed(self._marks(lambda rows: is_sampled(rows, share, seed)))
 
+    def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> BlockPoints:
+        """The rows as ``(x - shift) / scale``, computed anew whenever a block is asked for."""
+        return BlockPoints(_Rescaled(self.blocks, shift, scale), self._kept, self._shapes)
+
     def gather(self, max_rows: int, /) -> FloatArray:
         """Bring all rows together in one array, or refuse if there are more than `max_rows`."""
         check_gatherable(self, max_rows)
@@ -153,8 +161,20 @@ class BlockPoints:
         stop = 0
         for i, n in enumerate(self._n_kept):
             start, stop = stop, stop + n
-            gathered[start:stop] = self._rows(i)
+            gathered[start:stop] = self.rows_of(i)
         return gathered
+
+    def n_left(self, i: int) -> int:
+        """How many rows of block `i` are in the set."""
+        return self._n_kept[i]
+
+    def rows_of(self, i: int, block: FloatArray | None = None) -> FloatArray:
+        """The rows of block `i` that are in the set; the block is asked for unless it is given."""
+        if self._n_kept[i] == 0:
+            return np.empty((0, self.n_features))
+        block = _as_table(self.blocks[i] if block is None else block)
+        kept = self._kept[i]
+        return block if kept is None else block[kept]
 
     @cached_property
     def _kept(self) -> tuple[BoolArray | None, ...]:
@@ -177,20 +197,13 @@ class BlockPoints:
         """Where block `i` comes from, past earlier unions: a chain of unions stays one step deep."""
         return self.blocks.places[i] if isinstance(self.blocks, _Picked) else (self.blocks, i)
 
-    def _rows(self, i: int) -> FloatArray:
-        if self._n_kept[i] == 0:
-            return np.empty((0, self.n_features))
-        block = _as_table(self.blocks[i])
-        kept = self._kept[i]
-        return block if kept is None else block[kept]
-
     def _marks(self, test: Callable[[FloatArray], BoolArray]) -> list[BoolArray]:
         """Answers of `test` for the rows of each block that are in the set."""
-        return [test(self._rows(i)) for i in range(len(self.blocks))]
+        return [test(self.rows_of(i)) for i in range(len(self.blocks))]
 
     def _narrowed(self, marks: list[BoolArray]) -> BlockPoints:
         kept = [
-            _narrowed_mask(old, marked, n) for old, marked, (n, _) in zip(self._kept, marks, self._shapes, strict=True)
+            narrowed_mask(old, marked, n) for old, marked, (n, _) in zip(self._kept, marks, self._shapes, strict=True)
         ]
         return BlockPoints(self.blocks, kept, self._shapes)
 
@@ -208,9 +221,13 @@ def combine_in_order(reduction: Reduction[State, Any], states: Iterable[State]) 
     Works like a binary counter: two states that stand for equally many blocks are joined at once, so of n blocks at
     most log2(n) + 1 states are alive. At least one state must be given.
     """
+    return combine_runs(reduction, ((1, state) for state in states))
+
+
+def combine_runs(reduction: Reduction[State, Any], runs: Iterable[tuple[int, State]]) -> State:
+    """The same for states of a power of two of blocks each, given with that number, in the order of the blocks."""
     waiting: list[tuple[int, State]] = []
-    for state in states:
-        n_blocks = 1
+    for n_blocks, state in runs:
         while waiting and waiting[-1][0] == n_blocks:
             state = reduction.combine(waiting.pop()[1], state)
             n_blocks *= 2
@@ -245,6 +262,19 @@ class _Picked(Sequence[FloatArray]):
         return blocks[place]
 
 
+class _Rescaled(Sequence[FloatArray]):
+    """Blocks of another sequence, moved and divided when they are needed."""
+
+    def __init__(self, blocks: Sequence[FloatArray], shift: FloatArray, scale: FloatArray) -> None:
+        self.blocks, self.shift, self.scale = blocks, shift, scale
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, i: Any) -> Any:
+        return (self.blocks[i] - self.shift) / self.scale
+
+
 def _as_table(rows: FloatArray) -> FloatArray:
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2:
@@ -257,7 +287,7 @@ def _shape(block: FloatArray) -> tuple[int, int]:
     return n, n_columns
 
 
-def _narrowed_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
+def narrowed_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
     """Mask of the rows of a block of `n` that are in `old` and marked there; None for all rows."""
     if marked.all():
         return old
@@ -268,7 +298,8 @@ def _narrowed_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArra
     return mask
 
 
-def _check_same_features(left: PointSet, right: PointSet) -> None:
+def check_same_features(left: PointSet, right: PointSet) -> None:
+    """Raise a ValueError if two sets have different numbers of columns."""
     if left.n_features != right.n_features:
         raise ValueError(f"Sets with {left.n_features} and {right.n_features} features cannot be joined.")
 

@@ -65,6 +65,10 @@ class PointSet(Protocol):
         """Keep about `share` of the rows, chosen by a hash of their values: the same rows on every engine."""
         ...
 
+    def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> PointSet:
+        """The rows as ``(x - shift) / scale``."""
+        ...
+
     def gather(self, max_rows: int, /) -> FloatArray:
         """Bring all rows to this process as one array, or refuse if there are more than `max_rows`."""
         ...

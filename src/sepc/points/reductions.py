@@ -104,6 +104,10 @@ class Moments:
         return moved if self.matrix is None else self.matrix.T @ moved
 
 
+# Of the rows as they are; one object, so that `reduce_once` knows it again.
+MOMENTS = Moments()
+
+
 class _RangeJoin:
     """What the range reductions share: no rows have the range (inf, -inf)."""
 

@@ -52,9 +52,9 @@ class Signatures:
     def map(self, block: FloatArray) -> SignatureState:
         """Count the signatures of one block: first of every tile, while it is in the cache."""
         tallies = [
-            _tally(words, np.ones(words.shape[1], dtype=np.int64)) for words in map(self._words, row_tiles(block))
+            _tally(words, np.ones(words.shape[1], dtype=np.int64)) for words in map(self.words, row_tiles(block))
         ]
-        return _merged([(self._words(block[:0]), np.empty(0, dtype=np.int64)), *tallies])
+        return _merged([(self.words(block[:0]), np.empty(0, dtype=np.int64)), *tallies])
 
     def combine(self, left: SignatureState, right: SignatureState) -> SignatureState:
         """Merge two tables."""
@@ -69,7 +69,8 @@ class Signatures:
             memberships[:, k] = words[word] >> shift & np.uint64(1)
         return SignatureCounts(memberships, counts)
 
-    def _words(self, tile: FloatArray) -> Words:
+    def words(self, tile: FloatArray) -> Words:
+        """The signatures of rows."""
         words = np.zeros((max(1, -(-len(self.regions) // WORD_BITS)), len(tile)), dtype=np.uint64)
         for k, region in enumerate(self.regions):
             word, shift = _place(k)

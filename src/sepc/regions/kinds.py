@@ -1,6 +1,12 @@
 """The rules by which a row is decided, and the causes for which it is not accepted."""
 
+from __future__ import annotations
+
 from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 class Rule(IntEnum):
@@ -19,3 +25,11 @@ class Cause(IntEnum):
     OVERLAP = 1
     OUTSIDE = 2
     THIN = 3
+
+
+def names_of(kind: type[Rule] | type[Cause], values: ArrayLike) -> NDArray[Any]:
+    """Names of many rules or causes at once, as an array of text."""
+    names = np.empty(max(kind) + 1, dtype=object)
+    for one in kind:
+        names[one] = one.name
+    return np.asarray(names[np.asarray(values)])

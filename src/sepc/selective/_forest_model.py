@@ -11,7 +11,7 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.estimator.fitting import Standardization
+from sepc.estimator.standard import Standardization
 from sepc.regions.kinds import Cause
 from sepc.selective._members import Member
 from sepc.selective.forest_decisions import ForestDecisions

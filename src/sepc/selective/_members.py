@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.estimator.fitting import Standardization, fit_model
+from sepc.estimator.fitting import fit_model
+from sepc.estimator.standard import Standardization
 from sepc.partition.separate import Settings
 from sepc.points.in_memory import ArrayPoints
 from sepc.regions.causes import is_far
@@ -178,7 +179,7 @@ def grow_member(
         published=False,
         max_rounds=MAX_ROUNDS,
         max_ellipsoids=MAX_ELLIPSOIDS,
-        unit=Standardization.of(rows).scale,
+        unit=Standardization.of(ArrayPoints(rows)).scale,
         tol=TOL,
         is_patient=False,
         is_one_sided=len(classes) > 2,

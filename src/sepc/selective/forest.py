@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import FloatArray, IntArray
 from sepc.estimator.columns import refuse_text
-from sepc.estimator.fitting import Standardization
+from sepc.estimator.standard import Standardization
+from sepc.points.in_memory import ArrayPoints
 from sepc.selective._forest_model import ForestModel, Head, Platt
 from sepc.selective._members import Member, grow_member
 from sepc.selective.forest_decisions import ForestDecisions
@@ -113,7 +114,7 @@ class SEPForestClassifier(ClassifierMixin, BaseEstimator):
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
         self.classes_, which = np.unique(labels, return_inverse=True)
-        standard = Standardization.of(rows)
+        standard = Standardization.of(ArrayPoints(rows))
         standardized = standard.apply(rows)
         self.members_, averages = self._grow(standardized, which)
         voted = np.isfinite(averages[:, 0])

@@ -1,0 +1,68 @@
+"""Labels of blocks of rows: which there are, and which rows have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.points.in_memory import BlockPoints, narrowed_mask
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of one block: the distinct ones, sorted, and the position among them for each row.
+
+    One or two bytes a row: labels may be text, of which a block must not keep a copy for every row.
+    """
+
+    values: NDArray[Any]
+    codes: NDArray[Any]
+
+    @classmethod
+    def of(cls, labels: NDArray[Any]) -> Labels:
+        """Look for the distinct labels, and refuse empty ones."""
+        try:
+            values, codes = np.unique(labels, return_inverse=True)
+        except TypeError:
+            raise ValueError("y has empty cells, or labels of types that cannot be compared.") from None
+        return cls.coded(values, codes)
+
+    @classmethod
+    def coded(cls, values: NDArray[Any], codes: NDArray[Any]) -> Labels:
+        """Labels given as distinct values in any order and positions among them."""
+        n_empty = int(np.isin(codes, [i for i, value in enumerate(values) if value is None or value != value]).sum())
+        if n_empty:
+            raise ValueError(f"y has {n_empty:,} empty cells.")
+        order = np.argsort(values)
+        place = np.empty(len(order), dtype=np.min_scalar_type(max(len(order), 1)))
+        place[order] = np.arange(len(order))
+        return cls(values[order], place[codes])
+
+    def masks(self, classes: NDArray[Any]) -> tuple[BoolArray | None, ...]:
+        """For each of the classes, the mask of its rows; None for all rows."""
+        places = [np.flatnonzero(self.values == label) for label in classes]
+        marks = [self.codes == place[0] if len(place) else np.zeros(len(self.codes), dtype=bool) for place in places]
+        return tuple(narrowed_mask(None, own, len(own)) for own in marks)
+
+
+def classes_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """All classes, sorted, from the distinct labels of each block."""
+    held = [own for own in values if len(own)]
+    if not held:
+        raise ValueError("X has 0 rows while a minimum of 2 is required.")
+    return np.unique(np.concatenate(held))
+
+
+def points_by_class(
+    blocks: Sequence[FloatArray], labels: Sequence[Labels], shapes: Sequence[tuple[int, int]] | None = None
+) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any]]:
+    """All rows, the rows of each class, and the classes, of blocks and their labels."""
+    classes = classes_of([own.values for own in labels])
+    masks = [own.masks(classes) for own in labels]
+    of_classes = tuple(BlockPoints(blocks, kept, shapes) for kept in zip(*masks, strict=True))
+    return BlockPoints(blocks, None, shapes), of_classes, classes

@@ -1,0 +1,173 @@
+"""Point sets whose blocks are read from Parquet files whenever they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
+from sepc.points.in_memory import BlockPoints
+from sepc.points.inputs import NUMBER_KINDS
+from sepc.points.labelled import Labels, points_by_class
+
+# Cells of a block, 64 MB of doubles: row groups are joined up to it. Two blocks are in memory at a time, or two row
+# groups if these are larger.
+BLOCK_CELLS = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetTable:
+    """The columns of numbers of a Parquet file or folder, and where its row groups are.
+
+    Attributes
+    ----------
+    names : tuple of str
+    target : str
+        The column of labels.
+    groups : tuple of tuples
+        Row groups that make a block, as fragments of a pyarrow data set.
+    n_rows : tuple of int
+        Of each block.
+    """
+
+    names: tuple[str, ...]
+    target: str
+    groups: tuple[tuple[Any, ...], ...]
+    n_rows: tuple[int, ...]
+
+    @classmethod
+    def at(cls, path: str | PathLike[str], target: str) -> ParquetTable:
+        """Open a file or a folder of files without reading a row."""
+        source = _opened(path)
+        names = source.schema.names
+        if target not in names:
+            raise ValueError(f"{path} has no column {target!r}; its columns are {', '.join(map(repr, names))}.")
+        features = tuple(name for name in names if name != target)
+        _refuse_text(source.schema, features, path)
+        groups = [one for fragment in source.get_fragments() for one in fragment.split_by_row_group()]
+        sizes = [group.row_groups[0].num_rows for group in groups]
+        runs = _runs(sizes, max(1, BLOCK_CELLS // max(1, len(features))))
+        return cls(
+            features,
+            target,
+            tuple(tuple(groups[i] for i in run) for run in runs),
+            tuple(sum(sizes[i] for i in run) for run in runs),
+        )
+
+    def labels(self, i: int) -> Labels:
+        """Labels of the rows of a block."""
+        column = self._read(i, [self.target]).column(0).combine_chunks()
+        if column.null_count:
+            row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            raise ValueError(f"Column {self.target!r} is empty in {self._place(i, row)}. Leave such rows out.")
+        coded = column.dictionary_encode()
+        return Labels.coded(coded.dictionary.to_numpy(zero_copy_only=False), coded.indices.to_numpy())
+
+    def rows(self, i: int) -> FloatArray:
+        """Rows of a block."""
+        table = self._read(i, list(self.names))
+        rows = np.empty((table.num_rows, len(self.names)))
+        for j, name in enumerate(self.names):
+            rows[:, j] = table.column(name).cast("double", safe=False).to_numpy()
+        # A sum is quick, and not finite if a cell is not; the second look tells that from an overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_finite = np.isfinite(rows.sum()) or np.isfinite(rows).all()
+        if not is_finite:
+            row, j = np.argwhere(~np.isfinite(rows))[0]
+            raise ValueError(
+                f"Feature {self.names[j]!r} is empty, NaN or infinite in {self._place(i, row)}. "
+                "Fill such cells or leave these rows out."
+            )
+        return rows
+
+    def _read(self, i: int, columns: list[str]) -> Any:
+        import pyarrow as pa
+
+        tables = []
+        for group in self.groups[i]:
+            try:
+                tables.append(group.to_table(columns=columns))
+            except (OSError, pa.ArrowException) as error:
+                raise ValueError(f"{_name_of(group)} cannot be read: {' '.join(str(error).split())}") from None
+        return pa.concat_tables(tables)
+
+    def _place(self, i: int, row: int) -> str:
+        """Where a row of a block is found."""
+        sizes = [group.row_groups[0].num_rows for group in self.groups[i]]
+        k = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
+        return f"row {row - sum(sizes[:k])} of {_name_of(self.groups[i][k])}"
+
+
+class ParquetBlocks(Sequence[FloatArray]):
+    """The rows of a table, block by block; while one is worked on, the next is read."""
+
+    def __init__(self, table: ParquetTable) -> None:
+        self.table = table
+        self.reader = ThreadPoolExecutor(1, thread_name_prefix="sepc-parquet")
+        self.ahead: tuple[int, Future[FloatArray]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.table.n_rows)
+
+    def __getitem__(self, i: Any) -> Any:
+        ahead, self.ahead = self.ahead, None
+        rows = ahead[1].result() if ahead is not None and ahead[0] == i else self.table.rows(i)
+        following = (i + 1) % len(self)
+        if following != i:
+            self.ahead = following, self.reader.submit(self.table.rows, following)
+        return rows
+
+
+def labelled_points(
+    path: str | PathLike[str], y: Any
+) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any], tuple[str, ...]]:
+    """All rows, the rows of each class, the classes and the names of the features of Parquet files."""
+    if not isinstance(y, str):
+        raise ValueError("With a Parquet path as X, y is the name of the column of labels.")
+    table = ParquetTable.at(path, y)
+    labels = [table.labels(i) for i in range(len(table.n_rows))]
+    shapes = [(n, len(table.names)) for n in table.n_rows]
+    if sum(table.n_rows) == 0:
+        raise ValueError(f"{path} has no rows.")
+    return *points_by_class(ParquetBlocks(table), labels, shapes), table.names
+
+
+def _name_of(group: Any) -> str:
+    return f"row group {group.row_groups[0].id} of {group.path}"
+
+
+def _opened(path: str | PathLike[str]) -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install sepc[table]") from error
+    try:
+        return ds.dataset(path, format="parquet")
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())}") from None
+
+
+def _refuse_text(schema: Any, features: tuple[str, ...], path: Any) -> None:
+    text = [name for name in features if np.dtype(schema.field(name).type.to_pandas_dtype()).kind not in NUMBER_KINDS]
+    if text:
+        raise ValueError(f"{path} has columns that are not numbers: {', '.join(map(repr, text))}. Leave them out.")
+
+
+def _runs(sizes: Sequence[int], n_most: int) -> list[list[int]]:
+    """Neighbouring row groups put together while they have at most so many rows."""
+    runs: list[list[int]] = []
+    n = n_most
+    for i, size in enumerate(sizes):
+        if not runs or n + size > n_most:
+            runs.append([])
+            n = 0
+        runs[-1].append(i)
+        n += size
+    return runs

@@ -1,0 +1,153 @@
+"""Workers that die in mid-fit: the same model, to the last bit; and one line if there is none left."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from same_model import assert_same_model, draw, fitted_on_blocks
+
+from sepc import SEPClassifier
+
+da = package_or_skip("dask.array")
+distributed = package_or_skip("dask.distributed")
+N, D, BLOCKS = 3000, 3, 6
+
+
+@pytest.fixture(autouse=True)
+def passes(monkeypatch):
+    monkeypatch.setattr(SEPClassifier, "_local_rows", 700)
+
+
+def classifier():
+    return SEPClassifier(n_impure=0.05, max_ellipsoids=2)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return draw(N, D)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(rows):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SEPClassifier, "_local_rows", 700)
+        return fitted_on_blocks(classifier(), *(np.array_split(part, BLOCKS) for part in rows))
+
+
+@pytest.fixture
+def killing(monkeypatch):
+    """A function that has worker processes killed, right when the n-th pass begins to wait for them."""
+    from sepc.points import on_dask
+
+    def at(n, victims):
+        n_passes, waiting = 0, on_dask.DaskPoints._answers
+
+        def answers(self, futures):
+            nonlocal n_passes
+            n_passes += 1
+            if n_passes == n:
+                for pid in victims():
+                    os.kill(pid, signal.SIGKILL)
+            return waiting(self, futures)
+
+        monkeypatch.setattr(on_dask.DaskPoints, "_answers", answers)
+        return lambda: n_passes
+
+    return at
+
+
+def fit(X, y):
+    return classifier().fit(da.from_array(X, (N // BLOCKS, D)), da.from_array(y, N // BLOCKS))
+
+
+@contextmanager
+def two_workers():
+    """The client of a cluster of two worker processes that are started again when they die."""
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with distributed.LocalCluster(n_workers=2, **options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def nannied():
+    with two_workers() as client:
+        yield client
+
+
+@pytest.fixture
+def fresh():
+    """Two workers for one test: those that kill both sometimes leave a nanny that is not heard of again."""
+    with two_workers() as client:
+        yield client
+
+
+@pytest.fixture
+def pids(nannied):
+    """The processes of both workers, once both are there; a nanny gives up if its worker dies while it starts."""
+    for _ in range(300):
+        found = nannied.run(os.getpid, on_error="ignore").values()
+        if len(found) == 2:
+            return list(found)
+        time.sleep(0.2)
+    raise AssertionError("the workers did not come back")
+
+
+@pytest.mark.parametrize("n", [1, 6, 15])
+def test_a_worker_killed_in_mid_fit_changes_nothing(n, pids, rows, undisturbed, killing):
+    n_passes = killing(n, lambda: pids[:1])
+    assert_same_model(fit(*rows), undisturbed)
+    assert n_passes() > n
+
+
+@pytest.fixture
+def mortal():
+    """A cluster of one worker process that nobody restarts."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker"]
+    with (
+        distributed.LocalCluster(
+            n_workers=0, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        options = ("--no-nanny", "--nthreads", "1", "--no-dashboard")
+        process = subprocess.Popen([*command, cluster.scheduler_address, *options], stderr=subprocess.DEVNULL)
+        yield process
+        process.kill()
+        process.wait()
+
+
+def test_without_any_worker_left_one_line_says_so(mortal, rows, killing, monkeypatch):
+    from sepc.points import on_dask
+
+    monkeypatch.setattr(on_dask, "PATIENCE", 2.0)
+    killing(5, lambda: [mortal.pid])
+    with pytest.raises(RuntimeError, match=r"The Dask cluster has had no worker for \d seconds") as error:
+        fit(*rows)
+    assert "\n" not in str(error.value)
+    assert error.value.__suppress_context__
+
+
+def test_blocks_that_kill_every_worker_are_told(fresh, rows):
+    def give_up_at_once(dask_scheduler=None):
+        dask_scheduler.allowed_failures = 0
+
+    fresh.run_on_scheduler(give_up_at_once)
+    lazy = da.from_array(rows[0], (N, D)).map_blocks(die, meta=np.empty((0, D)))
+    with pytest.raises(RuntimeError, match="Several workers of the Dask cluster died one after another"):
+        classifier().fit(lazy, rows[1])
+
+
+def die(block):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_both_workers_killed_and_restarted_change_nothing(fresh, rows, undisturbed, killing):
+    killing(4, lambda: fresh.run(os.getpid).values())
+    assert_same_model(fit(*rows), undisturbed)

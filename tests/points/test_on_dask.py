@@ -1,0 +1,202 @@
+"""Sets on a cluster: every answer is bit for bit that of the same blocks in memory, and rows stay where they are."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optional import package_or_skip
+from threadpoolctl import threadpool_limits
+
+from sepc.points.band import Band, Frame, SideSums
+from sepc.points.farthest import Farthest
+from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, combine_runs
+from sepc.points.labelled import Labels, points_by_class
+from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
+from sepc.points.sampled import Sampled
+from sepc.points.select import tail_mean
+from sepc.points.shards import joined_runs
+from sepc.points.signatures import Signatures
+from sepc.points.together import Together, reduce_each
+from sepc.regions.counting import StackedSignatures
+from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.shapes.halfspaces import HalfSpaces
+
+dask = package_or_skip("dask")
+da = package_or_skip("dask.array")
+
+D = 4
+SIZES = (700, 0, 1, 5000, 1, 0, 300)
+ELLIPSOIDS = tuple(Ellipsoid(np.full(D, k / 3.0), np.eye(D) / (1 + k) + 0.01) for k in range(3))
+DIRECTION = np.array([0.3, -0.2, 0.9, 0.1])
+FRAME = Frame(np.full(D, 0.25), 0.5)
+REDUCTIONS = [
+    Moments(),
+    Moments(np.ones(D), np.arange(2.0 * D).reshape(D, 2)),
+    ColumnRange(),
+    ProjectionRange(np.eye(D)[:, :2] + 0.1, np.ones(D)),
+    ProjectionCounts(DIRECTION, np.linspace(-1, 1, 9), np.ones(D)),
+    Tail(DIRECTION, 0.1, 0.4),
+    CountInside(ELLIPSOIDS),
+    Signatures(ELLIPSOIDS),
+    StackedSignatures.of(ELLIPSOIDS, D, 1e-9),
+    Farthest(np.zeros(D), np.eye(D), 50),
+    Farthest(np.zeros(D), np.eye(D), 50, above=9.0),
+    Band(FRAME, DIRECTION / np.linalg.norm(DIRECTION), 0.0, 1.0, 0.05, 1000),
+    SideSums(FRAME, np.eye(D)[:2], np.array([0.0, 0.3])),
+    Sampled(0.1, 3),
+    Together((ColumnRange(), Moments())),
+]
+
+
+def half(j, limit=0.0):
+    return HalfSpaces(np.eye(D)[j : j + 1], np.array([limit]))
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    rng = np.random.default_rng(0)
+    # Two sizes of rows, so that sums depend on the order they are taken in.
+    return [rng.standard_normal((n, D)) * rng.choice([1.0, 1e3], size=(n, 1)) for n in SIZES]
+
+
+@pytest.fixture(scope="module")
+def labels(blocks):
+    return [np.where(block[:, 0] + 0.1 * np.arange(len(block)) % 1 > 0.5, "b", "a") for block in blocks]
+
+
+def collection(parts):
+    """A Dask array whose blocks are these arrays, of sizes it does not know."""
+    shape = (np.nan, *parts[0].shape[1:])
+    return da.concatenate([da.from_delayed(dask.delayed(part), shape, part.dtype) for part in parts])
+
+
+@pytest.fixture
+def sets(client, blocks, labels):
+    """Pairs of sets, on the cluster and in blocks: all rows, and the rows of each class."""
+    from sepc.points.dask_inputs import labelled_points
+
+    there, classes, found = labelled_points(collection(blocks), collection(labels))
+    here, in_blocks, expected = points_by_class(blocks, [Labels.of(own) for own in labels])
+    assert found.tolist() == expected.tolist() == ["a", "b"]
+    return [*zip((there, *classes), (here, *in_blocks), strict=True)]
+
+
+def bits(value):
+    """Everything in an answer, arrays as bytes."""
+    if dataclasses.is_dataclass(value):
+        return [bits(getattr(value, field.name)) for field in dataclasses.fields(value)]
+    if isinstance(value, tuple | list):
+        return [bits(one) for one in value]
+    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else pickle.dumps(value)
+
+
+def assert_same_bits(there, here):
+    with threadpool_limits(1):
+        assert (there.n_points, there.n_features) == (here.n_points, here.n_features)
+        for reduction in REDUCTIONS:
+            assert bits(there.reduce(reduction)) == bits(here.reduce(reduction)), reduction
+        assert bits(there.gather(10_000)) == bits(here.gather(10_000))
+
+
+def test_every_reduction_has_the_same_bits(sets):
+    for there, here in sets:
+        assert_same_bits(there, here)
+    assert sets[0][0].n_points == sum(SIZES)
+
+
+def test_splits_samples_and_unions_have_the_same_bits(sets):
+    (_, (there, here), (other_there, other_here)) = sets
+    parts = [*zip(there.split(half(0)), here.split(half(0)), strict=True)]
+    parts += [*zip(parts[1][0].split(half(1)), parts[1][1].split(half(1)), strict=True)]
+    parts += [(there.sample(0.3, 1), here.sample(0.3, 1))]
+    parts += [(parts[2][0].sample(0.5, 2), parts[2][1].sample(0.5, 2))]
+    parts += [(parts[0][0].union(other_there), parts[0][1].union(other_here))]
+    parts += [tuple(one.split(ELLIPSOIDS[2])[1] for one in parts[-1])]
+    for pair in parts:
+        assert 0 < pair[0].n_points < sum(SIZES)
+    assert_same_bits(*parts[1])
+    assert_same_bits(*parts[5])
+    assert_same_bits(*parts[-1])
+    np.testing.assert_array_equal(parts[4][0].gather(9999), parts[4][1].gather(9999))
+    assert tail_mean(parts[0][0], DIRECTION, 5).tolist() == tail_mean(parts[0][1], DIRECTION, 5).tolist()
+
+
+def test_an_emptied_set_is_as_empty_as_in_blocks(sets):
+    (_, (there, here), _) = sets
+    nowhere = half(0, 1e9)
+    pair = there.split(nowhere)[0], here.split(nowhere)[0]
+    assert pair[0].n_points == 0
+    assert_same_bits(*pair)
+    assert_same_bits(pair[0].union(pair[0]), pair[1].union(pair[1]))
+    assert_same_bits(pair[0].union(there), pair[1].union(here))
+    assert pair[0].split(half(1))[0].n_points == 0
+
+
+def test_rescaled_rows_have_the_same_bits_and_one_copy(sets):
+    shift, scale = np.linspace(-1, 1, D), np.linspace(0.5, 3, D)
+    moved = [(there.rescaled(shift, scale), here.rescaled(shift, scale)) for there, here in sets]
+    assert_same_bits(*moved[1])
+    copies = {block.shard.key for there, _ in moved for block in there.blocks}
+    assert len(copies) == len({block.shard.key for block in sets[0][0].blocks})
+
+
+def test_classes_in_one_pass_are_those_one_by_one(sets):
+    answers = reduce_each([here for _, here in sets], Moments())
+    for answer, (there, _) in zip(answers, sets, strict=True):
+        assert bits(answer) == bits(there.reduce(Moments()))
+    assert bits(reduce_each([there for there, _ in sets], Moments())) == bits(answers)
+
+
+class Concatenated:
+    """A reduction that writes down how it was combined."""
+
+    def combine(self, left, right):
+        return f"({left}{right})"
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
+def test_workers_join_states_as_the_tree_of_all_blocks_does(holders):
+    states = [chr(ord("A") + i) for i in range(len(holders))]
+    runs = []
+    for worker in set(holders):
+        runs += joined_runs(Concatenated(), [(i, states[i]) for i, holder in enumerate(holders) if holder == worker])
+    runs.sort()
+    if len(set(holders)) == 1:
+        assert len(runs) == len(holders).bit_count()
+    assert combine_runs(Concatenated(), [run[1:] for run in runs]) == combine_in_order(Concatenated(), states)
+
+
+def test_gather_refuses_more_than_was_asked_for_and_moves_nothing(sets):
+    there = sets[0][0]
+    before = there.traffic.n_bytes
+    with pytest.raises(
+        ValueError, match=r"gather would bring 6,002 rows \(192\.1 kB\) to one machine; the limit is 6,001"
+    ):
+        there.gather(6_001)
+    assert there.traffic.n_bytes == before
+
+
+def test_sets_of_other_kinds_and_widths_are_not_joined(sets):
+    there = sets[0][0]
+    with pytest.raises(TypeError, match="cannot be joined with ArrayPoints"):
+        there.union(ArrayPoints(np.zeros((1, D))))
+    with pytest.raises(ValueError, match="4 and 2 features"):
+        there.union(ArrayPoints(np.zeros((1, 2))))
+    with pytest.raises(TypeError, match="cannot be joined with DaskPoints"):
+        BlockPoints([np.zeros((1, D))]).union(there)
+
+
+def test_a_pass_moves_only_its_answer(sets):
+    there = sets[0][0]
+    passes, before = there.traffic.n_passes, there.traffic.n_bytes
+    there.reduce(Moments())
+    assert there.traffic.n_passes == passes + 1
+    moved = there.traffic.n_bytes - before
+    assert 0 < moved < 600 * len(SIZES)
+    inside, _ = there.split(half(0))
+    inside.split(half(1))
+    assert there.traffic.n_passes == passes + 3
+    assert there.traffic.n_bytes - before - moved < 600 * len(SIZES)

@@ -1,0 +1,39 @@
+"""Models of rows in blocks, and whether two models are the same to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from sepc import SEPClassifier
+from sepc.estimator.training import Training
+from sepc.points.labelled import Labels, points_by_class
+
+ARRAYS = ("centers", "roots", "owners", "isolated", "isolated_owners", "shift", "scale", "class_counts", "is_terminal")
+
+
+def draw(n, d=3, seed=0):
+    """Rows of six clusters that overlap, and labels "a" and "b"."""
+    rng = np.random.default_rng(seed)
+    centers = 1.6 * rng.standard_normal((6, d))
+    which = rng.integers(6, size=n)
+    return centers[which] + rng.standard_normal((n, d)), np.where(which % 2, "b", "a")
+
+
+def fitted_on_blocks(classifier, blocks, labels):
+    """The classifier, fitted on blocks in memory."""
+    training = Training(*points_by_class([np.asarray(block, float) for block in blocks], [*map(Labels.of, labels)]))
+    classifier.n_features_in_ = blocks[0].shape[1]
+    # The workers of a cluster have one thread each, and BLAS rounds differently with more.
+    with threadpool_limits(1):
+        return classifier._fit_points(training)
+
+
+def assert_same_model(left: SEPClassifier, right: SEPClassifier):
+    assert left.model_.n_ellipsoids > 2
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(left.model_, name), getattr(right.model_, name), err_msg=name)
+    np.testing.assert_array_equal(left.model_.table.memberships, right.model_.table.memberships)
+    np.testing.assert_array_equal(left.model_.table.counts, right.model_.table.counts)
+    np.testing.assert_array_equal(left.classes_, right.classes_)
+    assert [one.rows_left for one in left.history_] == [one.rows_left for one in right.history_]

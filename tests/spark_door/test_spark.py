@@ -1,0 +1,117 @@
+"""A real local Spark session decides as NumPy does, and wrong tables are told so in plain words."""
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.datasets import load_breast_cancer
+from sklearn.frozen import FrozenEstimator
+
+import sepc.spark
+from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
+
+pd = package_or_skip("pandas")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Spark's own
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X.iloc[:, :4], np.where(y == 0, "malignant", "benign")
+
+
+@pytest.fixture(scope="module")
+def classifier(rows):
+    X, y = rows
+    return SEPClassifier().fit(X[::2], y[::2])
+
+
+@pytest.fixture(scope="module")
+def table(spark, rows):
+    X, y = rows
+    return spark.createDataFrame(X.assign(id=np.arange(len(X)), diagnosis=y, **{"odd name": 1.5})).repartition(3)
+
+
+def decided(model, table, **options):
+    return sepc.spark.decide(model, table, keep=["id"], **options).toPandas().sort_values("id").reset_index(drop=True)
+
+
+def test_decisions_are_those_of_numpy(classifier, table, rows):
+    found, expected = decided(classifier, table), classifier.decide(rows[0]).to_frame()
+    assert found.columns.tolist() == ["id", *expected.columns]
+    for name in expected:
+        if expected[name].dtype.kind == "f":
+            np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-12)
+        else:
+            assert found[name].tolist() == expected[name].tolist()
+
+
+@pytest.mark.parametrize("kind", ["forest", "selective"])
+def test_other_estimators_decide_as_well(kind, classifier, table, rows):
+    X, y = rows
+    if kind == "forest":
+        model = SEPForestClassifier(3, random_state=0).fit(X[::2], y[::2])
+    else:
+        model = SelectiveClassifier(FrozenEstimator(classifier), max_risk=0.1).fit(X[1::2], y[1::2])
+    found, expected = decided(model, table), model.decide(X).to_frame()
+    assert found.columns.tolist() == ["id", *expected.columns]
+    assert found["label"].tolist() == expected["label"].tolist()
+    assert found["accepted"].tolist() == expected["accepted"].tolist()
+    np.testing.assert_allclose(found["trust"], expected["trust"], rtol=0, atol=1e-12)
+
+
+def test_columns_are_kept_in_the_order_of_the_table(classifier, table, rows):
+    kept = sepc.spark.decide(classifier, table, keep=["odd name", "id", "mean area"])
+    assert kept.columns[:4] == ["mean area", "id", "odd name", "label"]
+    assert dict(kept.dtypes)["id"] == "bigint"
+    first = kept.orderBy("id").first()
+    assert (first["mean area"], first["odd name"]) == (rows[0]["mean area"][0], 1.5)
+
+
+def test_a_model_without_names_takes_columns_by_position(spark, rows):
+    X, y = rows
+    model = SEPClassifier().fit(X.to_numpy()[::2], y[::2])
+    table = spark.createDataFrame(X.set_axis(list("abcd"), axis=1).assign(id=np.arange(len(X))))
+    assert decided(model, table)["label"].tolist() == model.predict(X.to_numpy()).tolist()
+    with pytest.raises(ValueError, match="has 5 columns beside those to keep, but SEPClassifier is expecting 4"):
+        sepc.spark.decide(model, table)
+
+
+def test_labels_of_other_types(spark, rows):
+    X, y = rows
+    table = spark.createDataFrame(X.assign(id=np.arange(len(X))))
+    for labels, kind in ((y == "benign", "boolean"), ((y == "benign").astype(np.int32), "bigint")):
+        model = SEPClassifier(max_ellipsoids=2).fit(X, labels)
+        found = sepc.spark.decide(model, table, keep=["id"])
+        assert dict(found.dtypes)["label"] == kind
+        assert found.toPandas().sort_values("id")["label"].tolist() == model.predict(X).tolist()
+
+
+def test_tables_that_do_not_fit_are_told_at_once(classifier, table):
+    with pytest.raises(ValueError, match=r"The DataFrame has no column 'mean radius'; it has mean texture"):
+        sepc.spark.decide(classifier, table.drop("mean radius"))
+    with pytest.raises(ValueError, match="The DataFrame has no column 'key'"):
+        sepc.spark.decide(classifier, table, keep=["key"])
+    with pytest.raises(ValueError, match="Columns 'label' have the names of decisions; rename them first"):
+        sepc.spark.decide(classifier, table.withColumnRenamed("diagnosis", "label"), keep=["label"])
+
+
+def test_text_is_refused_before_a_row_is_read(classifier, spark, rows):
+    text = spark.createDataFrame(rows[0].assign(**{"mean area": "large"}))
+    with pytest.raises(ValueError, match=r"columns that are not numbers: 'mean area' \(string\)\. Cast or encode"):
+        sepc.spark.decide(classifier, text)
+
+
+@pytest.mark.parametrize("cell", [np.nan, None])
+def test_empty_cells_are_named_in_the_error(cell, classifier, spark, rows):
+    X = rows[0][:5].astype(object)
+    X.iloc[2, 3] = cell
+    table = spark.createDataFrame(X.to_numpy().tolist(), schema=list(X.columns)).coalesce(1)
+    with pytest.raises(Exception, match=r"Cells without a number in 'mean area' \(1 of 5 rows of this batch\)\. Fill"):
+        sepc.spark.decide(classifier, table).collect()
+
+
+def test_an_empty_table_gives_an_empty_one(classifier, table):
+    found = sepc.spark.decide(classifier, table.limit(0))
+    assert found.count() == 0
+    assert "trust" in found.columns
