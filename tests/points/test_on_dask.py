@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 from optional import package_or_skip
 from threadpoolctl import threadpool_limits
 
+from sepc.points import shards
 from sepc.points.band import Band, Frame, SideSums
 from sepc.points.farthest import Farthest
 from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, combine_runs
+from sepc.points.kept_rows import KeptRows
 from sepc.points.labelled import Labels, points_by_class
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
 from sepc.points.sampled import Sampled
 from sepc.points.select import tail_mean
-from sepc.points.shards import joined_runs
+from sepc.points.shards import Part, Wanted, joined_runs
 from sepc.points.signatures import Signatures
 from sepc.points.together import Together, reduce_each
 from sepc.regions.counting import StackedSignatures
@@ -200,3 +202,16 @@ def test_a_pass_moves_only_its_answer(sets):
     inside.split(half(1))
     assert there.traffic.n_passes == passes + 3
     assert there.traffic.n_bytes - before - moved < 600 * len(SIZES)
+
+
+@pytest.mark.parametrize("most_bytes", [0, 10**6])
+def test_rows_picked_by_a_worker_are_kept_only_if_all_fit(blocks, most_bytes, monkeypatch):
+    kept = KeptRows(most_bytes)
+    monkeypatch.setattr(shards, "KEPT", kept)
+    masks = [(block[:, 0] > 0, block[:, 0] <= 0) for block in blocks]
+    counts = [[int(mask.sum()) for mask in pair] for pair in masks]
+    wanted = [Wanted(i, i, counts[i][1], "marks", i, 1) for i in range(len(blocks))]
+    for _ in range(2):
+        found = list(Part("shard", wanted).rows(tuple(blocks), {"marks": masks}))
+        assert all(bits(rows) == bits(block[mask]) for rows, block, (_, mask) in zip(found, blocks, masks, strict=True))
+    assert kept.n_bytes == (sum(rows.nbytes for rows in found) if most_bytes else 0)

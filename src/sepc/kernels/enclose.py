@@ -25,8 +25,9 @@ from sepc.shapes.norms import squared_norms
 
 # Up to this many rows are gathered once and solved as arrays; larger sets are seen through reductions only.
 LOCAL_ROWS = 200_000
-# Rows of a larger set taken to this machine at first, and how many each later pass may add.
-POOL_ROWS, MORE_ROWS = 20_000, 4_000
+# Rows of a larger set taken to this machine at first, for each that an ellipsoid can rest on: fewer cost another pass
+# in 20 dimensions, more are only carried. Not fewer and not more than this, and how many each later pass may add.
+POOL_PER_SUPPORT, POOL_FROM, POOL_TO, MORE_ROWS = 16, 1_000, 20_000, 4_000
 # Sets that need more passes than this have no certificate to gain: 2 to 6 are usual.
 MAX_PASSES = 30
 NOT_FLAT = np.zeros(0), np.zeros(0)
@@ -198,7 +199,8 @@ def _multiplied(found: Enclosure, scale: FloatArray) -> Enclosure:
 
 
 def _outermost(points: PointSet, frame: Frame, local_rows: int) -> FloatArray:
-    n_most = min(POOL_ROWS, local_rows)
+    d = points.n_features
+    n_most = min(max(POOL_FROM, POOL_PER_SUPPORT * d * (d + 3) // 2), POOL_TO, local_rows)
     return points.reduce(Farthest(frame.origin, frame.to_white.T, n_most)).rows
 
 

@@ -16,7 +16,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.points.in_memory import check_gatherable, check_same_features, combine_runs
 from sepc.points.protocol import Answer, PointSet, Reduction, Region
 from sepc.points.row_hash import is_sampled
-from sepc.points.shards import AllRows, Wanted, counted, divided, reduced, rescaled
+from sepc.points.shards import AllRows, Part, Wanted, counted, divided, reduced, rescaled
 
 # How long a cluster may be without any worker, in seconds, and how often to look: a nanny needs a few to start one.
 PATIENCE = 30.0
@@ -74,8 +74,8 @@ class DaskPoints:
     The blocks of one worker are kept together in shards, and every pass is one task for each shard. States are joined
     in the order of the blocks, on the workers as far as they hold neighbours, so that the result does not depend on
     where blocks are: it is bit for bit that of `BlockPoints`. For this, questions and answers also travel pickled:
-    Dask's own way leaves arrays at any byte, where BLAS rounds differently. A smaller set is a mask on the same blocks.
-    All of it can be made anew if a worker is lost.
+    Dask's own way leaves arrays at any byte, where BLAS rounds differently. A smaller set is a mask on the same blocks;
+    the rows it leaves are copied once if they are few enough. All of it can be made anew if a worker is lost.
 
     Parameters
     ----------
@@ -164,7 +164,8 @@ class DaskPoints:
         own = [self.blocks[position] for position in positions]
         futures = {block.marks.key: block.marks for block in own if block.marks is not None and block.n_rows > 0}
         wanted = [block.wanted(position) for position, block in zip(positions, own, strict=True)]
-        return self.client.submit(task, question, own[0].shard, wanted, futures, pure=False)
+        part = Part(own[0].shard.key, wanted)
+        return self.client.submit(task, question, own[0].shard, part, futures, pure=False)
 
     def _answers(self, futures: list[Future]) -> list[Any]:
         answers = answers_of(self.client, futures)

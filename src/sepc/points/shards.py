@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.points.in_memory import narrowed_mask
+from sepc.points.in_memory import BYTES_PER_CELL, narrowed_mask
+from sepc.points.kept_rows import KeptRows
 from sepc.points.protocol import Reduction, State
 
 # Blocks that are kept together, and masks of the parts that each is divided into; None for all rows.
 Shard: TypeAlias = tuple[FloatArray, ...]
 Masks: TypeAlias = tuple[BoolArray | None, ...]
+
+# One for each worker process.
+KEPT = KeptRows()
 
 # A state of neighbouring blocks: the position of the first, how many, and the state itself.
 Run: TypeAlias = tuple[int, int, State]
@@ -59,10 +64,36 @@ class Wanted:
         return block if mask is None else block[mask]
 
 
-def reduced(question: bytes, shard: Shard, wanted: Sequence[Wanted], marks: dict[str, list[Masks]]) -> bytes:
+@dataclass(frozen=True)
+class Part:
+    """The blocks of one shard that are in a set.
+
+    Attributes
+    ----------
+    shard : str
+        Its key.
+    wanted : sequence of Wanted
+    """
+
+    shard: str
+    wanted: Sequence[Wanted]
+
+    def rows(self, shard: Shard, marks: dict[str, list[Masks]]) -> Iterator[FloatArray]:
+        """The rows of one block after the other; picked once if they all can be kept."""
+        n_bytes = sum(one.n_rows for one in self.wanted) * shard[0].shape[1] * BYTES_PER_CELL
+        for one in self.wanted:
+            if one.marks is None or one.n_rows == 0 or n_bytes > KEPT.most_bytes:
+                yield one.rows(shard, marks)
+            else:
+                name = (self.shard, one.marks, one.index, one.side)
+                yield KEPT.get(name, partial(one.rows, shard, marks))
+
+
+def reduced(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
     """States of a pickled reduction, pickled."""
     reduction = pickle.loads(question)
-    states = ((one.position, reduction.map(one.rows(shard, marks))) for one in wanted)
+    blocks = zip(part.wanted, part.rows(shard, marks), strict=True)
+    states = ((one.position, reduction.map(rows)) for one, rows in blocks)
     return pickle.dumps(joined_runs(reduction, states), protocol=5)
 
 
@@ -81,14 +112,14 @@ def joined_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State
     return runs
 
 
-def divided(question: bytes, shard: Shard, wanted: Sequence[Wanted], marks: dict[str, list[Masks]]) -> list[Masks]:
+def divided(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
     """Masks of the rows inside and outside, for whole blocks; a block without rows left needs none."""
     test, found = pickle.loads(question), list[Masks]()
-    for one in wanted:
+    for one, rows in zip(part.wanted, part.rows(shard, marks), strict=True):
         if one.n_rows == 0:
             found.append((None, None))
             continue
-        inside = test(one.rows(shard, marks))
+        inside = test(rows)
         old, n = one.mask(marks), len(shard[one.place])
         found.append((narrowed_mask(old, inside, n), narrowed_mask(old, ~inside, n)))
     return found

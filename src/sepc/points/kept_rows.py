@@ -1,0 +1,48 @@
+"""Rows that a worker has picked out of its blocks, kept for the next pass over the same set."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+
+from sepc._typing import FloatArray
+
+# What a worker keeps at most, in bytes. A part of a shard that is larger is picked anew in every pass.
+KEPT_BYTES = 256_000_000
+
+
+class KeptRows:
+    """Arrays by name, of which the ones used last are kept as long as they fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kept = KeptRows(most_bytes=100)
+    >>> first = kept.get("a", lambda: np.zeros((5, 2)))
+    >>> kept.get("a", lambda: np.ones((5, 2))) is first
+    True
+    >>> kept.get("b", lambda: np.ones((3, 2))).sum(), kept.n_bytes  # "a" had to go
+    (np.float64(6.0), 48)
+    """
+
+    def __init__(self, most_bytes: int = KEPT_BYTES) -> None:
+        self.most_bytes = most_bytes
+        self.n_bytes = 0
+        self._arrays: OrderedDict[Hashable, FloatArray] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, name: Hashable, pick: Callable[[], FloatArray]) -> FloatArray:
+        """The array of this name, which `pick` makes if it is not kept."""
+        with self._lock:
+            if name in self._arrays:
+                self._arrays.move_to_end(name)
+                return self._arrays[name]
+        rows = pick()
+        with self._lock:
+            if name not in self._arrays:
+                self._arrays[name] = rows
+                self.n_bytes += rows.nbytes
+            while self.n_bytes > self.most_bytes:
+                self.n_bytes -= self._arrays.popitem(last=False)[1].nbytes
+        return rows
