@@ -17,7 +17,9 @@ def decisions_of_blocks(estimator: Any, X: Any) -> Any:
     meta = _frame(_example(estimator, X), estimator)[:0]
     if _is_frame(X):
         return X.map_partitions(_frame, estimator, meta=meta)
-    blocks = [delayed(_frame, pure=True)(block, estimator) for block in _whole_rows(X).to_delayed().ravel()]
+    # As a task of its own the estimator is named and sent once, not for every block.
+    there = delayed(estimator, pure=True, traverse=False)
+    blocks = [delayed(_frame, pure=True)(block, there) for block in _whole_rows(X).to_delayed().ravel()]
     return dd.from_delayed(blocks, meta=meta)
 
 
