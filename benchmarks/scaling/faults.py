@@ -13,6 +13,7 @@ from typing import Any
 from scaling.data import Drawn, Records, cluster
 from scaling.fits import are_same, classifier, fit_on_workers
 
+from sepc import SEPClassifier
 from sepc.points import on_dask as engine
 
 
@@ -20,20 +21,25 @@ def faults(drawn: Drawn, most: int, patience: float) -> Records:
     """Kill a worker at the first pass, in the middle, and near the end; then the only one."""
     with cluster(2) as client:
         whole, undisturbed = fit_on_workers(client, drawn, most)
-        n_passes = undisturbed["passes"]
-        records: Records = [{"killed": "nobody", "seconds": undisturbed["seconds"], "outcome": "a model"}]
-        for n in (1, n_passes // 2, n_passes - 2):
-            X, y = drawn.on_dask(client)
-            model, started = classifier(most), time.perf_counter()
-            with killed_at(n, next(iter(client.run(os.getpid).values()))):
-                model.fit(X, y)
-            seconds = time.perf_counter() - started
-            outcome = "the same model" if are_same(model, whole) else "another model"
-            killed = f"one worker of two, at pass {n} of {n_passes}"
-            records.append({"killed": killed, "seconds": seconds, "outcome": outcome})
-            client.wait_for_workers(2)
+    n_passes = undisturbed["passes"]
+    records: Records = [{"killed": "nobody", "seconds": undisturbed["seconds"], "outcome": "a model"}]
+    for n in (1, n_passes // 2, n_passes - 2):
+        model, seconds = disturbed(drawn, most, n)
+        outcome = "the same model" if are_same(model, whole) else "another model"
+        killed = f"one worker of two, at pass {n} of {n_passes}"
+        records.append({"killed": killed, "seconds": seconds, "outcome": outcome})
     engine.PATIENCE = patience
     return [*records, last_worker(drawn, most)]
+
+
+def disturbed(drawn: Drawn, most: int, n: int) -> tuple[SEPClassifier, float]:
+    """A fit on a cluster of its own, one worker of which is killed at the n-th pass."""
+    with cluster(2) as client:
+        X, y = drawn.on_dask(client)
+        model, started = classifier(most), time.perf_counter()
+        with killed_at(n, next(iter(client.run(os.getpid).values()))):
+            model.fit(X, y)
+        return model, time.perf_counter() - started
 
 
 def last_worker(drawn: Drawn, most: int) -> dict[str, Any]:
