@@ -80,7 +80,7 @@ def test_every_kind_of_trust(trust, tmp_path):
     model = SEPClassifier(trust=trust, min_trust=0.8, random_state=0).fit(X[:, :6], y)
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X[:, :6], 3000))
     assert set(decided.rule) >= {Rule.SINGLE, Rule.SHARED, Rule.NEAREST}
-    assert set(decided.cause) == set(Cause)
+    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED}
 
 
 def test_more_ellipsoids_than_a_word_has_bits_and_sets_never_seen(tmp_path):

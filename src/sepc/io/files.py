@@ -23,6 +23,7 @@ from sepc.io.estimators import (
     forest_classifier_to_node,
 )
 from sepc.io.nodes import Node, Reader, Writer
+from sepc.io.repaired import repaired_from, repaired_to_node
 from sepc.io.wrappers import (
     Inner,
     selective_from,
@@ -33,6 +34,7 @@ from sepc.io.wrappers import (
     trusted_to_node,
 )
 from sepc.selective.forest import SEPForestClassifier
+from sepc.selective.repaired import RepairedClassifier
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
 from sepc.selective.trusted import TrustedClassifier
@@ -62,6 +64,7 @@ KINDS = {
     "TrustedClassifier": Kind(TrustedClassifier, trusted_to_node, trusted_from),
     "SelectiveClassifier": Kind(SelectiveClassifier, selective_to_node, selective_from),
     "StratifiedClassifier": Kind(StratifiedClassifier, stratified_to_node, stratified_from),
+    "RepairedClassifier": Kind(RepairedClassifier, repaired_to_node, repaired_from),
 }
 
 
@@ -70,7 +73,7 @@ def save(estimator: Any, path: str | Path) -> None:
 
     Parameters
     ----------
-    estimator : SEPClassifier, SEPForestClassifier, TrustedClassifier, SelectiveClassifier or StratifiedClassifier
+    estimator : SEPClassifier or any other estimator of this library
         Fitted. Of a model inside that is not ours only a fingerprint is written.
     path : str or Path
         By custom it ends in ``.sepc``. An old file of that name is replaced at once, or not at all.

@@ -66,7 +66,7 @@ class Exported:
             "classes": self.decider.classes_.tolist(),
             "feature_names": list(self.decider.model_.feature_names),
             "accepted_from_trust": [float(one) if np.isfinite(one) else None for one in self.thresholds],
-            "causes": {str(int(cause)): cause.name for cause in Cause},
+            "causes": {str(int(cause)): cause.name for cause in Cause if cause is not Cause.DRIFTED},
         }
         return {"sepc_version": version("sepc")} | {name: json.dumps(fact) for name, fact in facts.items()}
 

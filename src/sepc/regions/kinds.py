@@ -25,6 +25,7 @@ class Cause(IntEnum):
     OVERLAP = 1
     OUTSIDE = 2
     THIN = 3
+    DRIFTED = 4  # only of monitored models: the rows that come there have changed
 
 
 def names_of(kind: type[Rule] | type[Cause], values: ArrayLike) -> NDArray[Any]:

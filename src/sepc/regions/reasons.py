@@ -85,6 +85,7 @@ def verdict(cause: Cause) -> str:
         Cause.OVERLAP: "other labels lie there too",
         Cause.OUTSIDE: "nothing like it was seen in training",
         Cause.THIN: "too few training rows lie there",
+        Cause.DRIFTED: "what comes there has changed",
     }[cause]
     return f"Not accepted ({cause.name}): {reason}."
 

@@ -1,0 +1,182 @@
+"""Monitor: false alarms on streams without change, delays beside MAPIE and KS tests, and the regions named.
+
+SEPClassifier is fitted on 2,000 rows of a data set; reference and streams are drawn from its other rows with
+replacement, anew for each stream, so that there is no change but the one that is planted. False alarms are counted
+over streams of 10^5 rows in batches of 1,000, with labels. Delays are rows from the change, after 10,000 rows without,
+in batches of 500; MAPIE's RiskMonitoring watches the share of wrong labels with a tolerance of 0, its
+OnlineMartingaleTest the conformity of labels, and the KS tests compare each batch and feature with the reference, their
+level of 5 % spent as 1 / (k (k + 1)) over batches and equally over features.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from measure import arguments, save, show
+from planted_drift import CHANGES, Population, Rows, population, regions_to_change
+from scipy.stats import beta
+from threadpoolctl import threadpool_limits
+from watchers import ALPHA, METHODS, Watchers
+
+from sepc.lifecycle import Monitor
+from sepc.lifecycle.watching import with_rows
+
+SETS = ("moons", "magic_gamma_telescope", "phoneme", "electricity")
+# The delays of MAPIE take long, and are of the first sets.
+N_DELAY_SETS = 3
+N_REFERENCE = 4_000
+
+# Streams without change of each data set, 1,000 in all, and their batches.
+N_STREAMS, N_PUBLIC, N_BATCHES, BATCH = 250, 5, 100, 1_000
+# A stream with a change.
+N_CALM, N_AFTER, N_AFTER_NAMED, STEP = 10_000, 10_000, 20_000, 500
+N_DELAYS, N_NAMED = 6, 50
+
+
+def false_alarms(whole: Population, n_streams: int, n_batches: int) -> dict[str, Any]:
+    """Streams of rows that are decided on once, and then only counted."""
+    rng, n_false = np.random.default_rng(1), 0
+    monitor = Monitor(whole.model, whole.X[:N_REFERENCE], whole.y[:N_REFERENCE], alpha=ALPHA)
+    for _ in range(n_streams):
+        state = replace(monitor._state, reference=whole.drawn(rng, N_REFERENCE).tally(monitor)).fresh
+        for _ in range(n_batches):
+            state = with_rows(state, monitor._watched, whole.drawn(rng, BATCH).tally(monitor))
+        n_false += bool(state.alarms)
+    return counted(whole.name, "counts", monitor._watched.n_regions, n_streams, n_batches, n_false)
+
+
+def false_alarms_public(whole: Population, n_streams: int, n_batches: int) -> dict[str, Any]:
+    """The same through `update`."""
+    rng, n_false = np.random.default_rng(2), 0
+    for _ in range(n_streams):
+        monitor = monitor_of(whole, rng)
+        for _ in range(n_batches):
+            rows = rng.integers(len(whole.X), size=BATCH)
+            monitor.update(whole.X[rows], whole.y[rows])
+        n_false += bool(monitor.alarms)
+    return counted(whole.name, "update", monitor._watched.n_regions, n_streams, n_batches, n_false)
+
+
+def counted(name: str, by: str, n_regions: int, n_streams: int, n_batches: int, n_false: int) -> dict[str, Any]:
+    bound = float(beta.ppf(0.95, n_false + 1, n_streams - n_false)) if n_false < n_streams else 1.0
+    return {
+        "data set": name,
+        "fed by": by,
+        "regions": n_regions,
+        "streams": n_streams,
+        "rows each": n_batches * BATCH,
+        "with an alarm": n_false,
+        "%": 100 * n_false / n_streams,
+        "at most % (95 % sure)": 100 * bound,
+    }
+
+
+def monitor_of(whole: Population, rng: np.random.Generator, *, labels: bool = True) -> Monitor:
+    rows = rng.integers(len(whole.X), size=N_REFERENCE)
+    return Monitor(whole.model, whole.X[rows], whole.y[rows] if labels else None, alpha=ALPHA)
+
+
+def streams(whole: Population, change: str, n_streams: int) -> Iterator[tuple[np.random.Generator, Population, int]]:
+    """A generator, what the rows are drawn from after the change, and the region where it is."""
+    regions = regions_to_change(whole, accurate=change.startswith("labels"))
+    for i in range(n_streams):
+        rng = np.random.default_rng([3, i])
+        region = int(rng.choice(regions))
+        yield rng, CHANGES[change](whole, region, rng), region
+
+
+def named(whole: Population, change: str, n_streams: int) -> dict[str, Any]:
+    """Whether the first alarm names the right region, and a moved feature."""
+    n_found = n_right = n_feature = n_early = 0
+    for rng, after, region in streams(whole, change, n_streams):
+        monitor = monitor_of(whole, rng)
+        alarms = first_alarms(monitor, whole, rng, N_CALM, STEP)
+        n_early += bool(alarms)
+        alarms = alarms or first_alarms(monitor, after, rng, N_AFTER_NAMED, STEP)
+        if alarms:
+            n_found += 1
+            n_right += alarms[0].region in right_regions(whole, after, region, change)
+            features = np.flatnonzero((whole.X[: len(after.X)] != after.X[: len(whole.X)]).any(axis=0))
+            n_feature += any(one.name == f"x{j}" for j in features for one in alarms[0].moved)
+    found = {"data set": whole.name, "change": change, "streams": n_streams, "alarms": n_found, "too early": n_early}
+    found |= {"right region": n_right, "right region %": 100 * n_right / n_streams}
+    return found | ({"right feature %": 100 * n_feature / n_streams} if "move" in change else {})
+
+
+def first_alarms(monitor: Monitor, whole: Population, rng: np.random.Generator, n: int, step: int) -> Sequence[Any]:
+    for _ in range(n // step):
+        alarms = monitor._take(whole.drawn(rng, step).tally(monitor))
+        if alarms:
+            return alarms
+    return ()
+
+
+def right_regions(whole: Population, after: Population, region: int, change: str) -> set[int]:
+    """The region itself; where rows moved, also the one where most of them went and those near its own ellipsoids."""
+    if not change.startswith("rows"):
+        return {region}
+    model = whole.model.model_
+    went = after.region[whole.region == region]
+    n_sets = len(model.table.counts)
+    near = n_sets + np.flatnonzero(model.table.memberships[region]) if region < n_sets else []
+    values, counts = np.unique(went, return_counts=True)
+    return {region, int(values[counts.argmax()]), *map(int, near)}
+
+
+def delays(whole: Population, change: str, n_streams: int, n_calm: int, n_after: int) -> dict[str, Any]:
+    """Median delay of each method in rows, streams never noticed and alarms before the change."""
+    found: dict[str, list[float]] = {name: [] for name in METHODS}
+    for rng, after, _ in streams(whole, change, n_streams):
+        watchers = Watchers(whole, rng.integers(len(whole.X), size=N_REFERENCE))
+        parts = [part.drawn(rng, STEP) for part, n in ((whole, n_calm), (after, n_after)) for _ in range(n // STEP)]
+        batches = [(one.of.X[one.rows], one.of.y[one.rows]) for one in parts]
+        for name, method in METHODS.items():
+            found[name].append(delay_of(watchers.first_alarm(method, batches), n_calm))
+    record: dict[str, Any] = {"data set": whole.name, "change": change, "streams": n_streams}
+    return record | {name: described(np.array(values)) for name, values in found.items()}
+
+
+def delay_of(first: int | None, n_calm: int) -> float:
+    return np.inf if first is None else float((first + 1) * STEP - n_calm)
+
+
+def described(values: Rows) -> str:
+    early, never = int(np.sum(values <= 0)), int(np.sum(np.isinf(values)))
+    middle = float(np.median(values[values > 0])) if (values > 0).any() else np.inf
+    told = "never" if np.isinf(middle) else f"{middle:,.0f}"
+    notes = [f"{never} never"] if never and not np.isinf(middle) else []
+    notes += [f"{early} too early"] if early else []
+    return f"{told} ({', '.join(notes)})" if notes else told
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    small = options.smallest
+    names, n_rows = (("moons",), 6_000) if small else (SETS, 40_000)
+    populations = [population(name, n_rows) for name in names]
+    tables: dict[str, list[dict[str, Any]]] = {"false alarms": [], "named": [], "delays": []}
+    for whole in populations:
+        tables["false alarms"].append(false_alarms(whole, *((4, 5) if small else (N_STREAMS, N_BATCHES))))
+        tables["false alarms"].append(false_alarms_public(whole, *((1, 3) if small else (N_PUBLIC, N_BATCHES))))
+        print(tables["false alarms"][-2:], file=sys.stderr, flush=True)
+        for change in list(CHANGES)[:3]:
+            tables["named"].append(named(whole, change, 1 if small else N_NAMED))
+            print(tables["named"][-1], file=sys.stderr, flush=True)
+    for whole in populations[:N_DELAY_SETS]:
+        for change in list(CHANGES)[:1] if small else CHANGES:
+            tables["delays"].append(delays(whole, change, *((1, 500, 500) if small else (N_DELAYS, N_CALM, N_AFTER))))
+            print(tables["delays"][-1], file=sys.stderr, flush=True)
+    for title, records in tables.items():
+        show(title, records)
+    save(options.output, tables)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        main()

@@ -1,0 +1,87 @@
+"""An alarm: which rate of which region changed, and which features moved there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc.lifecycle.moved import Moved
+from sepc.lifecycle.watched import ERROR, FEATURE, OUTSIDE, SHARE
+from sepc.regions.model import SEPModel
+from sepc.regions.reasons import listed, shown
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """What changed, and where.
+
+    Attributes
+    ----------
+    kind : {"share", "outside", "feature", "error"}
+        Which rate of the region changed: its share of all rows; how many of the rows in or near its ellipsoid lie
+        outside; how many of its rows have a feature above the region's middle; how many of its labels are wrong.
+    region : int
+        Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has.
+    where : str
+        The region in words.
+    before, now : float
+        The rate in the reference, and in the rows that raised the alarm.
+    n_rows : int
+        How many rows that rate is of.
+    n_since : int
+        How many rows had come since the start of the window that raised the alarm.
+    log_evidence : float
+        Logarithm of the evidence, of which the level's part for this rate and window is already taken.
+    moved : tuple of Moved
+        Features whose mean moved in and around the region, the farthest moved first; for the kind "feature", that one.
+    """
+
+    kind: str
+    region: int
+    where: str
+    before: float
+    now: float
+    n_rows: int
+    n_since: int
+    log_evidence: float
+    moved: tuple[Moved, ...] = ()
+
+    @property
+    def rises(self) -> bool:
+        """Whether the rate is higher than it was."""
+        return self.now > self.before
+
+    @property
+    def refuses(self) -> bool:
+        """Whether rows of the region are not accepted any more: a feature moved, or another rate is higher."""
+        return self.kind == FEATURE or self.rises
+
+    def __str__(self) -> str:
+        rate = {SHARE: "share of all rows", OUTSIDE: "share outside", ERROR: "share of wrong labels"}.get(
+            self.kind, f"share with {self.moved[0].name} above the middle" if self.moved else ""
+        )
+        told = f"Region {self.region} ({self.where}): {rate} {_percent(self.before)} in the reference, "
+        told += f"{_percent(self.now)} of {self.n_rows:,} rows now."
+        return f"{told} Moved: {listed([str(one) for one in self.moved])}." if self.moved else told
+
+
+def place_in_words(model: SEPModel, region: int) -> str:
+    """Where a region lies."""
+    place = region - len(model.table.counts)
+    if region < 0:
+        return "a combination of ellipsoids not seen in training"
+    if place >= model.n_ellipsoids:
+        owner = model.isolated_owners[place - model.n_ellipsoids]
+        return f"outside, near an isolated row of {shown(model.classes[owner])}"
+    if place >= 0:
+        return f"outside, near ellipsoid {place} of {shown(model.classes[model.owners[place]])}"
+    inside = np.flatnonzero(model.table.memberships[region])
+    named = [f"{k} of {shown(model.classes[model.owners[k]])}" for k in inside]
+    if not named:
+        return "in no ellipsoid"
+    return f"in ellipsoid{'s' if len(named) > 1 else ''} {listed(named)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.1f} %"

@@ -1,0 +1,72 @@
+"""Feedback: what a model decided about rows whose labels are known by now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.selective._inner import inner_decisions
+from sepc.selective._labels import checked_labels
+
+
+@dataclass(frozen=True, eq=False)
+class Feedback:
+    """Decisions on rows with known labels; the rows must not have trained the model.
+
+    Attributes
+    ----------
+    decisions : decisions of the estimator
+        With at least `label` and `trust`.
+    right : (n,) bool array
+        Whether the label was right.
+    region : (n,) array of int, or None
+        The region of each row; None if the estimator knows no regions.
+    """
+
+    decisions: Any
+    right: BoolArray
+    region: IntArray | None
+
+    @property
+    def claimed_risk(self) -> FloatArray:
+        """The probability of an error that each decision itself claims."""
+        return np.clip(1.0 - np.asarray(self.decisions.trust, dtype=np.float64), 0.0, 1.0)
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+
+def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
+    """Decide on rows and compare with their labels.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with `decide`, or a pipeline that ends in one
+    X : array or DataFrame of n rows
+    y : array of shape (n,)
+        The labels, of which some may be unknown to the estimator; its own are then wrong.
+
+    Returns
+    -------
+    Feedback
+    """
+    labels = checked_labels(y, "Feedback")
+    decisions = inner_decisions(estimator, X)
+    if decisions is None:
+        kind = type(estimator).__name__
+        raise TypeError(f"{kind} has no decide, so it claims no trust to compare with; wrap it in a TrustedClassifier.")
+    if len(decisions) != len(labels):
+        raise ValueError(f"There are {len(decisions):,} rows and {len(labels):,} labels; each row needs one.")
+    right = np.asarray(np.asarray(decisions.label) == labels)
+    return Feedback(decisions, right, _regions(decisions))
+
+
+def _regions(decisions: Any) -> IntArray | None:
+    """Regions of the decisions, or of those inside them."""
+    while decisions is not None and not hasattr(decisions, "region"):
+        decisions = getattr(decisions, "inner", None)
+    return None if decisions is None else np.asarray(decisions.region)

@@ -1,0 +1,32 @@
+"""What a model says of rows: labels, trust, and regions if it knows any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray, IntArray
+from sepc.selective._inner import inner_decisions
+
+
+def judged(model: Any, X: Any) -> tuple[NDArray[Any], FloatArray, Any]:
+    """Labels, trust, and the model's own decisions if it makes any."""
+    inner = inner_decisions(model, X)
+    if inner is not None:
+        return np.asarray(inner.label), np.asarray(inner.trust, dtype=np.float64), inner
+    if not hasattr(model, "predict_proba"):
+        kind = type(model).__name__
+        raise TypeError(f"{kind} has neither decide nor predict_proba; wrap it in a TrustedClassifier.")
+    return np.asarray(model.predict(X)), np.max(model.predict_proba(X), axis=1), None
+
+
+def regions_of(inner: Any, positions: IntArray) -> tuple[IntArray | None, FloatArray | None]:
+    """The region of each chosen row, and its share among all rows."""
+    while inner is not None and not hasattr(inner, "region"):
+        inner = getattr(inner, "inner", None)
+    if inner is None:
+        return None, None
+    _, which, counts = np.unique(inner.region, return_inverse=True, return_counts=True)
+    return np.asarray(inner.region)[positions], (counts / len(which))[which][positions]

@@ -1,0 +1,160 @@
+"""Reviews as tasks of Label Studio, and its annotations as labels: plain JSON, without its packages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepc._typing import IntArray
+from sepc.lifecycle.chosen import Purpose, Review
+
+CHOICES, TABLE = "label", "row"
+
+
+class Labelled(NamedTuple):
+    """What people said.
+
+    Attributes
+    ----------
+    positions : array of int
+        Positions of the rows among those given to `choose`.
+    labels : array
+    """
+
+    positions: IntArray
+    labels: NDArray[Any]
+
+
+def label_config(classes: ArrayLike) -> str:
+    """The labelling interface for a project of Label Studio: the reason, the row as a table, and the classes.
+
+    Parameters
+    ----------
+    classes : array
+        The labels to choose from, for instance ``model.classes_``.
+    """
+    choices = "".join(f"<Choice value={quoteattr(str(one))}/>" for one in _plain(classes))
+    return (
+        f'<View><Text name="why" value="$why"/><Table name="{TABLE}" value="${TABLE}"/>'
+        f'<Choices name="{CHOICES}" toName="{TABLE}" choice="single" required="true">{choices}</Choices></View>'
+    )
+
+
+def to_label_studio(
+    review: Review, X: Any, *, names: Sequence[str] | None = None, hide_model: bool = False
+) -> list[dict[str, Any]]:
+    """Tasks to import into Label Studio, in the order of the review; ``json.dump`` writes them.
+
+    Parameters
+    ----------
+    review : Review
+    X : array or DataFrame
+        The rows that were given to `choose`.
+    names : sequence of str, optional
+        Names of the features; by default the columns of a DataFrame, or x0, x1 and so on.
+    hide_model : bool, default=False
+        Keep the model's label and trust from the people who label, who might lean towards it.
+
+    Returns
+    -------
+    list of dict
+        With the row, the reason and the model's own label as a prediction.
+    """
+    names = list(names) if names is not None else _names(X)
+    return [_task(review, i, _row(X, int(review.positions[i])), names, hide_model) for i in range(len(review))]
+
+
+def from_label_studio(annotations: Any, classes: ArrayLike) -> Labelled:
+    """Labels out of what Label Studio exports as JSON.
+
+    Of several annotations of a task the most frequent label counts; a task that was skipped, not labelled, or labelled
+    differently by equally many people is left out.
+
+    Parameters
+    ----------
+    annotations : list of dict, str or path
+        The exported tasks, or the file that holds them.
+    classes : array
+        The labels that may come back, in the type that the model gives them.
+
+    Returns
+    -------
+    Labelled
+        For ``queue.learn(review, labels, positions)``.
+    """
+    if isinstance(annotations, str | Path):
+        annotations = json.loads(Path(annotations).read_text(encoding="utf-8"))
+    known = {str(one): one for one in _plain(classes)}
+    found = {}
+    for task in annotations:
+        label = _agreed([_choice(one) for one in task.get("annotations", ()) if not one.get("was_cancelled")])
+        if label is None:
+            continue
+        if label not in known:
+            raise ValueError(f"Task {task.get('id')} is labelled {label!r}; the labels are {', '.join(known)}.")
+        found[_position(task)] = known[label]
+    return Labelled(np.array(list(found), dtype=np.int64), np.array(list(found.values())))
+
+
+def _task(review: Review, i: int, row: Sequence[Any], names: Sequence[str], hide_model: bool) -> dict[str, Any]:
+    values = {name: _plain(value) for name, value in zip(names, row, strict=True)}
+    about = {
+        "position": int(review.positions[i]),
+        "review": review.number,
+        "purpose": Purpose(review.purpose[i]).name,
+        "band": int(review.band[i]),
+    }
+    if review.region is not None:
+        about["region"] = int(review.region[i])
+    why = "Please label this row." if hide_model else review.why(i)
+    task: dict[str, Any] = {"data": {TABLE: values, "why": why, "sepc": about}}
+    if not hide_model:
+        choice = {"choices": [str(_plain(review.label[i]))]}
+        result = {"from_name": CHOICES, "to_name": TABLE, "type": "choices", "value": choice}
+        task["predictions"] = [{"model_version": "sepc", "score": float(review.trust[i]), "result": [result]}]
+    return task
+
+
+def _choice(annotation: Mapping[str, Any]) -> str | None:
+    chosen = [one["value"]["choices"] for one in annotation.get("result", ()) if one.get("from_name") == CHOICES]
+    return chosen[0][0] if chosen and chosen[0] else None
+
+
+def _agreed(said: Sequence[str | None]) -> str | None:
+    """The most frequent label; None if there is none, or no single one."""
+    counts = Counter(one for one in said if one is not None).most_common(2)
+    if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
+        return None
+    return counts[0][0]
+
+
+def _position(task: Mapping[str, Any]) -> int:
+    try:
+        return int(task["data"]["sepc"]["position"])
+    except (KeyError, TypeError):
+        raise ValueError(f"Task {task.get('id')} was not written by to_label_studio: it has no position.") from None
+
+
+def _names(X: Any) -> list[str]:
+    return [str(one) for one in X.columns] if hasattr(X, "columns") else [f"x{j}" for j in range(np.shape(X)[1])]
+
+
+def _row(X: Any, position: int) -> Sequence[Any]:
+    if hasattr(X, "iloc"):
+        return list(X.iloc[position])
+    return X.row(position) if hasattr(X, "row") else list(X[position])
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and text of Python, for arrays and single values of NumPy; None for NaN, which JSON does not know."""
+    plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    if isinstance(plain, float) and not np.isfinite(plain):
+        return None
+    return plain if isinstance(plain, int | float | str | bool | list | tuple | None) else str(plain)

@@ -1,0 +1,195 @@
+"""Monitor: watch a model's regions while rows come in, with few false alarms however long."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc._typing import IntArray
+from sepc.io.container import read_bytes
+from sepc.lifecycle.alarms import Alarm
+from sepc.lifecycle.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
+from sepc.lifecycle.placed import Placed, drifted, placed, sep_models
+from sepc.lifecycle.tally import Tally
+from sepc.lifecycle.watched import Watched
+from sepc.lifecycle.watching import State, all_evidence, settled, with_rows
+from sepc.lifecycle.windows import Windows
+from sepc.regions.frames import frame_of
+from sepc.selective._labels import checked_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Monitor:
+    """Watch what comes to a model, region by region, beside a reference, and raise an alarm where something changed.
+
+    Four kinds of rates are watched in every region: its share of all rows, how many rows lie outside near its
+    ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
+    wrong. The promise: if rows keep coming from where the reference came from, the chance of any alarm ever is at most
+    `alpha`, however long the stream and however often one looks.
+
+    Parameters
+    ----------
+    model : fitted SEPClassifier, or a wrapper around one
+        A `SelectiveClassifier`, a frozen one, or a pipeline that ends in one.
+    X_ref : array or DataFrame
+        The reference: rows as they came when the model was good. They must not have been used in fitting, since
+        training rows are inside the ellipsoids by construction; the rows of a calibration or a test set will do.
+    y_ref : array, optional
+        Their labels.
+    alpha : float, default=0.05
+        The chance of a false alarm over the whole stream.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sepc import SEPClassifier
+    >>> from sepc.lifecycle import Monitor
+    >>> X, y = make_moons(3000, noise=0.2, random_state=0)
+    >>> model = SEPClassifier().fit(X[:500], y[:500])
+    >>> monitor = Monitor(model, X[500:1500], y[500:1500])
+    >>> monitor.update(X[1500:2500], y[1500:2500])
+    []
+    >>> alarms = monitor.update(X[2500:] + [0.0, 1.0])
+    >>> alarms[0].moved[0].name
+    'x1'
+    """
+
+    def __init__(self, model: Any, X_ref: Any, y_ref: ArrayLike | None = None, *, alpha: float = 0.05) -> None:
+        if not 0.0 < alpha < 1.0:
+            raise ValueError(f"alpha is {alpha!r}; it is the chance of a false alarm, so it must lie between 0 and 1.")
+        self.model = model
+        self._watched = Watched(sep_models(model)[0])
+        found = placed(model, X_ref)
+        scale = found.features.std(axis=0)
+        unit = found.features.mean(axis=0), np.where(scale > 0.0, scale, 1.0)
+        empty = Tally.empty(self._watched.n_regions, len(scale))
+        self._state = State(float(alpha), *unit, reference=empty, seen=Windows(empty))
+        reference = self._counted(found) if y_ref is None else self._counted(found) + self._labels(found, y_ref)
+        self._state = replace(self._state, reference=reference)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """All alarms raised, in order; one is raised at most once for each rate of each region."""
+        return self._state.alarms
+
+    @property
+    def n_rows(self) -> int:
+        """Rows seen, without those of the reference."""
+        return self._state.seen.total.n
+
+    @property
+    def watches_errors(self) -> bool:
+        """Whether the reference has labels."""
+        return bool(self._state.reference.labelled.any())
+
+    def update(self, X: Any, y: ArrayLike | None = None) -> list[Alarm]:
+        """Look at new rows, with their labels if these are known.
+
+        Returns
+        -------
+        list of Alarm
+            Those that these rows raised, the clearest first.
+        """
+        found = placed(self.model, X)
+        return self._take(self._counted(found) if y is None else self._counted(found) + self._labels(found, y))
+
+    def update_labels(self, X: Any, y: ArrayLike) -> list[Alarm]:
+        """Look at labels that became known only now, of rows that `update` was given before.
+
+        Within a region, the rows that get labels should be chosen as those of the reference were, best at random.
+        """
+        return self._take(self._labels(placed(self.model, X), y))
+
+    def decide(self, X: Any) -> Any:
+        """The model's decisions; rows of regions with an alarm that `refuses` them are DRIFTED, and not accepted."""
+        found = placed(self.model, X)
+        return drifted(found.decisions, np.isin(found.region, self._drifted_regions()))
+
+    def evidence(self) -> pd.DataFrame:
+        """Evidence of change of every rate over all rows, as natural logarithms, a row for each region.
+
+        The values are those of single rates; an alarm is raised for what is left after the correction for all of them.
+        """
+        found = all_evidence(self._state, self._watched)
+        region = np.append(np.arange(self._watched.n_regions - 1), -1)
+        rows = {"n_reference": self._state.reference.rows, "n_seen": self._state.seen.total.rows}
+        return frame_of({"region": region, **rows, **found})
+
+    def fresh(self) -> Monitor:
+        """A monitor with the same reference that has seen nothing, for another process."""
+        return self._with(self._state.fresh)
+
+    def merge(self, other: Monitor) -> Monitor:
+        """A monitor that has seen the rows of both, which must be different rows beside the same reference.
+
+        Alarms are those raised here, and those that the rows of both together raise. Alarms that only the other raised
+        are its own: each monitor keeps its promise for what it has seen itself.
+        """
+        if self.fresh().to_bytes() != other.fresh().to_bytes():
+            raise ValueError("The monitors watch different models, or have different references or alpha.")
+        joined = replace(self._state, seen=self._state.seen.joined(other._state.seen))
+        return self._with(settled(joined, self._watched))
+
+    def to_bytes(self) -> bytes:
+        """The state as bytes of a safe file; the model is not in it, but recognised when given again."""
+        return state_to_bytes(self._state, fingerprint_of(sep_models(self.model)))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, model: Any) -> Self:
+        """The monitor whose bytes these are; `model` must be the one it watches."""
+        monitor = cls.__new__(cls)
+        models = sep_models(model)
+        monitor.model, monitor._watched = model, Watched(models[0])
+        monitor._state = state_from_bytes(data, monitor._watched, fingerprint_of(models))
+        return monitor
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a file that holds no code and no rows, only counts, sums and alarms.
+
+        An old file of that name is replaced at once, or not at all.
+        """
+        temporary = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
+        temporary.write_bytes(self.to_bytes())
+        os.replace(temporary, path)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Any) -> Self:
+        """Read a monitor from a file that may come from anyone; `model` must be the one it watches."""
+        return cls.from_bytes(read_bytes(path), model)
+
+    def __repr__(self) -> str:
+        return f"<Monitor: {self.n_rows:,} rows seen, {len(self.alarms)} alarms>"
+
+    def _with(self, state: State) -> Monitor:
+        monitor = type(self).__new__(type(self))
+        monitor.model, monitor._watched, monitor._state = self.model, self._watched, state
+        return monitor
+
+    def _take(self, tally: Tally) -> list[Alarm]:
+        if tally.labelled.any() and not self.watches_errors:
+            raise ValueError("The reference has no labels to compare with; give some: Monitor(model, X_ref, y_ref).")
+        n_before = len(self.alarms)
+        self._state = with_rows(self._state, self._watched, tally)
+        return list(self.alarms[n_before:])
+
+    def _counted(self, found: Placed) -> Tally:
+        features = (found.features - self._state.shift) / self._state.scale
+        above = found.features > self._watched.middles[found.region]
+        return Tally.of_rows(found.region, features, above, self._watched.n_regions)
+
+    def _labels(self, found: Placed, y: ArrayLike) -> Tally:
+        labels = checked_labels(y, "Monitor")
+        if len(labels) != len(found.region):
+            raise ValueError(f"There are {len(found.region):,} rows and {len(labels):,} labels; each row needs one.")
+        wrong = np.asarray(np.asarray(found.decisions.label) != labels)
+        return Tally.of_labels(found.region, wrong, *self._state.reference.sums.shape)
+
+    def _drifted_regions(self) -> IntArray:
+        return np.array([alarm.region for alarm in self.alarms if alarm.refuses], dtype=np.int64)

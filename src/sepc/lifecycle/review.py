@@ -1,0 +1,242 @@
+"""ReviewQueue: which rows a person should look at, and what their labels prove about all the others."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepc._typing import FloatArray, IntArray
+from sepc.lifecycle.band_evidence import Evidence
+from sepc.lifecycle.certificate import Certificate, certificate_of
+from sepc.lifecycle.chosen import Plan, Purpose, Review
+from sepc.lifecycle.judged import judged, regions_of
+from sepc.lifecycle.trust_bands import bands_of
+
+# A set that would take longer than this is not aimed at.
+DAYS_OF_PATIENCE = 365
+
+
+class ReviewQueue:
+    """Choose the cases that a person looks at each day, so that their labels certify as many other rows as possible.
+
+    Rows are parted into bands of trust. To certify, a band is drawn with stated probabilities, more often where errors
+    are expected, and then any row of that band. Places left over go to the least trusted rows, which a person should
+    decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it accepts is
+    wrong. It holds whenever one looks, after however many labels, as long as new rows come from where the rows
+    given came from.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Trust is that of its `decide`, also at the end of a `Pipeline`; or else its largest class probability.
+    n_per_day : int
+        How many cases a person can look at each day, or between one call of `choose` and the next.
+    max_risk : float, default=0.02
+        The largest error rate among the rows that the certificate accepts.
+    confidence : float, default=0.95
+        Probability that the certificate never accepts more errors than that.
+    coverage : float or None, default=None
+        The share of rows to certify first. None is the share that the model's own claims say is the cheapest to certify
+        for its size. Once it is certified, more is aimed at.
+    certify_share : float, default=1.0
+        Of the places of a day, the share that may go to labels that certify; the others go to the least trusted rows.
+    rows : array or DataFrame, optional
+        Recent rows, without labels, to make the bands from, the more the better. By default those of the first day.
+    random_state : int, Generator or None, default=None
+        For the draws.
+
+    Attributes
+    ----------
+    evidence_ : Evidence
+        What labels have shown so far, after the first `choose`.
+
+    Notes
+    -----
+    Only labels that were drawn to certify count as evidence. The least trusted rows are no sample of anything, and
+    their labels prove nothing about others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sepc import SEPClassifier
+    >>> from sepc.lifecycle import ReviewQueue
+    >>> X, y = make_blobs(6000, centers=[[0, 0], [4, 0]], random_state=0)
+    >>> model = SEPClassifier().fit(X[:1000], y[:1000])
+    >>> queue = ReviewQueue(model, n_per_day=100, coverage=0.8, random_state=0)
+    >>> for day in range(1, 6):
+    ...     today = slice(1000 * day, 1000 * (day + 1))
+    ...     review = queue.choose(X[today])
+    ...     certificate = queue.learn(review, y[today][review.positions])
+    >>> print(certificate)
+    At most 2 % of rows with trust >= ... are wrong, with 95 % confidence: ... % of rows, after 500 labels, ... wrong.
+    """
+
+    evidence_: Evidence
+
+    def __init__(
+        self,
+        model: Any,
+        n_per_day: int,
+        *,
+        max_risk: float = 0.02,
+        confidence: float = 0.95,
+        coverage: float | None = None,
+        certify_share: float = 1.0,
+        rows: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        _check(n_per_day, {"max_risk": max_risk, "confidence": confidence}, coverage, certify_share)
+        self.model = model
+        self.n_per_day = n_per_day
+        self.max_risk = max_risk
+        self.confidence = confidence
+        self.coverage = coverage
+        self.certify_share = certify_share
+        self._rng = np.random.default_rng(random_state)
+        self._n_chosen = 0
+        self._learnt: set[int] = set()
+        if rows is not None:
+            self._start(judged(model, rows)[1])
+
+    def choose(self, X: Any, *, n_rows: int | None = None) -> Review:
+        """The rows of `X` to look at today, in order.
+
+        Parameters
+        ----------
+        X : array, DataFrame or whatever the model takes
+            New rows, which nobody has chosen from others.
+        n_rows : int, optional
+            How many can be looked at today, if not `n_per_day`.
+
+        Returns
+        -------
+        Review
+            Of at most so many rows.
+        """
+        label, trust, inner = judged(self.model, X)
+        if not hasattr(self, "evidence_"):
+            self._start(trust)
+        n_rows = self.n_per_day if n_rows is None else n_rows
+        plan, band = self._plan(), self.evidence_.bands.of(trust)
+        certify = self._drawn(plan, band, round(self.certify_share * n_rows))
+        certified = self.evidence_.certified
+        rest = np.setdiff1d(np.flatnonzero(band > certified), certify)
+        decide = rest[np.argsort(trust[rest], kind="stable")][: n_rows - len(certify)]
+        positions = np.concatenate([certify, decide])
+        purpose = np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [len(certify), len(decide)])
+        region, region_share = regions_of(inner, positions)
+        self._n_chosen += 1
+        return Review(
+            positions,
+            purpose,
+            label[positions],
+            trust[positions],
+            band[positions],
+            region,
+            region_share,
+            None if inner is None else inner[positions],
+            plan,
+            self._n_chosen,
+        )
+
+    def learn(self, review: Review, labels: ArrayLike, positions: ArrayLike | None = None) -> Certificate:
+        """Take the labels that a person gave.
+
+        Parameters
+        ----------
+        review : Review
+            As `choose` gave it.
+        labels : array
+            Of its rows, in its order. A missing one (None or NaN) of a row that was to certify counts as an error of
+            the model: rows that a person cannot decide are seldom its easiest.
+        positions : array of int, optional
+            The positions among the rows given to `choose` that `labels` are of, if they come in another order or if
+            some are missing.
+
+        Returns
+        -------
+        Certificate
+        """
+        if review.number in self._learnt:
+            raise ValueError(f"Review {review.number} has been learnt already; its labels would count twice.")
+        given = _in_order(review, np.asarray(labels, dtype=object), positions)
+        certify = review.purpose == Purpose.CERTIFY
+        wrong = np.array([one != own for one, own in zip(given, review.label, strict=True)], dtype=bool)
+        self.evidence_ = self.evidence_.after(review.band[certify], wrong[certify], review.plan.drawn)
+        self._learnt.add(review.number)
+        return self.certificate()
+
+    def certificate(self) -> Certificate:
+        """What the labels so far have proved."""
+        if not hasattr(self, "evidence_"):
+            return Certificate(np.inf, 0.0, self.max_risk, self.confidence, 0, 0)
+        return certificate_of(self.evidence_)
+
+    def _start(self, trust: FloatArray) -> None:
+        if len(trust) == 0:
+            raise ValueError("There are no rows to make bands of trust from; give some to choose, or as rows.")
+        bands = bands_of(trust, self.coverage, self.max_risk)
+        self.evidence_ = Evidence.none(bands, self.max_risk, self.confidence)
+
+    def _plan(self) -> Plan:
+        """Aim at the target, then at more; at less only where labels speak clearly against the target."""
+        evidence, certified, patience = self.evidence_, self.evidence_.certified, DAYS_OF_PATIENCE * self.n_per_day
+        n_sets, first = len(evidence.bands), max(certified + 1, evidence.bands.target)
+        if first < n_sets and not evidence.is_hopeless(first, patience):
+            return self._plan_for(first)
+        stricter = [self._plan_for(k) for k in range(certified + 1, evidence.bands.target)]
+        # The most rows for a label.
+        best = max(stricter, key=lambda plan: plan.coverage / plan.n_more, default=None)
+        if best is not None and best.n_more <= patience:
+            return best
+        return Plan(evidence.bands, None, np.zeros(n_sets), np.inf, self.max_risk)
+
+    def _plan_for(self, k: int) -> Plan:
+        return Plan(self.evidence_.bands, k, *self.evidence_.draws(k), self.max_risk)
+
+    def _drawn(self, plan: Plan, band: IntArray, n: int) -> IntArray:
+        """Positions of rows drawn to certify, in the order of their draws.
+
+        Before each draw every band that may be drawn must still have a row: to draw again where one has run out would
+        change the probabilities.
+        """
+        if plan.aim is None or n == 0:
+            return np.empty(0, dtype=np.int64)
+        bands = self._rng.choice(len(plan.drawn), size=n, p=plan.drawn)
+        rows = [self._rng.permutation(np.flatnonzero(band == h)) for h in range(plan.aim + 1)]
+        # How often a band has been drawn before, at each draw.
+        turn = np.array([int((bands[:i] == h).sum()) for i, h in enumerate(bands)])
+        used_up = [np.flatnonzero((bands == h) & (turn == len(own) - 1)) for h, own in enumerate(rows)]
+        end = min([n, *(int(one[0]) + 1 for one in used_up if len(one)), *(0 for own in rows if len(own) == 0)])
+        return np.array([rows[h][t] for h, t in zip(bands[:end], turn[:end], strict=True)], dtype=np.int64)
+
+
+def _in_order(review: Review, labels: NDArray[Any], positions: ArrayLike | None) -> NDArray[Any]:
+    """Labels in the order of the review; None where there is none."""
+    if positions is None:
+        if len(labels) != len(review):
+            raise ValueError(f"There are {len(labels):,} labels of {len(review):,} rows; say of which, by positions.")
+        return labels
+    where = np.asarray(positions)
+    if len(where) != len(labels):
+        raise ValueError(f"There are {len(labels):,} labels and {len(where):,} positions; each label needs one.")
+    unknown = np.setdiff1d(where, review.positions)
+    if len(unknown):
+        raise ValueError(f"Row {unknown[0]} is not in this review.")
+    given = dict(zip(where.tolist(), labels, strict=True))
+    return np.array([given.get(one) for one in review.positions.tolist()], dtype=object)
+
+
+def _check(n_per_day: Any, shares: dict[str, float], coverage: float | None, certify_share: float) -> None:
+    if isinstance(n_per_day, bool) or not isinstance(n_per_day, Integral) or n_per_day < 1:
+        raise ValueError(f"n_per_day is {n_per_day!r}; it must be a whole number of at least 1.")
+    for name, share in shares.items():
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"{name} is {share!r}; it must lie strictly between 0 and 1.")
+    if coverage is not None and not 0.0 < coverage <= 1.0:
+        raise ValueError(f"coverage is {coverage!r}; it must be above 0 and at most 1, or None.")
+    if not 0.0 <= certify_share <= 1.0:
+        raise ValueError(f"certify_share is {certify_share!r}; it must be between 0 and 1.")

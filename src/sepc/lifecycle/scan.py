@@ -1,0 +1,179 @@
+"""A scan for clusters of wrong rows: balls of nearest rows, and a Monte Carlo test of the most unusual one.
+
+The null hypothesis: every row is wrong with the probability that it claims, or, if that is larger, with the share of
+wrong rows among all that claim about the same; where it lies plays no part. So errors that the claims foresee make no
+cluster, and claims that are too good everywhere make none either. The statistic is Kulldorff's (1997) likelihood
+ratio, largest over all balls of consistently wrong rows; more errors never make it smaller, so its p-value also holds
+if rows are wrong less often. A cluster found is taken out before the next is looked for, up to the first that is not
+significant. The next is compared with draws for all rows, as Kulldorff does, and only if it is not unusual among these
+with draws for what is left (Zhang, Assunção and Kulldorff, 2010). The chance of any false cluster is then at most the
+level, and so is the expected share of false ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.neighbors import NearestNeighbors
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+
+# The fewest rows of a ball, and by how much each size exceeds the one before. Balls of five rows found many a small
+# failing of the model itself near its boundaries.
+FEWEST, GROWTH = 10, 1.2
+# Consistently wrong: more than this share of a ball's rows.
+WRONG_SHARE = 0.5
+# A ball has at most this share of all rows, and so many.
+MOST_SHARE, MOST_ROWS = 0.1, 200
+# Balls are centred at no more rows than this, drawn without a look at errors; the nearest rows are found among all.
+MOST_CENTERS = 20_000
+N_STRATA = 10
+N_DRAWS = 199
+MOST_CLUSTERS = 50
+# Expected numbers are never below this, so that none is divided by zero.
+NOTHING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Rows of the most unusual ball, and the chance of one as unusual without any cluster."""
+
+    rows: IntArray
+    p_value: float
+
+
+def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, level: float, seed: int) -> tuple[Cluster, ...]:
+    """All clusters significant at `level`, the most unusual first.
+
+    Parameters
+    ----------
+    rows : (n, d) array
+        In the units in which distances are to be measured.
+    wrong : (n,) bool array
+    claimed_risk : (n,) array
+        The probability of an error that each row claims.
+    level : float
+    seed : int
+        For the draws.
+    """
+    if len(rows) <= 2 * FEWEST or wrong.sum() < FEWEST:
+        return ()
+    rng = np.random.default_rng(seed)
+    centers = np.sort(rng.permutation(len(rows))[:MOST_CENTERS])
+    return tuple(_clusters(_Places.of(rows, centers), wrong, claimed_risk, level, rng))
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Rows that balls are centred at, and the nearest rows of each, itself first."""
+
+    centers: IntArray
+    nearest: IntArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, centers: IntArray) -> _Places:
+        most = int(np.clip(MOST_SHARE * len(rows), 2 * FEWEST, MOST_ROWS))
+        found = NearestNeighbors(n_neighbors=most).fit(rows).kneighbors(rows[centers], return_distance=False)
+        return cls(centers, np.asarray(found, dtype=np.int32))
+
+
+def _clusters(
+    places: _Places, wrong: BoolArray, claimed_risk: FloatArray, level: float, rng: np.random.Generator
+) -> Iterator[Cluster]:
+    left, p_value = np.ones(len(wrong), dtype=bool), 0.0
+    null = _Null.of(places, wrong, left, claimed_risk, rng)
+    for _ in range(MOST_CLUSTERS):
+        balls = _Balls.of(places, left, null.risk)
+        best, place, size = balls.most_unusual(wrong & left)
+        if null.p_value(best) > level and (null.left != left).any():
+            null = _Null.of(places, wrong, left, claimed_risk, rng)
+            balls = _Balls.of(places, left, null.risk)
+            best, place, size = balls.most_unusual(wrong & left)
+        p_value = max(p_value, null.p_value(best))
+        if p_value > level:
+            return
+        ball = places.nearest[place, :size]
+        yield Cluster(np.sort(ball[left[ball]]).astype(np.int64), p_value)
+        left = left.copy()
+        left[ball] = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Null:
+    """Largest statistics of rows `left` that are wrong by chance, each with its `risk`."""
+
+    left: BoolArray
+    risk: FloatArray
+    largest: FloatArray
+
+    @classmethod
+    def of(
+        cls, places: _Places, wrong: BoolArray, left: BoolArray, claimed_risk: FloatArray, rng: np.random.Generator
+    ) -> _Null:
+        risk = np.where(left, np.maximum(claimed_risk, _usual_risk(wrong, left, claimed_risk)), 0.0)
+        balls = _Balls.of(places, left, risk)
+        largest = [balls.most_unusual(rng.random(len(risk)) < risk)[0] for _ in range(N_DRAWS)]
+        return cls(left, risk, np.array(largest))
+
+    def p_value(self, statistic: float) -> float:
+        """How often chance is as unusual; 1 for a statistic of 0."""
+        return float((1 + np.sum(self.largest >= statistic)) / (1 + N_DRAWS)) if statistic > 0.0 else 1.0
+
+
+def _usual_risk(wrong: BoolArray, left: BoolArray, claimed_risk: FloatArray) -> FloatArray:
+    """The share of wrong rows among those left that claim about the same; equal claims are never parted."""
+    edges = np.unique(np.quantile(claimed_risk, np.linspace(0.0, 1.0, N_STRATA + 1)[1:-1]))
+    stratum = np.searchsorted(edges, claimed_risk, side="left")
+    n_rows, n_wrong = (np.bincount(stratum, weights=one) for one in (left, wrong & left))
+    return np.asarray((n_wrong / np.maximum(n_rows, 1.0))[stratum])
+
+
+@dataclass(frozen=True, eq=False)
+class _Balls:
+    """Balls of several sizes in every place, with the rows left in each and the errors expected; (places, sizes)."""
+
+    places: _Places
+    sizes: IntArray
+    n_rows: FloatArray
+    expected: FloatArray
+
+    @classmethod
+    def of(cls, places: _Places, left: BoolArray, risk: FloatArray) -> _Balls:
+        sizes = _sizes(places.nearest.shape[1])
+        expected = np.where(left, risk, 0.0)
+        return cls(places, sizes, *(_sums(values, places.nearest, sizes) for values in (left, expected)))
+
+    def most_unusual(self, wrong: BoolArray) -> tuple[float, int, int]:
+        """The largest statistic of balls around wrong rows, its place and size; 0 if none is consistently wrong."""
+        around = np.flatnonzero(wrong[self.places.centers])
+        n_wrong, n_rows = _sums(wrong, self.places.nearest[around], self.sizes), self.n_rows[around]
+        ball, size = np.nonzero((n_wrong > WRONG_SHARE * n_rows) & (n_rows >= FEWEST))
+        if len(ball) == 0:
+            return 0.0, -1, 0
+        ratio = _likelihood_ratio(n_wrong[ball, size], n_rows[ball, size], self.expected[around[ball], size])
+        best = int(ratio.argmax())
+        return float(ratio[best]), int(around[ball[best]]), int(self.sizes[size[best]])
+
+
+def _sizes(most: int) -> IntArray:
+    n_sizes = int(np.log(most / FEWEST) / np.log(GROWTH)) + 1
+    return np.unique(np.minimum(FEWEST * GROWTH ** np.arange(n_sizes + 1), most).astype(np.int64))
+
+
+def _sums(values: FloatArray | BoolArray, balls: IntArray, sizes: IntArray) -> FloatArray:
+    """Sums over the first rows of each ball, of shape (balls, sizes)."""
+    starts = np.concatenate([[0], sizes[:-1]])
+    parts = (
+        np.add.reduceat(values.astype(np.float32)[balls], starts, axis=1) if len(balls) else np.empty((0, len(sizes)))
+    )
+    return np.cumsum(parts, axis=1, dtype=np.float64)
+
+
+def _likelihood_ratio(n_wrong: FloatArray, n_rows: FloatArray, expected: FloatArray) -> FloatArray:
+    """Logarithm of how much likelier the counts are with a risk of their own than as expected; 0 if not above that."""
+    n_right, n_right_expected = n_rows - n_wrong, np.maximum(n_rows - expected, NOTHING)
+    ratio = xlogy(n_wrong, n_wrong / np.maximum(expected, NOTHING)) + xlogy(n_right, n_right / n_right_expected)
+    return np.where(n_wrong > expected, ratio, 0.0)

@@ -1,0 +1,78 @@
+"""What a monitor remembers of rows: for every region how many, how many wrong, and where their features lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts and sums of some rows; those of other rows can be added to them.
+
+    Attributes
+    ----------
+    rows : (R,) array of int
+        Rows in each region. The last region is that of combinations of ellipsoids not seen in training.
+    labelled, errors : (R,) arrays of int
+        Rows whose label is known, and those of them that the model got wrong.
+    above : (R, d) array of int
+        Rows with a feature above the middle of their region.
+    sums, squares : (R, d) arrays
+        Sums of the features, and of their squares, in deviations from the reference's mean.
+    """
+
+    rows: IntArray
+    labelled: IntArray
+    errors: IntArray
+    above: IntArray
+    sums: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def empty(cls, n_regions: int, n_features: int) -> Tally:
+        """Of no rows."""
+        none, nothing = np.zeros(n_regions, dtype=np.int64), np.zeros((n_regions, n_features))
+        return cls(none, none, none, nothing.astype(np.int64), nothing, nothing)
+
+    @classmethod
+    def of_rows(cls, region: IntArray, features: FloatArray, above: BoolArray, n_regions: int) -> Tally:
+        """Of rows without labels; a region of -1 is the last one."""
+        region = region % n_regions
+        n, none = len(region), np.zeros(n_regions, dtype=np.int64)
+        place = csr_array((np.ones(n), (region, np.arange(n))), shape=(n_regions, n))
+        n_above = np.asarray(place @ above.astype(np.float64)).astype(np.int64)
+        sums, squares = (np.asarray(place @ values, dtype=np.float64) for values in (features, features**2))
+        return cls(np.bincount(region, minlength=n_regions), none, none, n_above, sums, squares)
+
+    @classmethod
+    def of_labels(cls, region: IntArray, wrong: BoolArray, n_regions: int, n_features: int) -> Tally:
+        """Of labels alone, for rows that were counted before or will be."""
+        region = region % n_regions
+        labelled = np.bincount(region, minlength=n_regions)
+        errors = np.bincount(region[wrong], minlength=n_regions)
+        return replace(cls.empty(n_regions, n_features), labelled=labelled, errors=errors)
+
+    @property
+    def n(self) -> int:
+        """Rows in all."""
+        return int(self.rows.sum())
+
+    @property
+    def n_seen(self) -> int:
+        """Rows or labels in all, whichever are more."""
+        return max(self.n, int(self.labelled.sum()))
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.rows + other.rows,
+            self.labelled + other.labelled,
+            self.errors + other.errors,
+            self.above + other.above,
+            self.sums + other.sums,
+            self.squares + other.squares,
+        )

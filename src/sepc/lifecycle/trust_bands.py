@@ -1,0 +1,90 @@
+"""Bands of trust: the strata in which labels are drawn, and the nested sets of rows that they make up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import rel_entr
+
+from sepc._typing import FloatArray, IntArray
+
+# Bands within the rows to be certified first, and in the rest. In trials two bands lost a fifth of what four saved, and
+# five saved no more.
+N_WITHIN, N_BEYOND = 4, 2
+# Coverages tried when nobody says how many rows to certify.
+COVERAGES = np.arange(1, 21) / 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Rows parted by trust, the most trusted first. Set k is all rows of the bands 0 to k.
+
+    Attributes
+    ----------
+    least_trust : (H,) array
+        Each band has rows of at least this trust, and of less than that of the band before; the last is 0.
+    coverage : (H,) array
+        The share of each set among the rows that the bands were made from; the last is 1.
+    claimed_risk : (H,) array
+        How often the model itself expects to be wrong there.
+    target : int
+        The set to be certified first.
+    """
+
+    least_trust: FloatArray
+    coverage: FloatArray
+    claimed_risk: FloatArray
+    target: int
+
+    def __len__(self) -> int:
+        return len(self.coverage)
+
+    @property
+    def share(self) -> FloatArray:
+        """The share of each band."""
+        return np.diff(self.coverage, prepend=0.0)
+
+    def of(self, trust: FloatArray) -> IntArray:
+        """The band of each row."""
+        return np.searchsorted(-self.least_trust[:-1], -trust, side="left")
+
+    def weights(self, k: int) -> FloatArray:
+        """The share of each band in set k; 0 beyond it."""
+        inside: FloatArray = np.where(np.arange(len(self)) <= k, self.share, 0.0)
+        return np.asarray(inside / inside.sum())
+
+
+def bands_of(trust: FloatArray, coverage: float | None, max_risk: float) -> Bands:
+    """Bands of these rows, without a look at any label.
+
+    Within the target the edges are those of Dalenius and Hodges (1959): equal steps of the sum of the square roots of
+    the claimed risk, so that rows of more risk make up smaller bands.
+    """
+    ordered = np.sort(trust)[::-1]
+    risk = np.clip(1.0 - ordered, 1e-6, 0.5)
+    goal = coverage if coverage is not None else _best_coverage(risk, max_risk)
+    n_target = _with_ties(ordered, max(1, int(np.ceil(goal * len(ordered) - 1e-9))))
+    steps = np.cumsum(np.sqrt(risk[:n_target]))
+    within = np.searchsorted(steps, steps[-1] * np.arange(1, N_WITHIN) / N_WITHIN) + 1
+    beyond = n_target + (len(ordered) - n_target) * np.arange(1, N_BEYOND + 1) // N_BEYOND
+    ends = np.unique([_with_ties(ordered, int(n)) for n in (*within, n_target, *beyond)])
+    starts = np.concatenate([[0], ends[:-1]])
+    least = ordered[ends - 1]
+    least[-1] = 0.0
+    claimed = np.add.reduceat(risk, starts) / (ends - starts)
+    return Bands(least, ends / len(ordered), claimed, int(np.searchsorted(ends, n_target)))
+
+
+def _with_ties(ordered: FloatArray, n: int) -> int:
+    """How many rows have at least the trust of the n-th."""
+    return int(np.searchsorted(-ordered, -ordered[n - 1], side="right"))
+
+
+def _best_coverage(risk: FloatArray, max_risk: float) -> float:
+    """The coverage that is claimed to need the fewest labels for its size; the smallest if none can be certified."""
+    ends = np.maximum(1, np.ceil(COVERAGES * len(risk)).astype(np.int64))
+    mean = np.cumsum(risk)[ends - 1] / ends
+    growth = rel_entr(mean, max_risk) + rel_entr(1.0 - mean, 1.0 - max_risk)
+    gain = np.where(mean < max_risk, COVERAGES * growth, 0.0)
+    return float(COVERAGES[gain.argmax()])

@@ -1,0 +1,142 @@
+"""What is watched of a model: four kinds of rates of its regions, each with its part of the level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.lifecycle.tally import Tally
+from sepc.regions.model import SEPModel
+from sepc.regions.rules import judge_sets
+
+SHARE, OUTSIDE, FEATURE, ERROR = "share", "outside", "feature", "error"
+KINDS = (SHARE, OUTSIDE, FEATURE, ERROR)
+
+# What the rates that training rows say nothing about might be.
+GUESSED_OUTSIDE, GUESSED_ABOVE, GUESSED_ERROR = 0.2, 0.5, 0.1
+# Training rows were fitted, so that a guess of errors from them may not be too sure.
+LEAST_ERROR = 0.02
+# Beta distributions around a guess need both sides.
+MOST_GUESS = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """The rates of one kind, an entry each: so many ones of so many rows."""
+
+    ones: FloatArray
+    n: FloatArray
+
+    @property
+    def value(self) -> FloatArray:
+        """The rates themselves; 0 of no rows."""
+        return np.asarray(self.ones / np.maximum(self.n, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """Four kinds of rates of a model, per region.
+
+    The *share* of a region among all rows. The rate *outside* of an ellipsoid: of the rows that lie in it, or in none
+    and nearest to it, how many lie in none; it belongs to the region near that ellipsoid. For each *feature*, how many
+    of a region's rows have it above the middle of the region. The *error* rate of a region.
+    """
+
+    model: SEPModel
+
+    @property
+    def n_sets(self) -> int:
+        """Regions that are sets of ellipsoids; those near an ellipsoid and near an isolated row follow."""
+        return len(self.model.table.counts)
+
+    @property
+    def n_regions(self) -> int:
+        """All regions, and one more for the sets not seen in training."""
+        return self.n_sets + len(self.model.place_counts) + 1
+
+    @property
+    def n_features(self) -> int:
+        """Features of the model."""
+        return len(self.model.feature_names)
+
+    def regions(self, kind: str) -> IntArray:
+        """The region that each rate of a kind belongs to; -1 for the sets not seen in training."""
+        every = np.append(np.arange(self.n_regions - 1), -1)
+        if kind == OUTSIDE:
+            return every[self.n_sets :][: self.model.n_ellipsoids]
+        return np.repeat(every, self.n_features) if kind == FEATURE else every
+
+    def rates(self, kind: str, tally: Tally, left_out: BoolArray) -> Rates:
+        """The rates of a kind among the rows of a tally; shares and rates outside without the regions left out."""
+        if kind == ERROR:
+            return Rates(tally.errors.astype(np.float64), tally.labelled.astype(np.float64))
+        if kind == FEATURE:
+            return Rates(
+                tally.above.ravel().astype(np.float64), np.repeat(tally.rows, self.n_features).astype(np.float64)
+            )
+        rows = np.where(left_out, 0, tally.rows).astype(np.float64)
+        if kind == SHARE:
+            return Rates(rows, np.full(len(rows), rows.sum()))
+        near = rows[self.n_sets :][: self.model.n_ellipsoids]
+        return Rates(near, near + rows[: self.n_sets] @ self.model.table.memberships)
+
+    @cached_property
+    def weights(self) -> dict[str, FloatArray]:
+        """The part of its kind's level that each rate gets: half in equal parts, half by the training rows there."""
+        in_ellipsoids = self.model.place_counts[: self.model.n_ellipsoids].sum(axis=1)
+        by_region = _half_equal(self._training_rows)
+        by_feature = np.repeat(by_region / self.n_features, self.n_features)
+        return {SHARE: by_region, OUTSIDE: _half_equal(in_ellipsoids), FEATURE: by_feature, ERROR: by_region}
+
+    @cached_property
+    def guesses(self) -> dict[str, FloatArray]:
+        """What each rate might be, by the training rows."""
+        claimed = 1.0 - judge_sets(self.model, self.model.table.memberships).probabilities.max(axis=1)
+        error = np.full(self.n_regions, GUESSED_ERROR)
+        error[: self.n_sets] = np.maximum(claimed, LEAST_ERROR)
+        outside = np.full(self.model.n_ellipsoids, GUESSED_OUTSIDE)
+        above = np.full(self.n_regions * self.n_features, GUESSED_ABOVE)
+        found = {SHARE: self.weights[SHARE], OUTSIDE: outside, FEATURE: above, ERROR: error}
+        return {kind: np.minimum(guess, MOST_GUESS) for kind, guess in found.items()}
+
+    @cached_property
+    def middles(self) -> FloatArray:
+        """The middle of every region, by the training rows alone, of shape (regions, features).
+
+        The mean of its ellipsoids' centers, the nearest one's center, or the isolated row; else that of all rows.
+        """
+        model = self.model
+        n_inside = np.maximum(model.table.memberships.sum(axis=1, keepdims=True), 1)
+        sets = model.table.memberships.astype(np.float64) @ model.centers / n_inside
+        standardized = np.concatenate([sets, model.centers, model.isolated, np.zeros((1, self.n_features))])
+        return np.asarray(standardized * model.scale + model.shift)
+
+    @cached_property
+    def _training_rows(self) -> IntArray:
+        rows = np.zeros(self.n_regions, dtype=np.int64)
+        rows[: self.n_sets] = self.model.table.counts.sum(axis=1)
+        return rows
+
+    def around(self, region: int) -> BoolArray:
+        """The regions in the same ellipsoids, or near them, as a mask over all; of an isolated row, only its own."""
+        chosen = np.zeros(self.n_regions, dtype=bool)
+        chosen[region] = True
+        place = region - self.n_sets
+        if 0 <= region < self.n_sets:
+            ellipsoids = self.model.table.memberships[region]
+        elif 0 <= place < self.model.n_ellipsoids:
+            ellipsoids = np.arange(self.model.n_ellipsoids) == place
+        else:
+            return chosen
+        chosen[: self.n_sets] |= (self.model.table.memberships & ellipsoids).any(axis=1)
+        chosen[self.n_sets + np.flatnonzero(ellipsoids)] = True
+        return chosen
+
+
+def _half_equal(rows: IntArray) -> FloatArray:
+    if len(rows) == 0 or rows.sum() == 0:
+        return np.full(len(rows), 1.0 / max(1, len(rows)))
+    return np.asarray(0.5 / len(rows) + 0.5 * rows / rows.sum())

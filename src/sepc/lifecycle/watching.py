@@ -1,0 +1,149 @@
+"""The state of a monitor, and how rows change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.lifecycle.alarms import Alarm, place_in_words
+from sepc.lifecycle.evidence import log_evidence, most_log_evidence
+from sepc.lifecycle.moved import Moved, moved_features
+from sepc.lifecycle.tally import Tally
+from sepc.lifecycle.watched import ERROR, FEATURE, KINDS, OUTSIDE, SHARE, Watched
+from sepc.lifecycle.windows import Windows
+
+# So many deviations away, a region's share is taken to have changed too when the features that moved are looked for.
+CLEARLY = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that a monitor has seen.
+
+    Attributes
+    ----------
+    alpha : float
+    shift, scale : (d,) arrays
+        Features are counted as ``(x - shift) / scale``: the reference's mean and deviation.
+    reference : Tally
+    seen : Windows
+    alarms : tuple of Alarm
+        All that were raised, in order.
+    """
+
+    alpha: float
+    shift: FloatArray
+    scale: FloatArray
+    reference: Tally
+    seen: Windows
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The rates watched; errors only if the reference has labels."""
+        return KINDS if self.reference.labelled.any() else (SHARE, OUTSIDE, FEATURE)
+
+    @property
+    def fresh(self) -> State:
+        """The same reference, and nothing seen."""
+        return replace(self, seen=Windows(Tally.empty(*self.reference.sums.shape)), alarms=())
+
+
+def with_rows(state: State, watched: Watched, tally: Tally) -> State:
+    """The state after more rows; new alarms are at the end of its alarms."""
+    return settled(replace(state, seen=state.seen.added(tally)), watched)
+
+
+def settled(state: State, watched: Watched) -> State:
+    """With an alarm for everything that has enough evidence by now, the clearest first, and full windows renewed."""
+    while (alarm := _clearest(state, watched)) is not None:
+        state = replace(state, alarms=(*state.alarms, alarm))
+    return replace(state, seen=state.seen.renewed())
+
+
+def _clearest(state: State, watched: Watched) -> Alarm | None:
+    """The alarm with the most evidence that was not raised yet.
+
+    Shares, and rates outside, are compared among the regions without an alarm about their share: when one region grows
+    the shares of all others fall, and that is no change of theirs. The first alarm does not depend on this, so neither
+    does the chance of a false one.
+    """
+    found = [
+        alarm
+        for kind in state.kinds
+        for tally, log_part in state.seen.parts()
+        for alarm in _best(state, watched, kind, tally, log_part)
+    ]
+    return max(found, key=lambda alarm: alarm.log_evidence, default=None)
+
+
+def _raised(state: State, watched: Watched, kind: str) -> BoolArray:
+    """Which rates of a kind there was an alarm about."""
+    regions = {one.region for one in state.alarms if one.kind == kind}
+    return np.isin(watched.regions(kind), list(regions))
+
+
+def _best(state: State, watched: Watched, kind: str, tally: Tally, log_part: float) -> Iterator[Alarm]:
+    """The alarm of one kind with the most evidence in a window, if any has enough."""
+    raised, left_out = (_raised(state, watched, one) for one in (kind, SHARE))
+    before, now = (watched.rates(kind, one, left_out) for one in (state.reference, tally))
+    log_level = np.log(watched.weights[kind] / len(state.kinds)) + log_part
+    enough = -np.log(state.alpha)
+    bound = most_log_evidence(before.ones, before.n, now.ones, now.n) + log_level
+    rest = np.flatnonzero(~raised & (bound >= enough))
+    if len(rest) == 0:
+        return
+    guess = watched.guesses[kind][rest]
+    evidence = log_evidence(before.ones[rest], before.n[rest], now.ones[rest], now.n[rest], guess) + log_level[rest]
+    best = int(evidence.argmax())
+    if evidence[best] < enough:
+        return
+    place = int(rest[best])
+    region = int(watched.regions(kind)[place])
+    yield Alarm(
+        kind=kind,
+        region=region,
+        where=place_in_words(watched.model, region),
+        before=float(before.value[place]),
+        now=float(now.value[place]),
+        n_rows=int(now.n[place]),
+        n_since=tally.n,
+        log_evidence=float(evidence[best]),
+        moved=_moved(state.reference, tally, watched, kind, place),
+    )
+
+
+def _moved(before: Tally, now: Tally, watched: Watched, kind: str, place: int) -> tuple[Moved, ...]:
+    """What moved in the region; for rows that came or went, in it and where they came from or went to."""
+    region, names = int(watched.regions(kind)[place]), watched.model.feature_names
+    own = np.arange(watched.n_regions) == region % watched.n_regions
+    if kind == FEATURE:
+        return moved_features(before, now, own, names, first=place % watched.n_features)
+    if kind == ERROR:
+        return moved_features(before, now, own, names)
+    opposite = _opposite(before, now, region)
+    return moved_features(before, now, own | opposite if opposite.any() else watched.around(region), names)
+
+
+def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:
+    """Regions whose share clearly fell if that of this one rose, or rose if it fell."""
+    n_old, n_new = max(before.n, 1), max(now.n, 1)
+    rise = now.rows / n_new - before.rows / n_old
+    pooled = (now.rows + before.rows) / (n_new + n_old)
+    deviation = np.sqrt(pooled * (1.0 - pooled) * (1.0 / n_new + 1.0 / n_old))
+    return np.asarray(-rise * np.sign(rise[region]) > CLEARLY * deviation)
+
+
+def all_evidence(state: State, watched: Watched) -> dict[str, FloatArray]:
+    """Logarithm of the evidence of every rate over all rows, before any correction, the largest of each region."""
+    found = {}
+    nothing = np.zeros(watched.n_regions, dtype=bool)
+    for kind in state.kinds:
+        before, now = (watched.rates(kind, one, nothing) for one in (state.reference, state.seen.total))
+        values = log_evidence(before.ones, before.n, now.ones, now.n, watched.guesses[kind])
+        found[kind] = np.full(watched.n_regions, np.nan)
+        np.fmax.at(found[kind], watched.regions(kind), values)
+    return found

@@ -1,0 +1,232 @@
+"""Monitor: alarms name what changed and where, calm streams raise none, and states add up."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.datasets import make_moons
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
+from sepc.lifecycle import Monitor, repair
+from sepc.regions.kinds import Cause
+
+pd = package_or_skip("pandas")
+
+
+def moons(n, seed):
+    return make_moons(n, noise=0.2, random_state=seed)
+
+
+@cache
+def model():
+    return SEPClassifier().fit(*moons(800, 0))
+
+
+def monitor(**options):
+    return Monitor(model(), *moons(3000, 1), **options)
+
+
+@cache
+def largest_regions(n=3):
+    """Those with the most rows, of regions in which the model is nearly always right."""
+    X, y = moons(20_000, 2)
+    decisions = model().decide(X)
+    regions, n_rows = np.unique(decisions.region, return_counts=True)
+    right = [np.mean((decisions.label == y)[decisions.region == one]) > 0.97 for one in regions]
+    return regions[np.argsort(-n_rows * right)][:n].tolist()
+
+
+def flipped(X, y, region):
+    return np.where(model().apply(X) == region, 1 - y, y)
+
+
+def test_calm_streams_raise_no_alarm():
+    watching = monitor()
+    for seed in range(10, 30):
+        assert watching.update(*moons(1000, seed)) == []
+    assert watching.alarms == ()
+    assert watching.n_rows == 20_000
+
+
+def test_false_alarms_are_as_rare_as_asked_for():
+    X, y = moons(60_000, 3)
+    rng, n_false = np.random.default_rng(0), 0
+    for _ in range(20):
+        rows = rng.integers(len(X), size=(6, 1000))
+        watching = Monitor(model(), X[rows[0]], y[rows[0]], alpha=0.1)
+        n_false += any(watching.update(X[own], y[own]) for own in rows[1:])
+    assert n_false <= 5
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_wrong_labels_in_a_region_are_found_there(rank):
+    watching, region = monitor(), largest_regions()[rank]
+    watching.update(*moons(1000, 4))
+    X, y = moons(1000, 5)
+    alarms = watching.update(X, flipped(X, y, region))
+    assert [(one.kind, one.region) for one in alarms] == [("error", region)]
+    assert alarms[0].now > 0.8 > 0.3 > alarms[0].before
+    assert f"Region {region} (in ellipsoid" in str(alarms[0])
+    assert "share of wrong labels" in str(alarms[0])
+    assert watching.update(X, flipped(X, y, region)) == []
+
+
+def test_rows_of_an_alarmed_region_are_drifted():
+    region, watching = largest_regions(1)[0], monitor()
+    X, y = moons(2000, 5)
+    plain = model().decide(X)
+    np.testing.assert_array_equal(watching.decide(X).cause, plain.cause)
+    watching.update(X, flipped(X, y, region))
+    decided = watching.decide(X)
+    own = plain.region == region
+    assert plain.accepted[own].any()
+    assert not decided.accepted[own].any()
+    assert (decided.cause[own] == Cause.DRIFTED).all()
+    np.testing.assert_array_equal(decided.cause[~own], plain.cause[~own])
+    np.testing.assert_array_equal(decided.label, plain.label)
+    assert "Not accepted (DRIFTED): what comes there has changed." in decided[int(np.flatnonzero(own)[0])].why()
+    assert set(decided.to_frame()["cause"][own]) == {"DRIFTED"}
+
+
+def test_rows_that_leave_are_seen_and_the_feature_is_named():
+    watching = monitor()
+    X, _ = moons(1000, 6)
+    alarms = watching.update(X + [0.0, 1.5])
+    assert any(one.rises and one.where.startswith("outside, near ellipsoid") for one in alarms)
+    assert alarms[0].moved[0].name == "x1"
+    assert alarms[0].moved[0].shift > 1.0
+    assert "Moved: x1 (+" in str(alarms[0])
+
+
+def test_a_feature_that_moves_within_a_region_is_named():
+    watching, region = monitor(), largest_regions(1)[0]
+    X, _ = moons(3000, 6)
+    own = np.flatnonzero(model().apply(X) == region)
+    low = own[X[own, 0] <= np.median(X[own, 0])]
+    high = own[X[own, 0] > np.median(X[own, 0])]
+    X[low] = X[high[: len(low)]]  # as many rows of the region, all on one side of it
+    alarms = [one for one in watching.update(X) if one.region == region]
+    assert [(one.kind, one.moved[0].name) for one in alarms] == [("feature", "x0")]
+    assert alarms[0].moved[0].shift > 0.1
+    assert f"share with x0 above the middle {100 * alarms[0].before:.1f} %" in str(alarms[0])
+    assert (watching.decide(X[high]).cause == Cause.DRIFTED).all()
+
+
+def test_one_growing_region_does_not_blame_the_others():
+    watching, region = monitor(), largest_regions(1)[0]
+    X, _ = moons(20_000, 7)
+    own = np.flatnonzero(model().apply(X) == region)
+    alarms = watching.update(np.concatenate([X, X[np.repeat(own, 4)]]))
+    assert [(one.kind, one.region, one.rises) for one in alarms] == [("share", region, True)]
+    assert region in watching.decide(X[:500]).region[watching.decide(X[:500]).cause == Cause.DRIFTED]
+
+
+def test_a_share_that_falls_is_told_and_its_rows_stay_accepted():
+    watching, region = monitor(), largest_regions(1)[0]
+    X, _ = moons(5000, 8)
+    alarms = watching.update(X[model().apply(X) != region])
+    assert [(one.kind, one.region, one.rises) for one in alarms] == [("share", region, False)]
+    np.testing.assert_array_equal(watching.decide(X).accepted, model().decide(X).accepted)
+
+
+def test_rows_outside_one_ellipsoid_are_seen_there():
+    watching, (X, _) = monitor(), moons(4000, 6)
+    decisions = model().decide(X)
+    place = np.bincount(decisions.place[decisions.place >= 0]).argmax()
+    more = np.repeat(np.flatnonzero(decisions.place == place), 3)
+    alarms = watching.update(np.concatenate([X, X[more]]))
+    region = len(model().model_.table.counts) + place
+    assert alarms[0].region == region
+    assert (watching.decide(X).cause == Cause.DRIFTED).tolist() == (decisions.region == region).tolist()
+
+
+def test_a_late_change_is_found_soon():
+    watching, region = monitor(), largest_regions(2)[1]
+    for seed in range(30, 50):
+        watching.update(*moons(2000, seed))
+    X, y = moons(600, 9)
+    assert [one.region for one in watching.update(X, flipped(X, y, region))] == [region]
+
+
+def test_merged_monitors_have_seen_the_rows_of_both():
+    alone, first = monitor(), monitor()
+    second = first.fresh()
+    for seed, own in zip(range(50, 54), (first, second) * 2, strict=True):
+        own.update(*moons(400, seed))
+        alone.update(*moons(400, seed))
+    merged = first.merge(second)
+    assert merged.n_rows == alone.n_rows == 1600
+    pd.testing.assert_frame_equal(merged.evidence(), alone.evidence())
+    assert first.n_rows == 800
+
+
+def test_merging_finds_what_neither_saw_alone():
+    region = largest_regions(1)[0]
+    watching = [monitor() for _ in range(6)]
+    for seed, one in enumerate(watching):
+        X, y = moons(6, 60 + seed)
+        assert one.update(X, flipped(X, y, region)) == []
+    merged = watching[0]
+    for one in watching[1:]:
+        merged = merged.merge(one)
+    assert [(one.kind, one.region) for one in merged.alarms] == [("error", region)]
+
+
+def test_monitors_of_other_references_are_not_merged():
+    with pytest.raises(ValueError, match="different references"):
+        monitor().merge(Monitor(model(), *moons(3000, 2)))
+
+
+def test_labels_may_come_later():
+    early, late = monitor(), monitor()
+    X, y = moons(800, 6)
+    region = largest_regions(1)[0]
+    assert late.update(X) == []
+    told = late.update_labels(X, flipped(X, y, region))
+    assert [one.region for one in told] == [one.region for one in early.update(X, flipped(X, y, region))] == [region]
+    assert late.n_rows == 800
+
+
+def test_evidence_is_shown_for_every_region():
+    watching = monitor()
+    watching.update(*moons(500, 6))
+    table = watching.evidence()
+    assert len(table) == len(model().regions_) + 1
+    assert table["n_seen"].sum() == 500
+    assert np.nanmax(table[["share", "outside", "error"]]) < np.log(1 / 0.05)
+
+
+@pytest.mark.parametrize("wrapped", ["selective", "frozen", "pipeline", "repaired"])
+def test_wrappers_are_watched_too(wrapped):
+    region, (X, y) = largest_regions(1)[0], moons(2000, 5)
+    made = {
+        "selective": lambda: SelectiveClassifier(FrozenEstimator(model()), max_risk=0.1).fit(*moons(1000, 8)),
+        "frozen": lambda: FrozenEstimator(model()),
+        "pipeline": lambda: make_pipeline(StandardScaler(), SEPClassifier()).fit(*moons(800, 0)),
+        "repaired": lambda: repair(model(), X, flipped(X, y, region), regions=[region]),
+    }[wrapped]()
+    watching = Monitor(made, *moons(3000, 1))
+    X, y = moons(2000, 9)
+    wrong = np.where(made.predict(X) == 1, 0, y)
+    assert any(one.kind == "error" for one in watching.update(X, wrong))
+    decided = watching.decide(X)
+    drifted = np.asarray(decided.cause) == Cause.DRIFTED
+    assert drifted.any()
+    assert not decided.accepted[drifted].any()
+    assert "DRIFTED" in decided[int(np.flatnonzero(drifted)[0])].why()
+
+
+def test_what_cannot_be_watched_is_refused():
+    X, y = moons(200, 1)
+    with pytest.raises(TypeError, match="SEPForestClassifier has none"):
+        Monitor(SEPForestClassifier(2, random_state=0).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="alpha is 1.5"):
+        Monitor(model(), X, y, alpha=1.5)
+    with pytest.raises(ValueError, match="200 rows and 199 labels"):
+        monitor().update(X, y[:-1])
+    with pytest.raises(ValueError, match="reference has no labels"):
+        Monitor(model(), X).update(X, y)

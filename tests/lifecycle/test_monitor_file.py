@@ -1,0 +1,98 @@
+"""The file of a monitor: it goes on as if it had never stopped, and damaged or foreign files are refused."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+import sepc
+from sepc.errors import FormatError
+from sepc.io.container import decode, encode
+from sepc.lifecycle import Monitor
+
+
+def moons(n, seed):
+    return make_moons(n, noise=0.2, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return sepc.SEPClassifier().fit(*moons(500, 0))
+
+
+@pytest.fixture
+def monitor(model):
+    watching = Monitor(model, *moons(1000, 1))
+    X, y = moons(1500, 2)
+    watching.update(X + [0.0, 1.0], 1 - y)
+    assert watching.alarms
+    return watching
+
+
+def test_a_saved_monitor_goes_on(monitor, model, tmp_path):
+    monitor.save(tmp_path / "watch.sepc")
+    again = Monitor.load(tmp_path / "watch.sepc", model)
+    assert again.alarms == monitor.alarms
+    assert again.to_bytes() == monitor.to_bytes()
+    X, y = moons(2000, 3)
+    assert again.update(X, y) == monitor.update(X, y)
+    assert again.to_bytes() == monitor.to_bytes()
+    np.testing.assert_array_equal(again.decide(X).cause, monitor.decide(X).cause)
+
+
+def test_the_model_may_come_from_a_file(monitor, model, tmp_path):
+    sepc.save(model, tmp_path / "model.sepc")
+    again = Monitor.from_bytes(monitor.to_bytes(), sepc.load(tmp_path / "model.sepc"))
+    assert again.to_bytes() == monitor.to_bytes()
+
+
+def test_the_file_is_small(monitor, model):
+    assert len(monitor.to_bytes()) < 1_000 + 8 * 4 * (len(model.regions_) + 1) * (3 + 2 * 2) + 400 * len(monitor.alarms)
+
+
+def test_another_model_is_refused(monitor):
+    with pytest.raises(ValueError, match="monitor of another model"):
+        Monitor.from_bytes(monitor.to_bytes(), sepc.SEPClassifier().fit(*moons(500, 9)))
+
+
+def test_the_file_of_a_model_is_refused(model, tmp_path):
+    sepc.save(model, tmp_path / "model.sepc")
+    with pytest.raises(FormatError, match="holds no monitor"):
+        Monitor.load(tmp_path / "model.sepc", model)
+
+
+def test_a_monitor_is_no_model(monitor, tmp_path):
+    monitor.save(tmp_path / "watch.sepc")
+    with pytest.raises(FormatError, match="model is missing"):
+        sepc.load(tmp_path / "watch.sepc")
+
+
+def changed(data, change):
+    """The bytes of a file whose contents were changed and whose digest is right again."""
+    arrays, content = decode(data)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(arrays, content["monitor"])
+    return encode(arrays, content)
+
+
+CHANGES = {
+    "no monitor has": lambda arrays, node: node.update(alpha=0.0),
+    "not watched": lambda arrays, node: node["alarms"][0].update(region=10_000),
+    "does not have": lambda arrays, node: node["alarms"][0].update(moved=[{"name": "x9", "shift": 1.0}]),
+    "more errors": lambda arrays, node: arrays["monitor/total/errors"].__setitem__(0, 10_000),
+    "out of range": lambda arrays, node: arrays["monitor/reference/rows"].__setitem__(0, -1),
+    "array that no monitor has": lambda arrays, node: arrays.update(more=np.zeros(1)),
+    "NaN": lambda arrays, node: arrays["monitor/total/sums"].__setitem__((0, 0), np.nan),
+}
+
+
+@pytest.mark.parametrize("told", CHANGES)
+def test_contents_that_no_monitor_has_are_refused(monitor, model, told):
+    with pytest.raises(FormatError, match=told):
+        Monitor.from_bytes(changed(monitor.to_bytes(), CHANGES[told]), model)
+
+
+def test_damaged_bytes_are_refused(monitor, model):
+    data = bytearray(monitor.to_bytes())
+    data[-5] ^= 1
+    with pytest.raises(FormatError, match="damaged"):
+        Monitor.from_bytes(bytes(data), model)
