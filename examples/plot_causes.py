@@ -35,7 +35,7 @@ decisions = classifier.decide(np.column_stack([across.ravel(), up.ravel()]))
 fig, ax = plt.subplots(figsize=(8, 5.6), layout="constrained")
 tones = {Cause.ACCEPTED: "white", Cause.OVERLAP: "#E8A87C", Cause.OUTSIDE: "#C9CED6", Cause.THIN: "#F5E08A"}
 causes = decisions.cause.reshape(across.shape)
-ax.pcolormesh(across, up, causes, cmap=ListedColormap([tones[cause] for cause in Cause]), vmin=-0.5, vmax=3.5)
+ax.pcolormesh(across, up, causes, cmap=ListedColormap(list(tones.values())), vmin=-0.5, vmax=3.5)
 for label, color, marker in (("good", "#0072B2", "o"), ("bad", "#A23B00", "x")):
     ax.plot(*X[y == label].T, marker, color=color, markersize=4, markerfacecolor="none", label=label)
 for cause, place in ((Cause.OVERLAP, (2.0, -1.5)), (Cause.OUTSIDE, (3.3, 4.3)), (Cause.THIN, (-1.0, 4.6))):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from sepc.lifecycle import certifying_bets
 from sepc.lifecycle.band_evidence import Evidence
 from sepc.lifecycle.certifying_bets import best_draws, growth, log_factors, nearest_null
 from sepc.lifecycle.trust_bands import bands_of
@@ -52,6 +53,24 @@ def test_one_band_is_the_plain_likelihood_ratio():
     right, wrong = log_factors(np.ones(1), np.array([0.005]), np.ones(1), 0.02)
     assert right == pytest.approx(np.log(0.995 / 0.98))
     assert wrong == pytest.approx(np.log(0.005 / 0.02))
+
+
+@pytest.mark.parametrize("below", [1e-17, 1e-15, 1e-13, 1e-10])
+def test_rates_expected_a_hair_below_what_is_allowed_make_hardly_a_bet(below):
+    drawn, _, weights, _ = drawn_case(5, 3)
+    expected = np.array([0.01, 0.02, 0.03])
+    expected *= (0.02 - below) / (weights @ expected)
+    null = nearest_null(drawn, expected, weights, 0.02)
+    assert weights @ null <= 0.02
+    assert null == pytest.approx(expected, rel=1e-6)
+    assert growth(drawn, expected, weights, 0.02) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_back_off_ends_where_no_multiplier_is_fair(monkeypatch):
+    monkeypatch.setattr(certifying_bets, "brentq", lambda *_, **__: 1e6)
+    drawn, expected, weights, _ = drawn_case(3, 3)
+    null = nearest_null(drawn, expected / 10.0, weights, 0.02)
+    assert null == pytest.approx(expected / 10.0)
 
 
 def test_nothing_is_bet_where_too_many_errors_are_expected():

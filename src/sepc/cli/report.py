@@ -10,10 +10,11 @@ from sepc.cli.fit_options import KINDS, add_fit_arguments, check_fit_options, es
 from sepc.cli.fitting import fitted
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled
 from sepc.cli.model_file import category_positions, loaded
-from sepc.cli.output_file import check_writable, replacing
+from sepc.cli.output_file import check_writable
 from sepc.cli.printing import say
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments
+from sepc.io.replacing import replacing
 
 HELP = "report on a table, and on a model of it, as one HTML file or in words"
 

@@ -12,12 +12,13 @@ from sepc.cli.errors import InputError
 from sepc.cli.facts import percent
 from sepc.cli.labelled_rows import names_in
 from sepc.cli.model_file import Scorer, loaded, scorer_for
-from sepc.cli.output_file import check_writable, replacing
+from sepc.cli.output_file import check_writable
 from sepc.cli.printing import say
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
 from sepc.cli.source import add_table_arguments, source_of
 from sepc.cli.tables import Batch, Table, check_names, matrix, open_table
+from sepc.io.replacing import replacing
 
 HELP = "decide on every row of a table: label, trust, accepted or not, and why not"
 ADVICE = "Fill such cells, or leave these rows undecided with --missing leave."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -24,6 +22,7 @@ from sepc.io.estimators import (
 )
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.repaired import repaired_from, repaired_to_node
+from sepc.io.replacing import replacing
 from sepc.io.wrappers import (
     Inner,
     selective_from,
@@ -93,16 +92,8 @@ def save(estimator: Any, path: str | Path) -> None:
     SEPClassifier...
     """
     data = to_bytes(estimator)
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replacing(path) as temporary:
+        Path(temporary).write_bytes(data)
 
 
 def load(path: str | Path, *, estimator: Any = None, view: Any = None) -> Any:
@@ -175,12 +166,6 @@ def _read(reader: Reader, inner: Inner, n_deep: int) -> Any:
 
 def _never(reader: Reader) -> Any:
     raise FormatError(f"{reader.path} cannot stand here.")
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def inspect(path: str | Path) -> Inspection:

@@ -9,7 +9,7 @@ import numpy as np
 from sepc.lifecycle.moved import Moved
 from sepc.lifecycle.watched import ERROR, FEATURE, OUTSIDE, SHARE
 from sepc.regions.model import SEPModel
-from sepc.regions.reasons import listed, shown
+from sepc.regions.reasons import listed, named_ellipsoids, shown
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,9 @@ def place_in_words(model: SEPModel, region: int) -> str:
         owner = model.isolated_owners[place - model.n_ellipsoids]
         return f"outside, near an isolated row of {shown(model.classes[owner])}"
     if place >= 0:
-        return f"outside, near ellipsoid {place} of {shown(model.classes[model.owners[place]])}"
+        return f"outside, near {named_ellipsoids(model, [place])}"
     inside = np.flatnonzero(model.table.memberships[region])
-    named = [f"{k} of {shown(model.classes[model.owners[k]])}" for k in inside]
-    if not named:
-        return "in no ellipsoid"
-    return f"in ellipsoid{'s' if len(named) > 1 else ''} {listed(named)}"
+    return f"in {named_ellipsoids(model, inside)}" if len(inside) else "in no ellipsoid"
 
 
 def _percent(share: float) -> str:

@@ -102,7 +102,7 @@ class Evidence:
         inside = slice(0, k + 1)
         drawn, rate = best_draws(self.expected[inside] * scale, self.bands.weights(k)[inside], self.max_risk)
         missing = max(0.0, float(self.log_needed[k] - self.log_now[k]))
-        return np.concatenate([drawn, np.zeros(len(self.bands) - k - 1)]), missing / rate
+        return np.concatenate([drawn, np.zeros(len(self.bands) - k - 1)]), missing / rate if rate > 0.0 else np.inf
 
     def after(self, band: IntArray, wrong: BoolArray, drawn: FloatArray) -> Evidence:
         """The evidence after labels of these bands, in the order in which they were drawn."""

@@ -19,6 +19,9 @@ from sepc._typing import FloatArray
 # Bands are drawn in proportion to share * rate ** power, with the best of these powers. In trials this came within 2 %
 # of the best probabilities of any kind.
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+# A multiplier an ulp too large would make a bet favourable. The first of these shares of it that does not is taken, or
+# else none of it, which is no bet at all.
+BACK_OFF = (1.0, 1.0 - 1e-10, 1.0 - 1e-6, 0.99, 0.5)
 
 
 def nearest_null(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float) -> FloatArray:
@@ -40,17 +43,16 @@ def nearest_null(drawn: FloatArray, expected: FloatArray, weights: FloatArray, m
     the multiplier u of that condition, a rate m solves ``k m^2 + (n - k) m - n p = 0`` with k = u * weight, n = drawn,
     p = expected. The expected factor of a bet under true rates t is then ``1 + u * (weights @ rates - weights @ t)``.
     """
-    if weights @ expected >= max_risk:
-        return expected
-    highest = 1.001 * float((drawn / weights).max()) / (1.0 - max_risk)
 
     def excess(u: float) -> float:
         return float(weights @ _rates_at(u, drawn, expected, weights) - max_risk)
 
+    if weights @ expected >= max_risk or excess(0.0) >= 0.0:
+        return expected
+    highest = 1.001 * float((drawn / weights).max()) / (1.0 - max_risk)
     u = brentq(excess, 0.0, highest, xtol=1e-14, rtol=1e-12)
-    while excess(u) > 0.0:  # an ulp too far would make the bet favourable
-        u *= 1.0 - 1e-10
-    return _rates_at(u, drawn, expected, weights)
+    fair = (share * u for share in BACK_OFF if excess(share * u) <= 0.0)
+    return _rates_at(next(fair, 0.0), drawn, expected, weights)
 
 
 def _rates_at(u: float, drawn: FloatArray, expected: FloatArray, weights: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from sepc.estimator.columns import number_columns
 from sepc.lifecycle.feedback import Feedback
 from sepc.lifecycle.scan import Cluster, scan
 from sepc.regions.reasons import listed, shown
+from sepc.views.outcomes import most_common
 
 # So many ranges are told in words; the others hold most rows anyway.
 TOLD_RANGES = 3
@@ -115,8 +116,8 @@ def _described(cluster: Cluster, rows: FloatArray, names: list[str], y: NDArray[
         expected=float(feedback.claimed_risk[cluster.rows].sum()),
         p_value=cluster.p_value,
         ranges=_ranges(rows, names, wrong),
-        predicted=_most_frequent(np.asarray(feedback.decisions.label)[wrong]),
-        actual=_most_frequent(y[wrong]),
+        predicted=most_common(np.asarray(feedback.decisions.label)[wrong]),
+        actual=most_common(y[wrong]),
         regions=() if feedback.region is None else _regions(feedback.region[wrong]),
     )
 
@@ -131,11 +132,6 @@ def _ranges(rows: FloatArray, names: list[str], wrong: IntArray) -> tuple[Range,
 
 def _inside(rows: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
     return np.asarray((rows >= low) & (rows <= high))
-
-
-def _most_frequent(labels: NDArray[Any]) -> Any:
-    values, counts = np.unique(labels, return_counts=True)
-    return values[counts.argmax()]
 
 
 def _regions(region: IntArray) -> tuple[int, ...]:

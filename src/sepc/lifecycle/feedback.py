@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.lifecycle.judged import with_regions
 from sepc.selective._inner import inner_decisions
 from sepc.selective._labels import checked_labels
+from sepc.views.outcomes import is_right
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +63,6 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
         raise TypeError(f"{kind} has no decide, so it claims no trust to compare with; wrap it in a TrustedClassifier.")
     if len(decisions) != len(labels):
         raise ValueError(f"There are {len(decisions):,} rows and {len(labels):,} labels; each row needs one.")
-    right = np.asarray(np.asarray(decisions.label) == labels)
-    return Feedback(decisions, right, _regions(decisions))
-
-
-def _regions(decisions: Any) -> IntArray | None:
-    """Regions of the decisions, or of those inside them."""
-    while decisions is not None and not hasattr(decisions, "region"):
-        decisions = getattr(decisions, "inner", None)
-    return None if decisions is None else np.asarray(decisions.region)
+    inner = with_regions(decisions)
+    region = None if inner is None else np.asarray(inner.region)
+    return Feedback(decisions, is_right(decisions.label, labels), region)

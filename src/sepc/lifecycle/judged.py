@@ -22,11 +22,17 @@ def judged(model: Any, X: Any) -> tuple[NDArray[Any], FloatArray, Any]:
     return np.asarray(model.predict(X)), np.max(model.predict_proba(X), axis=1), None
 
 
+def with_regions(decisions: Any) -> Any:
+    """The decisions, or those inside them, that know regions; None if none do."""
+    while decisions is not None and not hasattr(decisions, "region"):
+        decisions = getattr(decisions, "inner", None)
+    return decisions
+
+
 def regions_of(inner: Any, positions: IntArray) -> tuple[IntArray | None, FloatArray | None]:
     """The region of each chosen row, and its share among all rows."""
-    while inner is not None and not hasattr(inner, "region"):
-        inner = getattr(inner, "inner", None)
-    if inner is None:
+    found = with_regions(inner)
+    if found is None:
         return None, None
-    _, which, counts = np.unique(inner.region, return_inverse=True, return_counts=True)
-    return np.asarray(inner.region)[positions], (counts / len(which))[which][positions]
+    _, which, counts = np.unique(found.region, return_inverse=True, return_counts=True)
+    return np.asarray(found.region)[positions], (counts / len(which))[which][positions]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
 from sepc.io.container import read_bytes
+from sepc.io.replacing import replacing
 from sepc.lifecycle.alarms import Alarm
 from sepc.lifecycle.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
 from sepc.lifecycle.placed import Placed, drifted, placed, sep_models
@@ -21,6 +21,7 @@ from sepc.lifecycle.watching import State, all_evidence, settled, with_rows
 from sepc.lifecycle.windows import Windows
 from sepc.regions.frames import frame_of
 from sepc.selective._labels import checked_labels
+from sepc.views.outcomes import is_right
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,9 +156,9 @@ class Monitor:
 
         An old file of that name is replaced at once, or not at all.
         """
-        temporary = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
-        temporary.write_bytes(self.to_bytes())
-        os.replace(temporary, path)
+        data = self.to_bytes()
+        with replacing(path) as temporary:
+            Path(temporary).write_bytes(data)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
@@ -188,8 +189,8 @@ class Monitor:
         labels = checked_labels(y, "Monitor")
         if len(labels) != len(found.region):
             raise ValueError(f"There are {len(found.region):,} rows and {len(labels):,} labels; each row needs one.")
-        wrong = np.asarray(np.asarray(found.decisions.label) != labels)
-        return Tally.of_labels(found.region, wrong, *self._state.reference.sums.shape)
+        right = is_right(found.decisions.label, labels)
+        return Tally.of_labels(found.region, ~right, *self._state.reference.sums.shape)
 
     def _drifted_regions(self) -> IntArray:
         return np.array([alarm.region for alarm in self.alarms if alarm.refuses], dtype=np.int64)

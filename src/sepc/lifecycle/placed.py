@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.lifecycle.judged import with_regions
 from sepc.regions.kinds import Cause
 from sepc.regions.model import SEPModel
 from sepc.selective._inner import inner_decisions
@@ -28,9 +29,8 @@ class Placed:
 
 def placed(estimator: Any, X: Any) -> Placed:
     """Decide on rows, and find the regions in the decisions or in those inside them."""
-    decisions = inner = inner_decisions(estimator, X)
-    while not hasattr(inner, "region"):
-        inner = inner.inner
+    decisions = inner_decisions(estimator, X)
+    inner = with_regions(decisions)
     own = inner.model.outer if isinstance(inner.model, RepairedParts) else inner
     return Placed(decisions, np.asarray(inner.region), np.asarray(own.rows, dtype=np.float64))
 

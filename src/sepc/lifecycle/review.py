@@ -14,6 +14,7 @@ from sepc.lifecycle.certificate import Certificate, certificate_of
 from sepc.lifecycle.chosen import Plan, Purpose, Review
 from sepc.lifecycle.judged import judged, regions_of
 from sepc.lifecycle.trust_bands import bands_of
+from sepc.views.outcomes import is_right
 
 # A set that would take longer than this is not aimed at.
 DAYS_OF_PATIENCE = 365
@@ -164,7 +165,9 @@ class ReviewQueue:
             raise ValueError(f"Review {review.number} has been learnt already; its labels would count twice.")
         given = _in_order(review, np.asarray(labels, dtype=object), positions)
         certify = review.purpose == Purpose.CERTIFY
-        wrong = np.array([one != own for one, own in zip(given, review.label, strict=True)], dtype=bool)
+        known = np.array([one is not None and one == one for one in given], dtype=bool)
+        wrong = ~known
+        wrong[known] = ~is_right(review.label[known], given[known])
         self.evidence_ = self.evidence_.after(review.band[certify], wrong[certify], review.plan.drawn)
         self._learnt.add(review.number)
         return self.certificate()

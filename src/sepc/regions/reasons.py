@@ -38,15 +38,15 @@ def _where(decision: Decision) -> str:
             owner = model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]]
             return f"outside every ellipsoid; nearest is an isolated training row of {shown(owner)}"
         return (
-            f"outside every ellipsoid; nearest is {_ellipsoids(model, [decision.place])}, "
+            f"outside every ellipsoid; nearest is {named_ellipsoids(model, [decision.place])}, "
             f"at {decision.gauge:.2f} times its size, which holds {counts}"
         )
     inside = np.flatnonzero(_gauges(decision) <= 1.0 + model.slack)
     if decision.rule is Rule.SINGLE:
-        return f"in {_ellipsoids(model, inside)}, which holds {counts}"
+        return f"in {named_ellipsoids(model, inside)}, which holds {counts}"
     if decision.rule is Rule.SHARED:
-        return f"where {_ellipsoids(model, inside)} overlap, with {counts}"
-    return f"where {_ellipsoids(model, inside)} overlap and no training row lies; together they hold {counts}"
+        return f"where {named_ellipsoids(model, inside)} overlap, with {counts}"
+    return f"where {named_ellipsoids(model, inside)} overlap and no training row lies; together they hold {counts}"
 
 
 def _other_side(decision: Decision) -> str:
@@ -64,7 +64,7 @@ def _other_side(decision: Decision) -> str:
     first, *others = np.argsort(-shares)[:NAMED_MOST]
     named = [first, *(j for j in others if shares[j] >= NAMED_SHARE)]
     features = [f"{model.feature_names[j]} ({shares[j]:.0%})" for j in named]
-    return f"Out of {_ellipsoids(model, [nearest])} it is kept by {listed(features)}."
+    return f"Out of {named_ellipsoids(model, [nearest])} it is kept by {listed(features)}."
 
 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
@@ -95,7 +95,8 @@ def _gauges(decision: Decision) -> FloatArray:
     return np.asarray(np.sqrt(squared_radii(model.standardize(decision.rows[None, :]), model.centers, model.roots)[0]))
 
 
-def _ellipsoids(model: SEPModel, which: Sequence[int] | IntArray) -> str:
+def named_ellipsoids(model: SEPModel, which: Sequence[int] | IntArray) -> str:
+    """Ellipsoids by number and class, as in "ellipsoids 0 of 'a' and 4 of 'b'"."""
     named = [f"{k} of {shown(model.classes[model.owners[k]])}" for k in which]
     return ("ellipsoid " if len(named) == 1 else "ellipsoids ") + listed(named)
 

@@ -28,6 +28,7 @@ MEANINGS = {
     Cause.OVERLAP: "other labels lie there too",
     Cause.OUTSIDE: "nothing like it was seen in training",
     Cause.THIN: "too few training rows lie there",
+    Cause.DRIFTED: "what comes there has changed",
 }
 
 

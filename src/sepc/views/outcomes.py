@@ -113,7 +113,7 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
     found, which, n_rows = np.unique(decisions.region, return_inverse=True, return_counts=True)
     n_right = np.bincount(which, weights=right, minlength=len(found)).astype(np.int64)
     trust = np.bincount(which, weights=decisions.trust, minlength=len(found)) / np.maximum(n_rows, 1)
-    label = np.array([_most_common(decisions.label[which == i]) for i in range(len(found))], decisions.label.dtype)
+    label = np.array([most_common(decisions.label[which == i]) for i in range(len(found))], decisions.label.dtype)
     order = np.argsort(-n_rows, kind="stable")
     return RegionOutcomes(
         names=tuple(region_name(regions, int(one), decisions.model.n_ellipsoids) for one in found[order]),
@@ -183,6 +183,12 @@ def rows_to_review(decisions: Any, n: int) -> IntArray:
     return waiting[np.argsort(np.asarray(decisions.trust)[waiting], kind="stable")][:n]
 
 
+def most_common(labels: NDArray[Any]) -> Any:
+    """The most frequent label; the first of several."""
+    values, counts = np.unique(labels, return_counts=True)
+    return values[counts.argmax()]
+
+
 def _filled(sizes: IntArray, n_bins: int) -> IntArray:
     """The bin of each group of tied rows: cut where bins come nearest to their share, then join small ones."""
     ends = np.cumsum(sizes)
@@ -198,8 +204,3 @@ def _filled(sizes: IntArray, n_bins: int) -> IntArray:
 
 def _is_text(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "UST" or (values.dtype.kind == "O" and any(isinstance(one, str) for one in values))
-
-
-def _most_common(labels: NDArray[Any]) -> Any:
-    values, counts = np.unique(labels, return_counts=True)
-    return values[counts.argmax()]
