@@ -59,6 +59,10 @@ bench:
 	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
 	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json
 	$(PY) benchmarks/onnx_parity.py --output benchmarks/results/onnx_parity.json
+	$(PY) benchmarks/audit.py --output benchmarks/results/audit.json
+	$(PY) benchmarks/repair.py --output benchmarks/results/repair.json
+	$(PY) benchmarks/monitor.py --output benchmarks/results/monitor.json
+	$(PY) benchmarks/review.py --output benchmarks/results/review.json
 	$(PY) benchmarks/write_tables.py
 
 bench-trust:  ## the comparison of trust with other models; hours, goes on where it was stopped

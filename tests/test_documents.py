@@ -72,7 +72,9 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors_of(page.parent / target), f"{target} has no {anchor}"
 
 
-@pytest.mark.parametrize("module", ["sepc", "sepc.landscape", "sepc.plot", "sepc.report", "sepc.onnx", "sepc.lifecycle"])
+@pytest.mark.parametrize(
+    "module", ["sepc", "sepc.landscape", "sepc.plot", "sepc.report", "sepc.onnx", "sepc.lifecycle"]
+)
 def test_reference_has_every_public_name(module):
     listed = re.findall(r"^   ~([\w.]+)$", (ROOT / "docs" / "reference" / "api.md").read_text(), re.MULTILINE)
     objects = [getattr(importlib.import_module(home), name) for home, name in (one.rsplit(".", 1) for one in listed)]

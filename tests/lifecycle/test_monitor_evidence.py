@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from sepc.lifecycle.evidence import log_evidence, most_log_evidence
 from sepc.lifecycle.tally import Tally
-from sepc.lifecycle.windows import Window, Windows
+from sepc.lifecycle.windows import Windows
 
 
 @pytest.mark.parametrize("guess", [0.01, 0.3, 0.9])
@@ -48,6 +48,14 @@ def rows_of(n):
     return Tally.of_rows(np.zeros(n, dtype=np.int64), np.zeros((n, 1)), np.zeros((n, 1), dtype=bool), 2)
 
 
+def fed(n):
+    """Windows after n rows, which came a hundred at a time."""
+    seen = Windows(Tally.empty(2, 1))
+    for _ in range(n // 100):
+        seen = seen.added(rows_of(100)).renewed()
+    return seen
+
+
 def test_all_windows_ever_opened_share_one_level():
     seen, parts = Windows(Tally.empty(2, 1)), {}
     for _ in range(300):
@@ -68,9 +76,19 @@ def test_windows_end_and_the_first_does_not():
 
 
 def test_joined_windows_hold_the_rows_of_both():
-    long = Windows(rows_of(3000), (Window(rows_of(700), 3),))
-    joined = long.joined(Windows(rows_of(200)))
-    assert joined.total.n == 3200
-    assert [(one.tally.n, one.number) for one in joined.latest] == [(900, 3)]
-    again = Windows(rows_of(200)).joined(long)
-    assert [(one.tally.n, one.number) for one in again.latest] == [(900, 3)]
+    long, other = fed(2700), fed(1300)
+    joined = long.joined(other)
+    assert joined.total.n == 4000
+    assert [(one.tally.n, one.number) for one in joined.latest] == [(1000, 2)]
+    assert [(one.tally.n, one.number) for one in long.joined(fed(200)).latest] == [(700, 2)]
+    assert [(one.tally.n, one.number) for one in fed(200).joined(long).latest] == [(700, 2)]
+
+
+def test_windows_joined_again_and_again_only_grow_while_they_keep_their_number():
+    """However far either side has come: rows that left a window never come with the number it had before."""
+    rows_of_number = {}
+    for n_here, n_there in [(100, 900), (600, 1100), (1300, 1900), (1300, 2200), (2100, 2200), (2900, 3100)]:
+        for i, one in enumerate(fed(n_here).joined(fed(n_there)).latest):
+            assert rows_of_number.get((i, one.number), 0) <= one.tally.n
+            rows_of_number[i, one.number] = one.tally.n
+    assert len(rows_of_number) > 3

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import sepc
 from sepc import FormatError, SEPClassifier
 from sepc.io.container import decode, encode
 from sepc.io.files import from_bytes, to_bytes
-from sepc.lifecycle import audit, repair
+from sepc.lifecycle import Monitor, audit, repair
 from sepc.lifecycle.repair import _parted
 from sepc.selective.repaired import RepairedClassifier
 
@@ -86,7 +87,7 @@ def test_changes_say_what_was_done(classifier, repaired):
     assert all(change.n_made > 0 for change in kept)
     assert sum(change.errors_after for change in kept) < sum(change.errors_before for change in kept)
     assert "all other decisions stay as they were" in str(repaired)
-    assert "errors before and" in repaired.changes
+    assert "other rows: " in repaired.changes
     X, y = two_sides(1000, 3)
     far = np.abs(X[:, 0]) > 0.3
     assert "no region fails" in repair(classifier, X[far], y[far]).changes
@@ -170,18 +171,33 @@ def test_calibrated_trust_with_a_single_row_of_a_class():
     assert repaired.repaired_[region].trust == "evidence"
 
 
+def test_dask_collections_are_decided_block_by_block(repaired, fresh):
+    blocks = package_or_skip("dask.array").from_array(fresh[0][:900], chunks=(400, 1))
+    decided = repaired.decide(fresh[0][:900])
+    assert repaired.decide(blocks).compute()["repaired"].tolist() == decided.repaired.tolist()
+    np.testing.assert_array_equal(repaired.predict(blocks).compute(), decided.label)
+    np.testing.assert_array_equal(repaired.predict_proba(blocks).compute(), decided.probabilities)
+    for use in (lambda: repair(repaired, blocks, fresh[1][:900]), lambda: Monitor(repaired, blocks)):
+        with pytest.raises(TypeError, match="takes rows in memory"):
+            use()
+
+
 def test_refusals(classifier):
     X, y = two_sides(200, 1)
+    with pytest.raises(NotFittedError):
+        repair(SEPClassifier(), X, y)
+    with pytest.raises(NotFittedError):
+        Monitor(SEPClassifier(), X, y)
     with pytest.raises(ValueError, match="does not know: 'new'"):
         repair(classifier, X, np.where(X[:, 0] > 0, "new", y))
     with pytest.raises(ValueError, match="There is no region 10000"):
         repair(classifier, X, y, regions=[10_000])
     with pytest.raises(ValueError, match="judge_share is 1"):
         repair(classifier, X, y, judge_share=1)
-    with pytest.raises(TypeError, match="LogisticRegression has none to repair"):
+    with pytest.raises(TypeError, match="was given a LogisticRegression"):
         repair(LogisticRegression().fit(X, y), X, y)
     with pytest.raises(TypeError, match="only the regions of an SEPClassifier"):
-        RepairedClassifier(LogisticRegression())._check_parameters()
+        RepairedClassifier(LogisticRegression()).fit(X, y)
     few = repair(classifier, X[:12], y[:12], regions=classifier.apply(X[:1]))
     assert "too few rows" in few.changes
 

@@ -12,6 +12,7 @@ from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
 from sepc.plot import PartitionDisplay, TrustDisplay
 from sepc.plot.cuts import across
 from sepc.plot.palette import look, strength
+from sepc.selective.repaired import RepairedClassifier
 
 moons_X, moons_y = make_moons(300, noise=0.2, random_state=0)
 
@@ -130,6 +131,7 @@ def test_estimators_without_one_partition_are_refused(display):
         (forest, "SEPForestClassifier has many partitions"),
         (pipeline, r"the last step, pipeline\[-1\]"),
         (LogisticRegression(max_iter=1_000).fit(X, y), "LogisticRegression has none"),
+        (RepairedClassifier(SEPClassifier()).fit(X, y), "give its estimator_"),
     ]:
         with pytest.raises(TypeError, match=told):
             display.from_estimator(estimator, X, y)

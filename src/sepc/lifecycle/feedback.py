@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.lifecycle.judged import with_regions
-from sepc.selective._inner import inner_decisions
+from sepc.lifecycle.judged import decisions_in_memory, with_regions
 from sepc.selective._labels import checked_labels
 from sepc.views.outcomes import is_right
 
@@ -57,7 +56,7 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
     Feedback
     """
     labels = checked_labels(y, "Feedback")
-    decisions = inner_decisions(estimator, X)
+    decisions = decisions_in_memory(estimator, X)
     if decisions is None:
         kind = type(estimator).__name__
         raise TypeError(f"{kind} has no decide, so it claims no trust to compare with; wrap it in a TrustedClassifier.")

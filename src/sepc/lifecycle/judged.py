@@ -8,12 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
+from sepc.estimator.training import is_lazy
 from sepc.selective._inner import inner_decisions
+
+
+def decisions_in_memory(estimator: Any, X: Any) -> Any:
+    """What `decide` says of rows at hand, also at the end of a pipeline; None if there is no `decide`."""
+    if is_lazy(X):
+        raise TypeError(
+            "X is a Dask collection; sepc.lifecycle takes rows in memory. Give X.compute(), or one block after another."
+        )
+    return inner_decisions(estimator, X)
 
 
 def judged(model: Any, X: Any) -> tuple[NDArray[Any], FloatArray, Any]:
     """Labels, trust, and the model's own decisions if it makes any."""
-    inner = inner_decisions(model, X)
+    inner = decisions_in_memory(model, X)
     if inner is not None:
         return np.asarray(inner.label), np.asarray(inner.trust, dtype=np.float64), inner
     if not hasattr(model, "predict_proba"):

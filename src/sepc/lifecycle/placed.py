@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.lifecycle.judged import with_regions
+from sepc.lifecycle.judged import decisions_in_memory, with_regions
 from sepc.regions.kinds import Cause
 from sepc.regions.model import SEPModel
-from sepc.selective._inner import inner_decisions
 from sepc.selective._repaired_decisions import RepairedParts
 
 
@@ -29,7 +29,7 @@ class Placed:
 
 def placed(estimator: Any, X: Any) -> Placed:
     """Decide on rows, and find the regions in the decisions or in those inside them."""
-    decisions = inner_decisions(estimator, X)
+    decisions = decisions_in_memory(estimator, X)
     inner = with_regions(decisions)
     own = inner.model.outer if isinstance(inner.model, RepairedParts) else inner
     return Placed(decisions, np.asarray(inner.region), np.asarray(own.rows, dtype=np.float64))
@@ -37,6 +37,7 @@ def placed(estimator: Any, X: Any) -> Placed:
 
 def sep_models(estimator: Any) -> list[SEPModel]:
     """The model of the regions inside an estimator, and those that repairs gave to some of them."""
+    check_is_fitted(estimator)
     found, repaired = estimator, _no_repairs()
     while found is not None and not isinstance(getattr(found, "model_", None), SEPModel):
         repaired = getattr(found, "repaired_", repaired)

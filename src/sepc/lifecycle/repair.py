@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, IntArray
 from sepc.estimator.classifier import SEPClassifier
 from sepc.lifecycle.audit import Audit
 from sepc.lifecycle.audit import audit as audited
+from sepc.lifecycle.judged import decisions_in_memory
 from sepc.lifecycle.region_models import Made, PlacedRows, Workshop, n_errors
 from sepc.regions.reasons import listed, shown
 from sepc.selective._labels import checked_labels
@@ -83,7 +85,7 @@ def repair(
     labels = _known_labels(y, base)
     if not 0.0 <= judge_share < 1.0:
         raise ValueError(f"judge_share is {judge_share!r}; it must be at least 0 and below 1.")
-    decided = model.decide(X)
+    decided = decisions_in_memory(model, X)
     rng = np.random.default_rng(random_state)
     makers, judges = _parted(decided.region, judge_share, rng)
     if regions is None:
@@ -106,7 +108,11 @@ def _parts_of(model: Any) -> tuple[SEPClassifier, dict[int, SEPClassifier]]:
         return model.estimator_, model.repaired_
     if not isinstance(model, SEPClassifier):
         kind = type(model).__name__
-        raise TypeError(f"repair needs the regions of an SEPClassifier; {kind} has none to repair. Refit it.")
+        raise TypeError(
+            f"repair needs a fitted SEPClassifier or RepairedClassifier, and was given a {kind}. Of a pipeline or a "
+            "wrapper around one, give the one inside, and rows as it sees them; refit any other model."
+        )
+    check_is_fitted(model)
     return model, {}
 
 

@@ -8,6 +8,7 @@ own part of the level: half is for the window that never ends, a quarter for tho
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -42,14 +43,15 @@ class Windows:
         return ((self.total, -np.log(2.0)), *own)
 
     def joined(self, other: Windows) -> Windows:
-        """The rows of both; where one has no window of some length, all its rows are recent."""
-        n = max(len(self.latest), len(other.latest))
-        pairs = [(self._latest(i), other._latest(i)) for i in range(n)]
-        latest = [Window(one.tally + two.tally, max(one.number, two.number)) for one, two in pairs]
-        return Windows(self.total + other.total, tuple(latest))
+        """The rows of both; where one has no window of some length yet, it adds nothing to the other's.
 
-    def _latest(self, i: int) -> Window:
-        return self.latest[i] if i < len(self.latest) else Window(self.total)
+        Each window that either of them has started anew counts in the number, so that windows of one number only ever
+        grow, however often the two are joined: what is tested is then as many windows as the level was parted into.
+        """
+        empty = Tally.empty(*self.total.sums.shape)
+        pairs = zip_longest(self.latest, other.latest, fillvalue=Window(empty))
+        latest = [Window(one.tally + two.tally, one.number + two.number - 1) for one, two in pairs]
+        return Windows(self.total + other.total, tuple(latest))
 
     def added(self, tally: Tally) -> Windows:
         """With more rows in every window."""

@@ -68,6 +68,8 @@ def _instead(estimator: Any) -> str:
         return "Of a pipeline, give the last step, pipeline[-1], and rows transformed by the steps before it."
     if hasattr(estimator, "members_") or hasattr(estimator, "forest_"):
         return f"{kind} has many partitions; RiskCoverageDisplay and ReliabilityDisplay show what it decides."
+    if hasattr(estimator, "repaired_"):
+        return f"{kind} has one for each repaired region as well; give its estimator_, or one of repaired_."
     if hasattr(estimator, "estimators_"):
         return f"{kind} has several; give one of its estimators_."
     return f"{kind} has none."

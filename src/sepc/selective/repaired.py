@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, IntArray
 from sepc.estimator.classifier import SEPClassifier
+from sepc.estimator.scoring import decisions_of_blocks, labels_of_blocks, probabilities_of_blocks
+from sepc.estimator.training import is_lazy
 from sepc.selective._repaired_decisions import RepairedDecisions, RepairedParts
 
 
@@ -44,11 +46,10 @@ class Change:
     def __str__(self) -> str:
         if self.n_made == 0:
             return f"region {self.region}: left as it was, too few rows to make a model from"
-        judged = (
-            f"{self.errors_before:,} errors before and {self.errors_after:,} after on {self.n_judged:,} other rows"
-            if self.n_judged
-            else "no other rows to judge it"
-        )
+        judged = "no other rows to judge it"
+        if self.n_judged:
+            rows = f"{self.n_judged:,} other row{'s' if self.n_judged > 1 else ''}"
+            judged = f"errors on {rows}: {self.errors_before:,} before, {self.errors_after:,} after"
         outcome = "repaired" if self.kept else "left as it was, a new model was no better"
         return f"region {self.region}: {outcome}; made from {self.n_made:,} rows; {judged}"
 
@@ -106,10 +107,16 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
+        self._check_parameters()
         return self._set(clone(self.estimator).fit(X, y), {}, ())
 
     def decide(self, X: ArrayLike) -> RepairedDecisions:
-        """Label, trust, cause and region of every row, whether to accept it, and whether its region is repaired."""
+        """Label, trust, cause and region of every row, whether to accept it, and whether its region is repaired.
+
+        Of a Dask collection, a Dask DataFrame with the columns of ``RepairedDecisions.to_frame``.
+        """
+        if is_lazy(X):
+            return cast(RepairedDecisions, decisions_of_blocks(self, X))
         check_is_fitted(self)
         outer = self.estimator_.decide(X)
         asked = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
@@ -121,11 +128,15 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return RepairedDecisions.gathered(RepairedParts(self.classes_, outer, inner))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of rows."""
+        """Labels of rows; of a Dask collection, a Dask array of them."""
+        if is_lazy(X):
+            return cast(NDArray[Any], labels_of_blocks(self, X))
         return self.decide(X).label
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the classes where each row lies, of shape (n, C)."""
+        """Probabilities of the classes where each row lies, of shape (n, C); of a Dask collection, a Dask array."""
+        if is_lazy(X):
+            return cast(FloatArray, probabilities_of_blocks(self, X))
         return self.decide(X).probabilities
 
     def apply(self, X: ArrayLike) -> IntArray:
