@@ -8,6 +8,7 @@ from optional import package_or_skip
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sepc
 from sepc import FormatError, SEPClassifier
@@ -169,6 +170,11 @@ def test_calibrated_trust_with_a_single_row_of_a_class():
     labels = np.array(["left", *["right"] * (len(rows) - 1)])
     repaired = repair(classifier, rows, labels, regions=[region], judge_share=0.0)
     assert repaired.repaired_[region].trust == "evidence"
+
+
+@parametrize_with_checks([RepairedClassifier(SEPClassifier())])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 def test_dask_collections_are_decided_block_by_block(repaired, fresh):

@@ -22,7 +22,7 @@ from sepc.estimator.columns import refuse_text
 from sepc.estimator.fitting import fit_model
 from sepc.estimator.multiclass import Pieces
 from sepc.estimator.progress import CallbackSupport, Progress, with_callbacks
-from sepc.estimator.scoring import decisions_of_blocks, labels_of_blocks, probabilities_of_blocks
+from sepc.estimator.scoring import FromDecisions, decisions_of_blocks
 from sepc.estimator.standard import Standardization
 from sepc.estimator.story import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
 from sepc.estimator.training import Training, is_collection, is_lazy
@@ -36,7 +36,7 @@ from sepc.regions.rules import decide
 TRUSTS = ("evidence", "calibrated", "published")
 
 
-class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
+class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimator):
     """Classify by ellipsoids cut out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -234,18 +234,6 @@ class SEPClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         if len(directions) and rows.n_points > rows.n_features:
             told = describe_flat(directions, rows.n_points, self._names())
             warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of rows; of a Dask collection, a Dask array of them."""
-        if is_lazy(X):
-            return cast(NDArray[Any], labels_of_blocks(self, X))
-        return self.decide(X).label
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the classes where each row lies, of shape (n, C); of a Dask collection, a Dask array."""
-        if is_lazy(X):
-            return cast(FloatArray, probabilities_of_blocks(self, X))
-        return self.decide(X).probabilities
 
     def decide(self, X: ArrayLike) -> Decisions:
         """Label, trust, rule, cause, region and counts of every row, and whether to accept it.

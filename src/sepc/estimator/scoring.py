@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
+
+from sepc._typing import FloatArray
+from sepc.estimator.training import is_lazy
+
+
+class FromDecisions:
+    """Labels and probabilities of a classifier that has `decide`, also of Dask collections."""
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Labels of rows; of a Dask collection, a Dask array of them."""
+        if is_lazy(X):
+            return cast(NDArray[Any], labels_of_blocks(self, X))
+        return cast(NDArray[Any], cast(Any, self).decide(X).label)
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the classes where each row lies, of shape (n, C); of a Dask collection, a Dask array."""
+        if is_lazy(X):
+            return cast(FloatArray, probabilities_of_blocks(self, X))
+        return cast(FloatArray, cast(Any, self).decide(X).probabilities)
 
 
 def decisions_of_blocks(estimator: Any, X: Any) -> Any:

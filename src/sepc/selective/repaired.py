@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import IntArray
 from sepc.estimator.classifier import SEPClassifier
-from sepc.estimator.scoring import decisions_of_blocks, labels_of_blocks, probabilities_of_blocks
+from sepc.estimator.scoring import FromDecisions, decisions_of_blocks
 from sepc.estimator.training import is_lazy
 from sepc.selective._repaired_decisions import RepairedDecisions, RepairedParts
 
@@ -54,7 +54,7 @@ class Change:
         return f"region {self.region}: {outcome}; made from {self.n_made:,} rows; {judged}"
 
 
-class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class RepairedClassifier(FromDecisions, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier as it was, but in some of its regions a model of their own is asked.
 
     `sepc.lifecycle.repair` makes it. Decisions on rows of all other regions are those of the classifier, bit for bit.
@@ -126,18 +126,6 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if len(rows)
         }
         return RepairedDecisions.gathered(RepairedParts(self.classes_, outer, inner))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of rows; of a Dask collection, a Dask array of them."""
-        if is_lazy(X):
-            return cast(NDArray[Any], labels_of_blocks(self, X))
-        return self.decide(X).label
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the classes where each row lies, of shape (n, C); of a Dask collection, a Dask array."""
-        if is_lazy(X):
-            return cast(FloatArray, probabilities_of_blocks(self, X))
-        return self.decide(X).probabilities
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row, as the classifier that was repaired counts them."""
