@@ -187,3 +187,9 @@ def test_labels_that_the_model_does_not_know_are_wrong(classifier):
     assert not given.right.any()
     np.testing.assert_array_equal(given.region, classifier.apply(X))
     np.testing.assert_allclose(given.claimed_risk, 1.0 - given.decisions.trust)
+
+
+def test_a_chance_too_small_for_a_number_is_not_told_as_none():
+    claims = region_claims(np.zeros(200, dtype=np.int64), np.ones(200, dtype=bool), np.full(200, 1e-3), fdr=0.1)
+    assert claims.adjusted[0] == 0.0
+    assert claims.told(0).endswith("adjusted p < 1e-300")

@@ -45,9 +45,10 @@ class Claims:
 
     def told(self, i: int) -> str:
         """The region at this position in words."""
+        adjusted = f"= {self.adjusted[i]:.2g}" if self.adjusted[i] > 0.0 else "< 1e-300"
         return (
             f"region {self.region[i]}: {self.n_errors[i]:,} of {self.n_rows[i]:,} rows wrong, "
-            f"{self.expected[i]:.2g} expected, adjusted p = {self.adjusted[i]:.2g}"
+            f"{self.expected[i]:.2g} expected, adjusted p {adjusted}"
         )
 
 
