@@ -132,6 +132,20 @@ def test_scan_finds_several_clusters():
     assert all(cluster.p_value <= 0.1 for cluster in found)
 
 
+def test_a_large_area_is_one_cluster():
+    """Of 2,000 rows 300 fail: more than a ball holds, and in a shape that no ball has."""
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(-1.0, 1.0, size=(2000, 2))
+    area = np.argsort(np.abs(rows).max(axis=1))[:300]
+    wrong = rng.random(2000) < 0.02
+    wrong[area] = rng.random(300) < 0.9
+    (cluster,) = scan(rows, wrong, np.full(2000, 0.02), 0.1, 0)
+    assert np.isin(area, cluster.rows).mean() > 0.9
+    assert np.isin(cluster.rows, area).mean() > 0.9
+    assert len(np.unique(cluster.rows)) == len(cluster.rows)
+    assert cluster.p_value == 1 / 200
+
+
 def test_few_rows_or_errors_give_no_cluster(classifier):
     X, y = two_sides(15, seed=3)
     assert audit(classifier, X, y).disjuncts == ()

@@ -176,6 +176,27 @@ def test_merging_finds_what_neither_saw_alone():
     assert [(one.kind, one.region) for one in merged.alarms] == [("error", region)]
 
 
+def test_workers_given_at_once_are_looked_at_once():
+    workers = [monitor() for _ in range(3)]
+    for i, (one, n) in enumerate(zip(workers, (600, 500, 400), strict=True)):
+        one.update(*moons(1000, 70 + i))
+        one.update(*moons(n, 80 + i))
+    merged, other = (monitor().merge(*own) for own in (workers, workers[::-1]))
+    assert merged.to_bytes() != monitor().to_bytes()
+    pd.testing.assert_frame_equal(merged.evidence(), other.evidence())
+    # The windows of all three together are full; those of the first two alone would have been full before.
+    assert [(one.number, one.tally.n) for one in merged._state.seen.latest] == [(4, 0), (1, 0), (1, 0)]
+
+
+def test_a_move_too_small_in_every_region_is_told_of_all_rows_and_refuses_none():
+    watching, (X, _) = monitor(), moons(2000, 14)
+    (alarm,) = next(told for i in range(20) if (told := watching.update(X[i::20] + [0.2, 0.0])))
+    assert (alarm.kind, alarm.region, alarm.where, alarm.rises) == ("feature", -2, "all rows", True)
+    assert str(alarm).startswith("All rows: share with x0 above a level ")
+    assert not alarm.refuses
+    assert (watching.decide(X).cause != Cause.DRIFTED).all()
+
+
 def test_monitors_of_other_references_are_not_merged():
     with pytest.raises(ValueError, match="different references"):
         monitor().merge(Monitor(model(), *moons(3000, 2)))
@@ -195,8 +216,9 @@ def test_evidence_is_shown_for_every_region():
     watching = monitor()
     watching.update(*moons(500, 6))
     table = watching.evidence()
-    assert len(table) == len(model().regions_) + 1
-    assert table["n_seen"].sum() == 500
+    assert len(table) == len(model().regions_) + 2
+    assert table["n_seen"][:-1].sum() == table["n_seen"].iloc[-1] == 500
+    assert table["region"].tolist()[-2:] == [-1, -2]
     assert np.nanmax(table[["share", "outside", "error"]]) < np.log(1 / 0.05)
 
 

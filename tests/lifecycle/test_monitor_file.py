@@ -39,6 +39,14 @@ def test_a_saved_monitor_goes_on(monitor, model, tmp_path):
     np.testing.assert_array_equal(again.decide(X).cause, monitor.decide(X).cause)
 
 
+def test_an_alarm_about_all_rows_is_kept(model):
+    watching, (X, _) = Monitor(model, *moons(1000, 1)), moons(3000, 2)
+    while not watching.alarms:
+        watching.update(X[watching.n_rows :][:50] + [0.4, 0.0])
+    assert [one.region for one in watching.alarms] == [-2]
+    assert Monitor.from_bytes(watching.to_bytes(), model).alarms == watching.alarms
+
+
 def test_the_model_may_come_from_a_file(monitor, model, tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
     again = Monitor.from_bytes(monitor.to_bytes(), sepc.load(tmp_path / "model.sepc"))
@@ -77,6 +85,9 @@ def changed(data, change):
 CHANGES = {
     "no monitor has": lambda arrays, node: node.update(alpha=0.0),
     "not watched": lambda arrays, node: node["alarms"][0].update(region=10_000),
+    "something that is not watched": lambda arrays, node: node["alarms"][0].update(kind="share", region=-2),
+    "more rows than there were in all": lambda arrays, node: arrays["monitor/latest/0/labelled"].__setitem__(0, 9_999),
+    "counts more rows above": lambda arrays, node: arrays["monitor/total/beyond"].__setitem__((0, 0), 9_999),
     "does not have": lambda arrays, node: node["alarms"][0].update(moved=[{"name": "x9", "shift": 1.0}]),
     "more errors": lambda arrays, node: arrays["monitor/total/errors"].__setitem__(0, 10_000),
     "out of range": lambda arrays, node: arrays["monitor/reference/rows"].__setitem__(0, -1),

@@ -50,14 +50,17 @@ def test_utilities_are_those_of_the_rows_left():
     assert np.nansum(utilities[0]) == pytest.approx(1.0)
 
 
-def test_labels_wait_until_all_of_a_batch_are_known():
+def test_labels_wait_until_all_of_a_batch_and_of_those_before_are_known():
     strategy, queue = strategy_and_queue()
     y = np.full(len(POOL), np.nan)
     asked = strategy.query(POOL, y, batch_size=20)
     y[asked[:19]] = TRUTH[asked[:19]]
     second = strategy.query(POOL, y, batch_size=20)
     assert queue.certificate().n_labels == 0
-    y[asked], y[second] = TRUTH[asked], TRUTH[second]
+    y[second] = TRUTH[second]
+    strategy.query(POOL, y, batch_size=20)
+    assert queue.certificate().n_labels == 0
+    y[asked] = TRUTH[asked]
     strategy.query(POOL, y, batch_size=20)
     assert queue.certificate().n_labels == 40
 

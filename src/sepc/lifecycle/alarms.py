@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc.lifecycle.moved import Moved
-from sepc.lifecycle.watched import ERROR, FEATURE, OUTSIDE, SHARE
+from sepc.lifecycle.watched import ALL_ROWS, ERROR, FEATURE, OUTSIDE, SHARE
 from sepc.regions.model import SEPModel
 from sepc.regions.reasons import listed, named_ellipsoids, shown
 
@@ -22,11 +22,12 @@ class Alarm:
         Which rate of the region changed: its share of all rows; how many of the rows in or near its ellipsoid lie
         outside; how many of its rows have a feature above the region's middle; how many of its labels are wrong.
     region : int
-        Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has.
+        Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has, and -2 for all rows
+        together, where a feature moved too little to be clear in any region.
     where : str
         The region in words.
     before, now : float
-        The rate in the reference, and in the rows that raised the alarm.
+        The rate in the reference and the rows before the window, and in the window that raised the alarm.
     n_rows : int
         How many rows that rate is of.
     n_since : int
@@ -54,14 +55,19 @@ class Alarm:
 
     @property
     def refuses(self) -> bool:
-        """Whether rows of the region are not accepted any more: a feature moved, or another rate is higher."""
-        return self.kind == FEATURE or self.rises
+        """Whether rows of the region are not accepted any more: a feature moved, or another rate is higher.
+
+        An alarm about all rows together refuses none.
+        """
+        return self.region != ALL_ROWS and (self.kind == FEATURE or self.rises)
 
     def __str__(self) -> str:
+        level = "a level" if self.region == ALL_ROWS else "the middle"
         rate = {SHARE: "share of all rows", OUTSIDE: "share outside", ERROR: "share of wrong labels"}.get(
-            self.kind, f"share with {self.moved[0].name} above the middle" if self.moved else ""
+            self.kind, f"share with {self.moved[0].name} above {level}" if self.moved else ""
         )
-        told = f"Region {self.region} ({self.where}): {rate} {_percent(self.before)} in the reference, "
+        place = "All rows" if self.region == ALL_ROWS else f"Region {self.region} ({self.where})"
+        told = f"{place}: {rate} {_percent(self.before)} before, "
         told += f"{_percent(self.now)} of {self.n_rows:,} rows now."
         return f"{told} Moved: {listed([str(one) for one in self.moved])}." if self.moved else told
 
@@ -69,6 +75,8 @@ class Alarm:
 def place_in_words(model: SEPModel, region: int) -> str:
     """Where a region lies."""
     place = region - len(model.table.counts)
+    if region == ALL_ROWS:
+        return "all rows"
     if region < 0:
         return "a combination of ellipsoids not seen in training"
     if place >= model.n_ellipsoids:

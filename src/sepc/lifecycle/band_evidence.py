@@ -18,7 +18,7 @@ N_PER_BET = 20
 # expected of the target: what is hoped for costs little, and may be true.
 CLAIM_ERRORS, HOPED_SHARE = 1.0, 0.5
 # No band is expected to be wrong less often than this share of what is allowed. A model that claims to be never wrong
-# would lose all its evidence by the first error; without errors it takes a tenth more labels.
+# would lose all its evidence by the first error.
 LEAST_SHARE = 0.1
 
 

@@ -24,6 +24,8 @@ class Certificate:
         The promise: at most this share of the accepted rows is wrong, with this probability.
     n_labels, n_errors : int
         Labels that were drawn to certify, and the wrong ones among them.
+    n_waiting : int
+        Labels that do not count yet, because some that were drawn before them are still to come.
     """
 
     threshold: float
@@ -32,9 +34,12 @@ class Certificate:
     confidence: float
     n_labels: int
     n_errors: int
+    n_waiting: int = 0
 
     def __str__(self) -> str:
         seen = f"{self.n_labels:,} labels, {self.n_errors:,} of them wrong"
+        if self.n_waiting:
+            seen += f" ({self.n_waiting:,} more wait for labels of rows drawn before)"
         if not np.isfinite(self.threshold):
             return f"Nothing is certified yet, after {seen}."
         return (
@@ -43,7 +48,7 @@ class Certificate:
         )
 
 
-def certificate_of(evidence: Evidence) -> Certificate:
+def certificate_of(evidence: Evidence, n_waiting: int = 0) -> Certificate:
     """The certificate of the largest set that the evidence certifies."""
     k = evidence.certified
     return Certificate(
@@ -53,4 +58,5 @@ def certificate_of(evidence: Evidence) -> Certificate:
         confidence=evidence.confidence,
         n_labels=int(evidence.n_labels.sum()),
         n_errors=int(evidence.n_errors.sum()),
+        n_waiting=n_waiting,
     )

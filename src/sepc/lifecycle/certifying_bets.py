@@ -16,8 +16,7 @@ from scipy.special import rel_entr
 
 from sepc._typing import FloatArray
 
-# Bands are drawn in proportion to share * rate ** power, with the best of these powers. In trials this came within 2 %
-# of the best probabilities of any kind.
+# Bands are drawn in proportion to share * rate ** power, with the best of these powers.
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 # A multiplier an ulp too large would make a bet favourable. The first of these shares of it that does not is taken, or
 # else none of it, which is no bet at all.

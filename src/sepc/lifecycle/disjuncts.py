@@ -49,7 +49,8 @@ class Disjunct:
     expected : float
         How many errors the decisions themselves expect there.
     p_value : float
-        Chance of a cluster as unusual anywhere, if it does not matter where rows of equal trust lie.
+        Chance of a ball of rows as unusual anywhere, if it does not matter where rows of equal trust lie; of several
+        balls that make up the cluster, that of the most unusual.
     ranges : tuple of Range
         Where the wrong rows lie, the most telling feature first.
     predicted, actual : object

@@ -16,7 +16,7 @@ from sepc.lifecycle.alarms import Alarm
 from sepc.lifecycle.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
 from sepc.lifecycle.placed import Placed, drifted, placed, sep_models
 from sepc.lifecycle.tally import Tally
-from sepc.lifecycle.watched import Watched
+from sepc.lifecycle.watched import ALL_ROWS, Watched
 from sepc.lifecycle.watching import State, all_evidence, settled, with_rows
 from sepc.lifecycle.windows import Windows
 from sepc.regions.frames import frame_of
@@ -32,8 +32,9 @@ class Monitor:
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie outside near its
     ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
-    wrong. The promise: if rows keep coming from where the reference came from, the chance of any alarm ever is at most
-    `alpha`, however long the stream and however often one looks.
+    wrong. Features are also watched of all rows together, for what is small in every region. The promise: if
+    rows keep coming from where the reference came from, the chance of any alarm ever is at most `alpha`, however long
+    the stream and however often one looks.
 
     Parameters
     ----------
@@ -114,29 +115,36 @@ class Monitor:
         return drifted(found.decisions, np.isin(found.region, self._drifted_regions()))
 
     def evidence(self) -> pd.DataFrame:
-        """Evidence of change of every rate over all rows, as natural logarithms, a row for each region.
+        """Evidence of change of every rate since the start, as natural logarithms, a row for each region.
+
+        The last two are those of the sets not seen in training, -1, and of all rows together, -2.
 
         The values are those of single rates; an alarm is raised for what is left after the correction for all of them.
         """
         found = all_evidence(self._state, self._watched)
-        region = np.append(np.arange(self._watched.n_regions - 1), -1)
-        rows = {"n_reference": self._state.reference.rows, "n_seen": self._state.seen.total.rows}
+        region = np.append(np.arange(self._watched.n_regions - 1), [-1, ALL_ROWS])
+        tallies = {"n_reference": self._state.reference, "n_seen": self._state.seen.total}
+        rows = {name: np.append(one.rows, one.n) for name, one in tallies.items()}
         return frame_of({"region": region, **rows, **found})
 
     def fresh(self) -> Monitor:
         """A monitor with the same reference that has seen nothing, for another process."""
         return self._with(self._state.fresh)
 
-    def merge(self, other: Monitor) -> Monitor:
-        """A monitor that has seen the rows of both, which must be different rows beside the same reference.
+    def merge(self, *others: Monitor) -> Monitor:
+        """A monitor that has seen the rows of all, which must be different rows beside the same reference.
 
-        Alarms are those raised here, and those that the rows of both together raise. Alarms that only the other raised
-        are its own: each monitor keeps its promise for what it has seen itself.
+        Alarms are those raised here, and those that the rows of all together raise. Alarms that only another raised are
+        its own: each monitor keeps its promise for what it has seen itself. Workers that go on may be merged again and
+        again, as often as one likes; give them all at once then, since what only some of them have seen would be looked
+        at too, and the promise is for one look at all of them.
         """
-        if self.fresh().to_bytes() != other.fresh().to_bytes():
-            raise ValueError("The monitors watch different models, or have different references or alpha.")
-        joined = replace(self._state, seen=self._state.seen.joined(other._state.seen))
-        return self._with(settled(joined, self._watched))
+        seen, own = self._state.seen, self.fresh().to_bytes()
+        for other in others:
+            if other.fresh().to_bytes() != own:
+                raise ValueError("The monitors watch different models, or have different references or alpha.")
+            seen = seen.joined(other._state.seen)
+        return self._with(settled(replace(self._state, seen=seen), self._watched))
 
     def to_bytes(self) -> bytes:
         """The state as bytes of a safe file; the model is not in it, but recognised when given again."""
@@ -182,8 +190,8 @@ class Monitor:
 
     def _counted(self, found: Placed) -> Tally:
         features = (found.features - self._state.shift) / self._state.scale
-        above = found.features > self._watched.middles[found.region]
-        return Tally.of_rows(found.region, features, above, self._watched.n_regions)
+        above, beyond = self._watched.compared(found.region, found.features)
+        return Tally.of_rows(found.region, features, above, beyond, self._watched.n_regions)
 
     def _labels(self, found: Placed, y: ArrayLike) -> Tally:
         labels = checked_labels(y, "Monitor")

@@ -10,8 +10,8 @@ from sepc.io.container import Arrays, decode, digest, encode
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.lifecycle.alarms import Alarm, place_in_words
 from sepc.lifecycle.moved import Moved
-from sepc.lifecycle.tally import Tally
-from sepc.lifecycle.watched import FEATURE, KINDS, OUTSIDE, Watched
+from sepc.lifecycle.tally import CUTS, Tally
+from sepc.lifecycle.watched import ALL_ROWS, FEATURE, KINDS, OUTSIDE, Watched
 from sepc.lifecycle.watching import State
 from sepc.lifecycle.windows import Window, Windows
 from sepc.regions.model import SEPModel
@@ -53,6 +53,9 @@ def state_from_bytes(data: bytes, watched: Watched, fingerprint: str) -> State:
         raise reader.wrong("has a scale or a level that no monitor has")
     reference, total = (_tally_from(reader.under(name, {}), watched.n_regions, d) for name in ("reference", "total"))
     latest = [Window(_tally_from(one, watched.n_regions, d), one.whole("number", 1)) for one in reader.parts("latest")]
+    rest = [total - window.tally for window in latest]
+    if any((getattr(one, name) < 0).any() for one in rest for name in (*COUNTS, "above", "beyond")):
+        raise reader.wrong("has a window with more rows than there were in all")
     state = State(
         alpha=alpha,
         shift=reader.floats("shift", d),
@@ -77,16 +80,17 @@ def fingerprint_of(models: Sequence[SEPModel]) -> str:
 
 
 def _put(tally: Tally, writer: Writer) -> None:
-    writer.put(**{name: getattr(tally, name) for name in (*COUNTS, "above", "sums", "squares")})
+    writer.put(**{name: getattr(tally, name) for name in (*COUNTS, "above", "beyond", "sums", "squares")})
 
 
 def _tally_from(reader: Reader, n_regions: int, d: int) -> Tally:
     rows, labelled, errors = (reader.wholes(name, n_regions) for name in COUNTS)
     above = reader.wholes("above", n_regions, d)
-    if (errors > labelled).any() or (above > rows[:, None]).any():
+    beyond = reader.wholes("beyond", CUTS.size, d)
+    if (errors > labelled).any() or (above > rows[:, None]).any() or (beyond > rows.sum()).any():
         raise reader.wrong("has more errors than labels, or counts more rows above than rows")
     sums, squares = (reader.floats(name, n_regions, d) for name in ("sums", "squares"))
-    return Tally(rows, labelled, errors, above, sums, squares)
+    return Tally(rows, labelled, errors, above, beyond, sums, squares)
 
 
 def _alarm_to_node(alarm: Alarm) -> Node:
@@ -96,10 +100,10 @@ def _alarm_to_node(alarm: Alarm) -> Node:
 
 
 def _alarm_from(reader: Reader, watched: Watched) -> Alarm:
-    kind, region = reader.text("kind"), reader.whole("region", -1)
+    kind, region = reader.text("kind"), reader.whole("region", ALL_ROWS)
     near = range(watched.n_sets, watched.n_sets + watched.model.n_ellipsoids)
     known = region in near if kind == OUTSIDE else region < watched.n_regions - 1
-    if kind not in KINDS or not known:
+    if kind not in KINDS or not known or (region == ALL_ROWS and kind != FEATURE):
         raise reader.wrong("is an alarm about something that is not watched")
     moved = tuple(Moved(one.text("name"), one.number("shift")) for one in reader.parts("moved"))
     if not {one.name for one in moved} <= set(watched.model.feature_names) or (kind == FEATURE and not moved):

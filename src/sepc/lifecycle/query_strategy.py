@@ -21,7 +21,8 @@ def query_strategy(queue: ReviewQueue, *, missing_label: Any = np.nan, random_st
     """A query strategy of scikit-activeml that asks for the labels which `queue` would ask for.
 
     Its ``query(X, y, batch_size=...)`` first learns the labels in `y` of the rows it asked for before; ``queue`` then
-    has the certificate. `X` must stay the same from one query to the next, as in every loop over a pool.
+    has the certificate. Queries count in their order: one of which a label is missing holds up those after it. `X` must
+    stay the same from one query to the next, as in every loop over a pool.
 
     Parameters
     ----------
@@ -73,12 +74,13 @@ def _strategy_class() -> type:
             return getattr(self, "_asked", [])
 
         def _learn(self, y: NDArray[Any]) -> None:
-            """Learn the reviews of which every label is known by now."""
-            known = is_labeled(y, missing_label=self.missing_label_)
-            for review, positions in self._waiting():
-                if known[positions].all():
-                    self.queue.learn(review, y[positions])
-            self._asked = [one for one in self._waiting() if not known[one[1]].all()]
+            """Learn the reviews of which every label is known by now, up to the first of which one is missing."""
+            known, waiting = is_labeled(y, missing_label=self.missing_label_), self._waiting()
+            while waiting and known[waiting[0][1]].all():
+                review, positions = waiting[0]
+                self.queue.learn(review, y[positions])
+                waiting = waiting[1:]
+            self._asked = waiting
 
     return CertifyingQueryStrategy
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
+from sepc.io.container import read_bytes
+from sepc.io.replacing import replacing
+from sepc.io.values import plain
 from sepc.lifecycle.band_evidence import Evidence
+from sepc.lifecycle.begun import Begun, judged_by
 from sepc.lifecycle.certificate import Certificate, certificate_of
 from sepc.lifecycle.chosen import Plan, Purpose, Review
 from sepc.lifecycle.judged import judged, regions_of
+from sepc.lifecycle.queue_file import Memory, memory_from_bytes, memory_to_bytes
 from sepc.lifecycle.trust_bands import bands_of
-from sepc.views.outcomes import is_right
 
 # A set that would take longer than this is not aimed at.
 DAYS_OF_PATIENCE = 365
@@ -53,6 +58,8 @@ class ReviewQueue:
     ----------
     evidence_ : Evidence
         What labels have shown so far, after the first `choose`.
+    reviews_ : dict
+        By their numbers, the reviews that are out: those of which not all labels have come.
 
     Notes
     -----
@@ -98,6 +105,8 @@ class ReviewQueue:
         self.certify_share = certify_share
         self._rng = np.random.default_rng(random_state)
         self._n_chosen = 0
+        self.reviews_: dict[int, Review] = {}
+        self._begun: dict[int, Begun] = {}
         self._learnt: set[int] = set()
         if rows is not None:
             self._start(judged(model, rows)[1])
@@ -130,7 +139,7 @@ class ReviewQueue:
         purpose = np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [len(certify), len(decide)])
         region, region_share = regions_of(inner, positions)
         self._n_chosen += 1
-        return Review(
+        review = Review(
             positions,
             purpose,
             label[positions],
@@ -142,8 +151,13 @@ class ReviewQueue:
             plan,
             self._n_chosen,
         )
+        if len(review):
+            self.reviews_[review.number] = review
+        return review
 
-    def learn(self, review: Review, labels: ArrayLike, positions: ArrayLike | None = None) -> Certificate:
+    def learn(
+        self, review: Review, labels: ArrayLike, positions: ArrayLike | None = None, *, complete: bool = True
+    ) -> Certificate:
         """Take the labels that a person gave.
 
         Parameters
@@ -151,11 +165,14 @@ class ReviewQueue:
         review : Review
             As `choose` gave it.
         labels : array
-            Of its rows, in its order. A missing one (None or NaN) of a row that was to certify counts as an error of
-            the model: rows that a person cannot decide are seldom its easiest.
+            Of its rows, in its order; None or NaN if there is none.
         positions : array of int, optional
             The positions among the rows given to `choose` that `labels` are of, if they come in another order or if
             some are missing.
+        complete : bool, default=True
+            Whether no more labels of this review will come. A row to certify without a label then counts as an error of
+            the model: rows that a person cannot decide are seldom its easiest. If False, such rows stay open for a
+            later call. Labels of rows that were drawn after an open one wait for it, and so do those of later reviews.
 
         Returns
         -------
@@ -163,20 +180,70 @@ class ReviewQueue:
         """
         if review.number in self._learnt:
             raise ValueError(f"Review {review.number} has been learnt already; its labels would count twice.")
-        given = _in_order(review, np.asarray(labels, dtype=object), positions)
-        certify = review.purpose == Purpose.CERTIFY
-        known = np.array([one is not None and one == one for one in given], dtype=bool)
-        wrong = ~known
-        wrong[known] = ~is_right(review.label[known], given[known])
-        self.evidence_ = self.evidence_.after(review.band[certify], wrong[certify], review.plan.drawn)
-        self._learnt.add(review.number)
+        known, wrong = judged_by(review, labels, positions)
+        begun = self._begun.get(review.number, Begun.of(review)).with_labels(known, wrong, complete)
+        self._begun[review.number] = begun
+        if begun.is_complete:
+            self._learnt.add(review.number)
+            self.reviews_.pop(review.number, None)
+        self._count()
         return self.certificate()
 
     def certificate(self) -> Certificate:
         """What the labels so far have proved."""
         if not hasattr(self, "evidence_"):
             return Certificate(np.inf, 0.0, self.max_risk, self.confidence, 0, 0)
-        return certificate_of(self.evidence_)
+        return certificate_of(self.evidence_, sum(one.n_waiting for one in self._begun.values()))
+
+    def to_bytes(self) -> bytes:
+        """All that the queue remembers as bytes of a safe file; the model is not in it, and no row.
+
+        A model with regions is recognised when it is given again; others are not compared.
+        """
+        names = ("n_per_day", "max_risk", "confidence", "coverage", "certify_share")
+        memory = Memory(
+            settings={name: plain(getattr(self, name)) for name in names},
+            evidence=getattr(self, "evidence_", None),
+            n_chosen=self._n_chosen,
+            learnt=tuple(sorted(self._learnt)),
+            begun=tuple(self._begun.values()),
+            reviews=tuple(self.reviews_.values()),
+            draws=dict(self._rng.bit_generator.state),
+        )
+        return memory_to_bytes(memory, self.model)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, model: Any) -> Self:
+        """The queue whose bytes these are, for the model it was made with; its reviews are in `reviews_`."""
+        memory = memory_from_bytes(data, model)
+        queue = cls(model, **memory.settings)
+        if memory.evidence is not None:
+            queue.evidence_ = memory.evidence
+        queue._n_chosen, queue._learnt = memory.n_chosen, set(memory.learnt)
+        queue._begun = {one.number: one for one in memory.begun}
+        queue.reviews_ = {one.number: one for one in memory.reviews}
+        queue._rng.bit_generator.state = memory.draws
+        return queue
+
+    def save(self, path: str | Path) -> None:
+        """Write all that the queue remembers to a file without code; an old one is replaced at once, or not at all."""
+        data = self.to_bytes()
+        with replacing(path) as temporary:
+            Path(temporary).write_bytes(data)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Any) -> Self:
+        """Read a queue from a file, for the model it was made with; its reviews are in `reviews_`."""
+        return cls.from_bytes(read_bytes(path), model)
+
+    def _count(self) -> None:
+        """Count the labels of reviews in the order in which these were begun, up to the first open row."""
+        for number, begun in list(self._begun.items()):
+            self._begun[number], self.evidence_ = begun.counted(self.evidence_)
+            if not self._begun[number].is_counted:
+                return
+            if begun.is_complete:
+                del self._begun[number]
 
     def _start(self, trust: FloatArray) -> None:
         if len(trust) == 0:
@@ -215,22 +282,6 @@ class ReviewQueue:
         used_up = [np.flatnonzero((bands == h) & (turn == len(own) - 1)) for h, own in enumerate(rows)]
         end = min([n, *(int(one[0]) + 1 for one in used_up if len(one)), *(0 for own in rows if len(own) == 0)])
         return np.array([rows[h][t] for h, t in zip(bands[:end], turn[:end], strict=True)], dtype=np.int64)
-
-
-def _in_order(review: Review, labels: NDArray[Any], positions: ArrayLike | None) -> NDArray[Any]:
-    """Labels in the order of the review; None where there is none."""
-    if positions is None:
-        if len(labels) != len(review):
-            raise ValueError(f"There are {len(labels):,} labels of {len(review):,} rows; say of which, by positions.")
-        return labels
-    where = np.asarray(positions)
-    if len(where) != len(labels):
-        raise ValueError(f"There are {len(labels):,} labels and {len(where):,} positions; each label needs one.")
-    unknown = np.setdiff1d(where, review.positions)
-    if len(unknown):
-        raise ValueError(f"Row {unknown[0]} is not in this review.")
-    given = dict(zip(where.tolist(), labels, strict=True))
-    return np.array([given.get(one) for one in review.positions.tolist()], dtype=object)
 
 
 def _check(n_per_day: Any, shares: dict[str, float], coverage: float | None, certify_share: float) -> None:

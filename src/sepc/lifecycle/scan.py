@@ -4,15 +4,15 @@ The null hypothesis: every row is wrong with the probability that it claims, or,
 wrong rows among all that claim about the same; where it lies plays no part. So errors that the claims foresee make no
 cluster, and claims that are too good everywhere make none either. The statistic is Kulldorff's (1997) likelihood
 ratio, largest over all balls of consistently wrong rows; more errors never make it smaller, so its p-value also holds
-if rows are wrong less often. A cluster found is taken out before the next is looked for, up to the first that is not
+if rows are wrong less often. A ball found is taken out before the next is looked for, up to the first that is not
 significant. The next is compared with draws for all rows, as Kulldorff does, and only if it is not unusual among these
-with draws for what is left (Zhang, Assunção and Kulldorff, 2010). The chance of any false cluster is then at most the
-level, and so is the expected share of false ones.
+with draws for what is left (Zhang, Assunção and Kulldorff, 2010). The chance of any false ball is then at most the
+level, and so is the expected share of false ones. Balls that share rows are told as one cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 
-# The fewest rows of a ball, and by how much each size exceeds the one before. Balls of five rows found many a small
-# failing of the model itself near its boundaries.
+# The fewest rows of a ball, and by how much each size exceeds the one before.
 FEWEST, GROWTH = 10, 1.2
 # Consistently wrong: more than this share of a ball's rows.
 WRONG_SHARE = 0.5
@@ -39,7 +38,7 @@ NOTHING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Rows of the most unusual ball, and the chance of one as unusual without any cluster."""
+    """Rows of balls that adjoin, and the chance of one as unusual as the most unusual of them without any cluster."""
 
     rows: IntArray
     p_value: float
@@ -63,7 +62,7 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, level: fl
         return ()
     rng = np.random.default_rng(seed)
     centers = np.sort(rng.permutation(len(rows))[:MOST_CENTERS])
-    return tuple(_clusters(_Places.of(rows, centers), wrong, claimed_risk, level, rng))
+    return _joined(_unusual_balls(_Places.of(rows, centers), wrong, claimed_risk, level, rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +79,22 @@ class _Places:
         return cls(centers, np.asarray(found, dtype=np.int32))
 
 
-def _clusters(
+def _joined(balls: Iterable[tuple[IntArray, float]]) -> tuple[Cluster, ...]:
+    """A cluster of all balls that share rows with one another: a large area fills several, and so does a long one."""
+    clusters: list[Cluster] = []
+    for ball, p_value in balls:
+        adjoining = [one for one in clusters if np.isin(ball, one.rows).any()]
+        first = adjoining[0] if adjoining else Cluster(ball, p_value)
+        joined = Cluster(np.unique(np.concatenate([ball, *(one.rows for one in adjoining)])), first.p_value)
+        place = clusters.index(first) if adjoining else len(clusters)
+        clusters = [*clusters[:place], joined, *(one for one in clusters[place:] if one not in adjoining)]
+    return tuple(clusters)
+
+
+def _unusual_balls(
     places: _Places, wrong: BoolArray, claimed_risk: FloatArray, level: float, rng: np.random.Generator
-) -> Iterator[Cluster]:
+) -> Iterator[tuple[IntArray, float]]:
+    """Balls that are significant without the rows of those before, the most unusual first, and their p-values."""
     left, p_value = np.ones(len(wrong), dtype=bool), 0.0
     null = _Null.of(places, wrong, left, claimed_risk, rng)
     for _ in range(MOST_CLUSTERS):
@@ -96,7 +108,7 @@ def _clusters(
         if p_value > level:
             return
         ball = places.nearest[place, :size]
-        yield Cluster(np.sort(ball[left[ball]]).astype(np.int64), p_value)
+        yield ball.astype(np.int64), p_value
         left = left.copy()
         left[ball] = False
 

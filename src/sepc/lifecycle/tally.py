@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+
+# Features of all rows are counted above so many deviations from their middle.
+CUTS = np.array([-0.7, 0.0, 0.7])
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +25,8 @@ class Tally:
         Rows whose label is known, and those of them that the model got wrong.
     above : (R, d) array of int
         Rows with a feature above the middle of their region.
+    beyond : (3, d) array of int
+        Rows of all regions with a feature above each of three cuts.
     sums, squares : (R, d) arrays
         Sums of the features, and of their squares, in deviations from the reference's mean.
     """
@@ -30,6 +35,7 @@ class Tally:
     labelled: IntArray
     errors: IntArray
     above: IntArray
+    beyond: IntArray
     sums: FloatArray
     squares: FloatArray
 
@@ -37,17 +43,21 @@ class Tally:
     def empty(cls, n_regions: int, n_features: int) -> Tally:
         """Of no rows."""
         none, nothing = np.zeros(n_regions, dtype=np.int64), np.zeros((n_regions, n_features))
-        return cls(none, none, none, nothing.astype(np.int64), nothing, nothing)
+        beyond = np.zeros((len(CUTS), n_features), dtype=np.int64)
+        return cls(none, none, none, nothing.astype(np.int64), beyond, nothing, nothing)
 
     @classmethod
-    def of_rows(cls, region: IntArray, features: FloatArray, above: BoolArray, n_regions: int) -> Tally:
-        """Of rows without labels; a region of -1 is the last one."""
+    def of_rows(
+        cls, region: IntArray, features: FloatArray, above: BoolArray, beyond: BoolArray, n_regions: int
+    ) -> Tally:
+        """Of rows without labels; a region of -1 is the last one, and `beyond` is of shape (3, n, d)."""
         region = region % n_regions
         n, none = len(region), np.zeros(n_regions, dtype=np.int64)
         place = csr_array((np.ones(n), (region, np.arange(n))), shape=(n_regions, n))
         n_above = np.asarray(place @ above.astype(np.float64)).astype(np.int64)
         sums, squares = (np.asarray(place @ values, dtype=np.float64) for values in (features, features**2))
-        return cls(np.bincount(region, minlength=n_regions), none, none, n_above, sums, squares)
+        rows, n_beyond = np.bincount(region, minlength=n_regions), beyond.sum(axis=1, dtype=np.int64)
+        return cls(rows, none, none, n_above, n_beyond, sums, squares)
 
     @classmethod
     def of_labels(cls, region: IntArray, wrong: BoolArray, n_regions: int, n_features: int) -> Tally:
@@ -68,11 +78,8 @@ class Tally:
         return max(self.n, int(self.labelled.sum()))
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.rows + other.rows,
-            self.labelled + other.labelled,
-            self.errors + other.errors,
-            self.above + other.above,
-            self.sums + other.sums,
-            self.squares + other.squares,
-        )
+        return Tally(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    def __sub__(self, other: Tally) -> Tally:
+        """Without rows that are among these."""
+        return Tally(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))

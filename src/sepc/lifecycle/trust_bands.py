@@ -9,8 +9,7 @@ from scipy.special import rel_entr
 
 from sepc._typing import FloatArray, IntArray
 
-# Bands within the rows to be certified first, and in the rest. In trials two bands lost a fifth of what four saved, and
-# five saved no more.
+# Bands within the rows to be certified first, and in the rest.
 N_WITHIN, N_BEYOND = 4, 2
 # Coverages tried when nobody says how many rows to certify.
 COVERAGES = np.arange(1, 21) / 20.0

@@ -8,19 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.lifecycle.tally import Tally
+from sepc.lifecycle.tally import CUTS, Tally
 from sepc.regions.model import SEPModel
-from sepc.regions.rules import judge_sets
 
 SHARE, OUTSIDE, FEATURE, ERROR = "share", "outside", "feature", "error"
 KINDS = (SHARE, OUTSIDE, FEATURE, ERROR)
 
-# What the rates that training rows say nothing about might be.
-GUESSED_OUTSIDE, GUESSED_ABOVE, GUESSED_ERROR = 0.2, 0.5, 0.1
-# Training rows were fitted, so that a guess of errors from them may not be too sure.
-LEAST_ERROR = 0.02
-# Beta distributions around a guess need both sides.
-MOST_GUESS = 0.9
+# In place of a region: all rows together. They have this part of what features have of the level.
+ALL_ROWS = -2
+PART_OF_ALL_ROWS = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +38,9 @@ class Watched:
 
     The *share* of a region among all rows. The rate *outside* of an ellipsoid: of the rows that lie in it, or in none
     and nearest to it, how many lie in none; it belongs to the region near that ellipsoid. For each *feature*, how many
-    of a region's rows have it above the middle of the region. The *error* rate of a region.
+    of a region's rows have it above the middle of the region. The *error* rate of a region. Features are also
+    watched of all rows together, above three cuts, for changes that are small in every region. Errors are not: rows of
+    some regions may get labels more often than others, and the errors of all would tell of that.
     """
 
     model: SEPModel
@@ -62,21 +60,22 @@ class Watched:
         """Features of the model."""
         return len(self.model.feature_names)
 
-    def regions(self, kind: str) -> IntArray:
-        """The region that each rate of a kind belongs to; -1 for the sets not seen in training."""
+    @cached_property
+    def regions(self) -> dict[str, IntArray]:
+        """The region that each rate of a kind belongs to; -1 for the sets not seen in training, -2 for all rows."""
         every = np.append(np.arange(self.n_regions - 1), -1)
-        if kind == OUTSIDE:
-            return every[self.n_sets :][: self.model.n_ellipsoids]
-        return np.repeat(every, self.n_features) if kind == FEATURE else every
+        outside = every[self.n_sets :][: self.model.n_ellipsoids]
+        feature = np.append(np.repeat(every, self.n_features), np.full(CUTS.size * self.n_features, ALL_ROWS))
+        return {SHARE: every, OUTSIDE: outside, FEATURE: feature, ERROR: every}
 
     def rates(self, kind: str, tally: Tally, left_out: BoolArray) -> Rates:
         """The rates of a kind among the rows of a tally; shares and rates outside without the regions left out."""
         if kind == ERROR:
             return Rates(tally.errors.astype(np.float64), tally.labelled.astype(np.float64))
         if kind == FEATURE:
-            return Rates(
-                tally.above.ravel().astype(np.float64), np.repeat(tally.rows, self.n_features).astype(np.float64)
-            )
+            of_all = np.full(tally.beyond.size, tally.n)
+            ones, n = np.append(tally.above, tally.beyond), np.append(np.repeat(tally.rows, self.n_features), of_all)
+            return Rates(ones.astype(np.float64), n.astype(np.float64))
         rows = np.where(left_out, 0, tally.rows).astype(np.float64)
         if kind == SHARE:
             return Rates(rows, np.full(len(rows), rows.sum()))
@@ -89,18 +88,9 @@ class Watched:
         in_ellipsoids = self.model.place_counts[: self.model.n_ellipsoids].sum(axis=1)
         by_region = _half_equal(self._training_rows)
         by_feature = np.repeat(by_region / self.n_features, self.n_features)
-        return {SHARE: by_region, OUTSIDE: _half_equal(in_ellipsoids), FEATURE: by_feature, ERROR: by_region}
-
-    @cached_property
-    def guesses(self) -> dict[str, FloatArray]:
-        """What each rate might be, by the training rows."""
-        claimed = 1.0 - judge_sets(self.model, self.model.table.memberships).probabilities.max(axis=1)
-        error = np.full(self.n_regions, GUESSED_ERROR)
-        error[: self.n_sets] = np.maximum(claimed, LEAST_ERROR)
-        outside = np.full(self.model.n_ellipsoids, GUESSED_OUTSIDE)
-        above = np.full(self.n_regions * self.n_features, GUESSED_ABOVE)
-        found = {SHARE: self.weights[SHARE], OUTSIDE: outside, FEATURE: above, ERROR: error}
-        return {kind: np.minimum(guess, MOST_GUESS) for kind, guess in found.items()}
+        of_all = np.full(CUTS.size * self.n_features, PART_OF_ALL_ROWS / (CUTS.size * self.n_features))
+        feature = np.append((1.0 - PART_OF_ALL_ROWS) * by_feature, of_all)
+        return {SHARE: by_region, OUTSIDE: _half_equal(in_ellipsoids), FEATURE: feature, ERROR: by_region}
 
     @cached_property
     def middles(self) -> FloatArray:
@@ -113,6 +103,24 @@ class Watched:
         sets = model.table.memberships.astype(np.float64) @ model.centers / n_inside
         standardized = np.concatenate([sets, model.centers, model.isolated, np.zeros((1, self.n_features))])
         return np.asarray(standardized * model.scale + model.shift)
+
+    def compared(self, region: IntArray, features: FloatArray) -> tuple[BoolArray, BoolArray]:
+        """Where rows are above the middle of their region, and above each of the cuts."""
+        return features > self.middles[region], features > self.cuts
+
+    @cached_property
+    def cuts(self) -> FloatArray:
+        """Three values of every feature, of shape (3, 1, features), as far as the ellipsoids tell where rows lie.
+
+        Rows spread evenly in an ellipsoid have the covariance of its shape divided by d + 2.
+        """
+        model, d = self.model, self.n_features
+        places, held = np.concatenate([model.centers, model.isolated]), model.place_counts.sum(axis=1)
+        mean = np.average(places, axis=0, weights=held)
+        squared = (places - mean) ** 2
+        squared[: model.n_ellipsoids] += np.sum(np.linalg.inv(model.roots) ** 2, axis=2) / (d + 2)
+        deviation = np.sqrt(np.average(squared, axis=0, weights=held))
+        return np.asarray((mean + CUTS[:, None, None] * deviation) * model.scale + model.shift)
 
     @cached_property
     def _training_rows(self) -> IntArray:

@@ -9,11 +9,11 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.lifecycle.alarms import Alarm, place_in_words
-from sepc.lifecycle.evidence import log_evidence, most_log_evidence
+from sepc.lifecycle.evidence import log_evidence, log_price, most_log_evidence
 from sepc.lifecycle.moved import Moved, moved_features
 from sepc.lifecycle.tally import Tally
-from sepc.lifecycle.watched import ERROR, FEATURE, KINDS, OUTSIDE, SHARE, Watched
-from sepc.lifecycle.windows import Windows
+from sepc.lifecycle.watched import ALL_ROWS, ERROR, FEATURE, KINDS, OUTSIDE, SHARE, Watched
+from sepc.lifecycle.windows import Part, Windows
 
 # So many deviations away, a region's share is taken to have changed too when the features that moved are looked for.
 CLEARLY = 3.0
@@ -68,41 +68,39 @@ def _clearest(state: State, watched: Watched) -> Alarm | None:
     """The alarm with the most evidence that was not raised yet.
 
     Shares, and rates outside, are compared among the regions without an alarm about their share: when one region grows
-    the shares of all others fall, and that is no change of theirs. The first alarm does not depend on this, so neither
-    does the chance of a false one.
+    the shares of all others fall, and that is no change of theirs. All rows together are blamed only if no region is.
+    Whether there is a first alarm does not depend on this, so neither does the chance of a false one.
     """
-    found = [
-        alarm
-        for kind in state.kinds
-        for tally, log_part in state.seen.parts()
-        for alarm in _best(state, watched, kind, tally, log_part)
-    ]
-    return max(found, key=lambda alarm: alarm.log_evidence, default=None)
+    parts = [replace(part, earlier=state.reference + part.earlier) for part in state.seen.parts()]
+    found = [alarm for part in parts for kind in state.kinds for alarm in _best(state, watched, kind, part)]
+    return max(found, key=lambda alarm: (alarm.region != ALL_ROWS, alarm.log_evidence), default=None)
 
 
 def _raised(state: State, watched: Watched, kind: str) -> BoolArray:
-    """Which rates of a kind there was an alarm about."""
-    regions = {one.region for one in state.alarms if one.kind == kind}
-    return np.isin(watched.regions(kind), list(regions))
+    """Which rates of a kind there was an alarm about; those of all rows after any alarm."""
+    if not state.alarms:
+        return np.zeros(len(watched.regions[kind]), dtype=bool)
+    return np.isin(watched.regions[kind], [ALL_ROWS, *(one.region for one in state.alarms if one.kind == kind)])
 
 
-def _best(state: State, watched: Watched, kind: str, tally: Tally, log_part: float) -> Iterator[Alarm]:
-    """The alarm of one kind with the most evidence in a window, if any has enough."""
+def _best(state: State, watched: Watched, kind: str, part: Part) -> Iterator[Alarm]:
+    """The alarm of one kind with the most evidence in a window, if any has enough; one of a region if there is one."""
     raised, left_out = (_raised(state, watched, one) for one in (kind, SHARE))
-    before, now = (watched.rates(kind, one, left_out) for one in (state.reference, tally))
-    log_level = np.log(watched.weights[kind] / len(state.kinds)) + log_part
+    before, now = (watched.rates(kind, one, left_out) for one in (part.earlier, part.tally))
+    log_level = np.log(watched.weights[kind] / len(state.kinds)) + part.log_part
     enough = -np.log(state.alpha)
     bound = most_log_evidence(before.ones, before.n, now.ones, now.n) + log_level
     rest = np.flatnonzero(~raised & (bound >= enough))
     if len(rest) == 0:
         return
-    guess = watched.guesses[kind][rest]
-    evidence = log_evidence(before.ones[rest], before.n[rest], now.ones[rest], now.n[rest], guess) + log_level[rest]
-    best = int(evidence.argmax())
-    if evidence[best] < enough:
+    paid = log_level[rest] - log_price(log_level[rest] - enough)
+    evidence = log_evidence(before.ones[rest], before.n[rest], now.ones[rest], now.n[rest]) + paid
+    clear = np.flatnonzero(evidence >= enough)
+    if len(clear) == 0:
         return
-    place = int(rest[best])
-    region = int(watched.regions(kind)[place])
+    regions = watched.regions[kind][rest]
+    best = int(clear[np.lexsort((evidence[clear], regions[clear] != ALL_ROWS))[-1]])
+    place, region = int(rest[best]), int(regions[best])
     yield Alarm(
         kind=kind,
         region=region,
@@ -110,16 +108,17 @@ def _best(state: State, watched: Watched, kind: str, tally: Tally, log_part: flo
         before=float(before.value[place]),
         now=float(now.value[place]),
         n_rows=int(now.n[place]),
-        n_since=tally.n,
+        n_since=part.tally.n,
         log_evidence=float(evidence[best]),
-        moved=_moved(state.reference, tally, watched, kind, place),
+        moved=_moved(part, watched, kind, place),
     )
 
 
-def _moved(before: Tally, now: Tally, watched: Watched, kind: str, place: int) -> tuple[Moved, ...]:
+def _moved(part: Part, watched: Watched, kind: str, place: int) -> tuple[Moved, ...]:
     """What moved in the region; for rows that came or went, in it and where they came from or went to."""
-    region, names = int(watched.regions(kind)[place]), watched.model.feature_names
-    own = np.arange(watched.n_regions) == region % watched.n_regions
+    before, now = part.earlier, part.tally
+    region, names = int(watched.regions[kind][place]), watched.model.feature_names
+    own = (np.arange(watched.n_regions) == region % watched.n_regions) | (region == ALL_ROWS)
     if kind == FEATURE:
         return moved_features(before, now, own, names, first=place % watched.n_features)
     if kind == ERROR:
@@ -138,12 +137,16 @@ def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:
 
 
 def all_evidence(state: State, watched: Watched) -> dict[str, FloatArray]:
-    """Logarithm of the evidence of every rate over all rows, before any correction, the largest of each region."""
+    """Logarithm of the evidence of every rate over all rows, before any correction, the largest of each region.
+
+    The last two entries are those of the sets not seen in training, and of all rows together.
+    """
     found = {}
-    nothing = np.zeros(watched.n_regions, dtype=bool)
+    nothing, n_regions = np.zeros(watched.n_regions, dtype=bool), watched.n_regions
     for kind in state.kinds:
         before, now = (watched.rates(kind, one, nothing) for one in (state.reference, state.seen.total))
-        values = log_evidence(before.ones, before.n, now.ones, now.n, watched.guesses[kind])
-        found[kind] = np.full(watched.n_regions, np.nan)
-        np.fmax.at(found[kind], watched.regions(kind), values)
+        values = log_evidence(before.ones, before.n, now.ones, now.n) - log_price(np.log(state.alpha))
+        region = watched.regions[kind]
+        found[kind] = np.full(n_regions + 1, np.nan)
+        np.fmax.at(found[kind], np.where(region >= 0, region, n_regions - 2 - region), values)
     return found

@@ -1,8 +1,12 @@
 """Since when rows are compared: since the start, and since later starts, so that a late change is not diluted.
 
-The first window never ends. The others hold 1,000 rows, 4,000, 16,000 and so on, and then start anew. Each has its
-own part of the level: half is for the window that never ends, a quarter for those of 1,000 rows, an eighth for those of
-4,000; the k-th of a length gets 1 / (k (k + 1)) of that. The parts never exceed the whole, however long the stream.
+The rows of a window are compared with the reference and all rows before the window: if nothing has changed, those are
+alike too, and the longer it was calm, the more there are to compare with. For each window what it is compared with is
+settled when it starts, so its evidence is as good as that of a stream that starts there.
+
+The first window never ends. The others hold 1,000 rows, 2,000, 4,000 and so on, and then start anew. Each has its own
+part of the level: half is for the window that never ends, and of the other half the i-th length has 1 / (i (i + 1)), of
+which its k-th window has 1 / (k (k + 1)). The parts never exceed the whole, however long the stream.
 """
 
 from __future__ import annotations
@@ -14,12 +18,12 @@ import numpy as np
 
 from sepc.lifecycle.tally import Tally
 
-SHORTEST, GROWTH = 1_000, 4
+SHORTEST, GROWTH = 1_000, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Rows since some start, and how many windows of this length there were, this one included."""
+    """Rows since some start, and how many windows of this length were filled before, the first rows of all included."""
 
     tally: Tally
     number: int = 1
@@ -31,26 +35,40 @@ class Window:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """The rows before a window, those in it, and the logarithm of its part of the level."""
+
+    earlier: Tally
+    tally: Tally
+    log_part: float
+
+
+@dataclass(frozen=True, eq=False)
 class Windows:
     """All rows, and the latest of them in windows of growing length."""
 
     total: Tally
     latest: tuple[Window, ...] = ()
 
-    def parts(self) -> tuple[tuple[Tally, float], ...]:
-        """The tally of each window, with the logarithm of its part of the level."""
-        own = [(one.tally, -np.log(4.0 * 2.0**i) + one.log_part) for i, one in enumerate(self.latest)]
-        return ((self.total, -np.log(2.0)), *own)
+    def parts(self) -> tuple[Part, ...]:
+        """Every window, with its part of the level."""
+        whole = Part(Tally.empty(*self.total.sums.shape), self.total, -np.log(2.0))
+        own = [
+            Part(self.total - one.tally, one.tally, one.log_part - np.log(2.0 * (i + 1.0) * (i + 2.0)))
+            for i, one in enumerate(self.latest)
+        ]
+        return (whole, *own)
 
     def joined(self, other: Windows) -> Windows:
-        """The rows of both; where one has no window of some length yet, it adds nothing to the other's.
+        """The rows of both; where one has not filled a window of some length yet, all its rows are in that window.
 
-        Each window that either of them has started anew counts in the number, so that windows of one number only ever
-        grow, however often the two are joined: what is tested is then as many windows as the level was parted into.
+        Each window that either of them has filled counts in the number. So while a window keeps its number its rows
+        only grow and the rows before it stay, however often the two are joined while they go on: what is tested is
+        then as many windows as the level was parted into.
         """
-        empty = Tally.empty(*self.total.sums.shape)
-        pairs = zip_longest(self.latest, other.latest, fillvalue=Window(empty))
-        latest = [Window(one.tally + two.tally, one.number + two.number - 1) for one, two in pairs]
+        pairs = zip_longest(self.latest, other.latest)
+        each = [(one or Window(self.total, 0), two or Window(other.total, 0)) for one, two in pairs]
+        latest = [Window(one.tally + two.tally, one.number + two.number) for one, two in each]
         return Windows(self.total + other.total, tuple(latest))
 
     def added(self, tally: Tally) -> Windows:
@@ -58,7 +76,7 @@ class Windows:
         return Windows(self.total + tally, tuple(replace(one, tally=one.tally + tally) for one in self.latest))
 
     def renewed(self) -> Windows:
-        """With new windows in place of full ones, and a first one of every length that all rows have reached."""
+        """With new windows in place of full ones, and one of every length that all rows together fill."""
         empty = Tally.empty(*self.total.sums.shape)
         lengths = SHORTEST * GROWTH ** np.arange(len(self.latest))
         latest = [
