@@ -22,7 +22,7 @@ from sepc.io.estimators import (
 )
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.repaired import repaired_from, repaired_to_node
-from sepc.io.replacing import replacing
+from sepc.io.replacing import write_whole
 from sepc.io.wrappers import (
     Inner,
     selective_from,
@@ -91,9 +91,7 @@ def save(estimator: Any, path: str | Path) -> None:
     >>> print(sepc.inspect(path))
     SEPClassifier...
     """
-    data = to_bytes(estimator)
-    with replacing(path) as temporary:
-        Path(temporary).write_bytes(data)
+    write_whole(path, to_bytes(estimator))
 
 
 def load(path: str | Path, *, estimator: Any = None, view: Any = None) -> Any:

@@ -25,6 +25,12 @@ def replacing(path: str | Path) -> Iterator[str]:
         raise
 
 
+def write_whole(path: str | Path, data: bytes) -> None:
+    """Write a file; an old one of that name is replaced at once, or not at all."""
+    with replacing(path) as temporary:
+        Path(temporary).write_bytes(data)
+
+
 def _usual_mode() -> int:
     current = os.umask(0)
     os.umask(current)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
 from sepc.io.container import read_bytes
-from sepc.io.replacing import replacing
+from sepc.io.replacing import write_whole
 from sepc.lifecycle.alarms import Alarm
 from sepc.lifecycle.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
 from sepc.lifecycle.placed import Placed, drifted, placed, sep_models
@@ -164,9 +164,7 @@ class Monitor:
 
         An old file of that name is replaced at once, or not at all.
         """
-        data = self.to_bytes()
-        with replacing(path) as temporary:
-            Path(temporary).write_bytes(data)
+        write_whole(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:

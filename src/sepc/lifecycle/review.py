@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
 from sepc.io.container import read_bytes
-from sepc.io.replacing import replacing
+from sepc.io.replacing import write_whole
 from sepc.io.values import plain
 from sepc.lifecycle.band_evidence import Evidence
 from sepc.lifecycle.begun import Begun, judged_by
@@ -227,9 +227,7 @@ class ReviewQueue:
 
     def save(self, path: str | Path) -> None:
         """Write all that the queue remembers to a file without code; an old one is replaced at once, or not at all."""
-        data = self.to_bytes()
-        with replacing(path) as temporary:
-            Path(temporary).write_bytes(data)
+        write_whole(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
