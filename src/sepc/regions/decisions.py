@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.regions.frames import frame_of
-from sepc.regions.kinds import Cause, Rule, names_of
+from sepc.regions.frames import column_of_names, frame_of
+from sepc.regions.kinds import Cause, Rule
 from sepc.regions.model import SEPModel
 from sepc.regions.reasons import explain
 from sepc.regions.rowwise import OneRow, RowWise
@@ -68,7 +68,7 @@ class Decisions(RowWise["Decision"]):
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with names for rules and causes and a column of counts a class."""
         columns: dict[str, Any] = {"label": self.label, "trust": self.trust, "accepted": self.accepted}
-        columns |= {"rule": names_of(Rule, self.rule), "cause": names_of(Cause, self.cause)}
+        columns |= {"rule": column_of_names(Rule, self.rule), "cause": column_of_names(Cause, self.cause)}
         columns |= {"region": self.region, "gauge": self.gauge}
         columns |= {f"n_{name}": self.counts[:, i] for i, name in enumerate(self.model.classes)}
         return frame_of(columns)

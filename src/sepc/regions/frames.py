@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc.regions.kinds import Cause, Rule, names_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
     """The columns as a DataFrame; without pandas, an error that says how to get it."""
+    return _pandas().DataFrame(dict(columns))
+
+
+def column_of_names(kind: type[Rule] | type[Cause], values: ArrayLike) -> Any:
+    """Names of rules or causes as a column of text: pandas looks at each name once, not at that of every row."""
+    names = _pandas().Series(names_of(kind, list(kind)))
+    return names.array.take(np.searchsorted(list(kind), np.asarray(values)))
+
+
+def _pandas() -> Any:
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("to_frame needs pandas: pip install pandas") from error
-    return pd.DataFrame(dict(columns))
+    return pd

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.decisions import Decisions
-from sepc.regions.frames import frame_of
-from sepc.regions.kinds import Cause, Rule, names_of
+from sepc.regions.frames import column_of_names, frame_of
+from sepc.regions.kinds import Cause, Rule
 from sepc.regions.rowwise import OneRow, RowWise
 from sepc.selective._strat_decisions import among
 
@@ -86,7 +86,7 @@ class RepairedDecisions(RowWise["RepairedDecision"]):
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with names for rules and causes and a column of counts a class."""
         columns: dict[str, Any] = {name: getattr(self, name) for name in ("label", "trust", "accepted")}
-        columns |= {"rule": names_of(Rule, self.rule), "cause": names_of(Cause, self.cause)}
+        columns |= {"rule": column_of_names(Rule, self.rule), "cause": column_of_names(Cause, self.cause)}
         columns |= {"region": self.region, "gauge": self.gauge, "repaired": self.repaired}
         columns |= {f"n_{name}": self.counts[:, i] for i, name in enumerate(self.model.classes)}
         return frame_of(columns)

@@ -11,8 +11,8 @@ from scipy.special import logit
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.calibration import Calibration
-from sepc.regions.frames import frame_of
-from sepc.regions.kinds import Cause, names_of
+from sepc.regions.frames import column_of_names, frame_of
+from sepc.regions.kinds import Cause
 from sepc.regions.reasons import shown, verdict
 from sepc.regions.rowwise import OneRow, RowWise
 from sepc.selective._forest_model import ForestModel, causes
@@ -152,7 +152,7 @@ class TrustedDecisions(RowWise["TrustedDecision"]):
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with names for causes."""
         columns = {name: getattr(self, name) for name in ("label", "trust", "accepted")}
-        columns["cause"] = names_of(Cause, self.cause)
+        columns["cause"] = column_of_names(Cause, self.cause)
         columns |= {name: getattr(self, name) for name in ("confidence", "support", "agreement", "outside")}
         return frame_of(columns)
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.regions.frames import frame_of
-from sepc.regions.kinds import Cause, names_of
+from sepc.regions.frames import column_of_names, frame_of
+from sepc.regions.kinds import Cause
 from sepc.selective._promise_words import percent
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SelectiveDecisions:
         """The decisions as a pandas DataFrame, with the names of causes if there are any."""
         columns: dict[str, Any] = {"label": self.label, "trust": self.trust, "accepted": self.accepted}
         if (cause := self.cause) is not None:
-            columns["cause"] = names_of(Cause, cause)
+            columns["cause"] = column_of_names(Cause, cause)
         return frame_of(columns)
 
     def __len__(self) -> int:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.regions.frames import frame_of
-from sepc.regions.kinds import Cause, names_of
+from sepc.regions.frames import column_of_names, frame_of
+from sepc.regions.kinds import Cause
 from sepc.regions.reasons import shown, verdict
 from sepc.regions.rowwise import OneRow, RowWise
 from sepc.selective._forest_reasons import explain_forest
@@ -62,7 +62,7 @@ class ForestDecisions(RowWise["ForestDecision"]):
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with names for causes and a column of probabilities a class."""
         columns = {name: getattr(self, name) for name in ("label", "trust", "accepted")}
-        columns |= {"cause": names_of(Cause, self.cause)}
+        columns |= {"cause": column_of_names(Cause, self.cause)}
         columns |= {"agreement": self.agreement, "outside": self.outside}
         columns |= {f"p_{name}": self.probabilities[:, i] for i, name in enumerate(self.model.classes)}
         return frame_of(columns)
