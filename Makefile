@@ -1,6 +1,6 @@
 PY ?= .venv/bin/python
 
-.PHONY: fuzz setup lint types test test-slow wheel test-wheel test-core test-oldest test-newest docs bench bench-trust bench-trust-quick
+.PHONY: fuzz setup lint types test test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -34,6 +34,9 @@ test-oldest:  ## the same with the oldest dependencies we support; they have whe
 
 test-newest:  ## the same with the newest dependencies, pre-releases as well
 	$(PY) tools/try_wheel.py --newest
+
+try-label-studio:  ## reviews through a real server of Label Studio and back; STUDIO=path/to/label-studio if there is one
+	$(PY) tools/try_label_studio.py $(if $(STUDIO),--label-studio $(STUDIO))
 
 fuzz:  ## ten minutes of coverage-guided fuzzing of the model file; needs `pip install atheris`
 	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=20000 tests/io/fixtures

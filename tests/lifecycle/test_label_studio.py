@@ -127,6 +127,28 @@ def test_skipped_and_disputed_tasks_are_left_out_and_most_win():
     assert found.labels.tolist() == ['bad "<&>"', "good"]
 
 
+def test_tasks_of_several_reviews_are_told_apart():
+    queue, first = reviewed()
+    second = queue.choose(X[1000:])
+    exported = [
+        *annotated(to_label_studio(first, X[1000:]), ["good"] * 6),
+        *annotated(to_label_studio(second, X[1000:]), ['bad "<&>"'] * 6),
+    ]
+    for review, label in [(first, "good"), (second, 'bad "<&>"')]:
+        found = from_label_studio(exported, MODEL.classes_, review=review)
+        assert found.positions.tolist() == review.positions.tolist()
+        assert found.labels.tolist() == [label] * 6
+    with pytest.raises(ValueError, match="of the reviews 1, 2; say of which one"):
+        from_label_studio(exported, MODEL.classes_)
+
+
+def test_an_export_without_its_annotations_is_refused():
+    _, review = reviewed()
+    shortened = [{"id": 3, "label": "good"} | task["data"] for task in to_label_studio(review, X[1000:])]
+    with pytest.raises(ValueError, match="Task 3 has no list of annotations; export as JSON, not as JSON-MIN"):
+        from_label_studio(shortened, MODEL.classes_)
+
+
 def test_strange_labels_and_strange_tasks_are_refused():
     _, review = reviewed()
     tasks = to_label_studio(review, X[1000:])

@@ -71,7 +71,7 @@ def to_label_studio(
     return [_task(review, i, _row(X, int(review.positions[i])), names, hide_model) for i in range(len(review))]
 
 
-def from_label_studio(annotations: Any, classes: ArrayLike) -> Labelled:
+def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | None = None) -> Labelled:
     """Labels out of what Label Studio exports as JSON.
 
     Of several annotations of a task the most frequent label counts; a task that was skipped, not labelled, or labelled
@@ -83,6 +83,8 @@ def from_label_studio(annotations: Any, classes: ArrayLike) -> Labelled:
         The exported tasks, or the file that holds them.
     classes : array
         The labels that may come back, in the type that the model gives them.
+    review : Review, optional
+        Read the tasks of this review only; needed if the project holds those of several.
 
     Returns
     -------
@@ -93,13 +95,13 @@ def from_label_studio(annotations: Any, classes: ArrayLike) -> Labelled:
         annotations = json.loads(Path(annotations).read_text(encoding="utf-8"))
     known = {str(one): one for one in _plain(classes)}
     found = {}
-    for task in annotations:
-        label = _agreed([_choice(one) for one in task.get("annotations", ()) if not one.get("was_cancelled")])
+    for task in _of_one_review(annotations, review):
+        label = _agreed([_choice(one) for one in task["annotations"] if not one.get("was_cancelled")])
         if label is None:
             continue
         if label not in known:
             raise ValueError(f"Task {task.get('id')} is labelled {label!r}; the labels are {', '.join(known)}.")
-        found[_position(task)] = known[label]
+        found[int(_about(task)["position"])] = known[label]
     return Labelled(np.array(list(found), dtype=np.int64), np.array(list(found.values())))
 
 
@@ -135,11 +137,23 @@ def _agreed(said: Sequence[str | None]) -> str | None:
     return counts[0][0]
 
 
-def _position(task: Mapping[str, Any]) -> int:
-    try:
-        return int(task["data"]["sepc"]["position"])
-    except (KeyError, TypeError):
-        raise ValueError(f"Task {task.get('id')} was not written by to_label_studio: it has no position.") from None
+def _of_one_review(tasks: Sequence[Mapping[str, Any]], review: Review | None) -> list[Mapping[str, Any]]:
+    """The tasks of this review, or all if they are of one: the same position is another row on another day."""
+    numbers = [_about(task)["review"] for task in tasks]
+    if review is None and len(set(numbers)) > 1:
+        several = ", ".join(str(one) for one in sorted(set(numbers)))
+        raise ValueError(f"These tasks are of the reviews {several}; say of which one to read labels, by review.")
+    return [task for task, one in zip(tasks, numbers, strict=True) if review is None or one == review.number]
+
+
+def _about(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What to_label_studio wrote of a task for itself."""
+    if "annotations" not in task:
+        raise ValueError(f"Task {task.get('id')} has no list of annotations; export as JSON, not as JSON-MIN.")
+    about: Mapping[str, Any] = task.get("data", {}).get("sepc", {})
+    if "position" not in about or "review" not in about:
+        raise ValueError(f"Task {task.get('id')} was not written by to_label_studio: it has no position.")
+    return about
 
 
 def _names(X: Any) -> list[str]:
