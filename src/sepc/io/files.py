@@ -79,6 +79,7 @@ def save(estimator: Any, path: str | Path) -> None:
 
     Examples
     --------
+    >>> import tempfile
     >>> import sepc
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
