@@ -13,7 +13,8 @@ from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
 from sepc.lifecycle.query_strategy import _strategy_class, query_strategy
 
-skactiveml = package_or_skip("skactiveml")
+base = package_or_skip("skactiveml.base")
+exceptions = package_or_skip("skactiveml.exceptions")
 
 X, Y = make_blobs(4000, centers=[[0, 0], [4, 0]], random_state=0)
 MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
@@ -21,9 +22,11 @@ POOL, TRUTH = X[1000:], Y[1000:]
 
 
 def strategy_and_queue():
-    assert skactiveml.__version__
+    kind = base.SingleAnnotatorPoolQueryStrategy
     queue = ReviewQueue(MODEL, 1, coverage=0.8, random_state=0)
-    return query_strategy(queue, random_state=0), queue
+    strategy = query_strategy(queue, random_state=0)
+    assert isinstance(strategy, kind)
+    return strategy, queue
 
 
 def test_a_loop_over_a_pool_certifies():
@@ -69,7 +72,7 @@ def test_candidates_may_be_positions_only():
     strategy, _ = strategy_and_queue()
     y, some = np.full(len(POOL), np.nan), np.arange(500, 900)
     assert np.isin(strategy.query(POOL, y, candidates=some, batch_size=10), some).all()
-    with pytest.raises(skactiveml.exceptions.MappingError, match="Use index array"):
+    with pytest.raises(exceptions.MappingError, match="Use index array"):
         strategy.query(POOL, y, candidates=POOL[:100])
 
 
