@@ -1,0 +1,17 @@
+"""Decisions as columns of a DataFrame."""
+
+import pytest
+from optional import package_or_skip
+
+from sepc.regions.frames import column_of_names
+from sepc.regions.kinds import Cause, Rule
+
+pd = package_or_skip("pandas")
+
+
+@pytest.mark.parametrize("kind", [Rule, Cause])
+def test_every_name_stands_for_its_own_value(kind):
+    members = [*kind, *reversed(kind)]
+    column = pd.Series(column_of_names(kind, [int(one) for one in members]))
+    assert column.tolist() == [one.name for one in members]
+    assert column.dtype == pd.Series(["text"]).dtype
