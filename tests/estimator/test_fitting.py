@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris, make_classification
 
 from sepc import SEPClassifier
-from sepc.estimator.fitting import fit_model
+from sepc.estimator.fitting import _samples, fit_model
 from sepc.estimator.standard import Standardization
 from sepc.partition.separate import Settings
 from sepc.points.in_memory import ArrayPoints, BlockPoints
@@ -35,8 +35,19 @@ def test_a_sample_of_the_rows_is_the_same_whatever_holds_them():
     X, y = make_classification(3000, n_features=4, n_informative=3, n_redundant=0, random_state=0)
     array = fitted([ArrayPoints(X[y == k]) for k in range(2)], 4, fit_rows=400)
     blocks = fitted([BlockPoints(np.array_split(X[y == k], 5)) for k in range(2)], 4, fit_rows=400)
-    np.testing.assert_allclose(blocks.centers, array.centers, atol=1e-6)
-    np.testing.assert_array_equal(blocks.table.counts, array.table.counts)
+    shuffled = fitted([ArrayPoints(np.random.default_rng(0).permutation(X[y == k])) for k in range(2)], 4, fit_rows=400)
+    for other in (blocks, shuffled):
+        np.testing.assert_array_equal(other.centers, array.centers)
+        np.testing.assert_array_equal(other.table.counts, array.table.counts)
+
+
+def test_a_rare_class_keeps_more_than_its_share():
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    sizes = []
+    for n_rare in (5, 300):
+        classes = [ArrayPoints(X[:n_rare]), ArrayPoints(X[n_rare:] + 9.0)]
+        sizes.append([one.n_points for one in _samples(classes, 1000, seed=0)])
+    assert sizes == [[5, 1000], [300, 985]]
 
 
 def test_classes_in_parallel_give_the_same_model():

@@ -17,6 +17,7 @@ from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, co
 from sepc.points.kept_rows import KeptRows
 from sepc.points.labelled import Labels, points_by_class
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
+from sepc.points.row_counts import HIGHEST_HASH, RowCounts
 from sepc.points.sampled import Sampled
 from sepc.points.select import tail_mean
 from sepc.points.shards import Part, Wanted, joined_runs
@@ -49,6 +50,8 @@ REDUCTIONS = [
     Band(FRAME, DIRECTION / np.linalg.norm(DIRECTION), 0.0, 1.0, 0.05, 1000),
     SideSums(FRAME, np.eye(D)[:2], np.array([0.0, 0.3])),
     Sampled(0.1, 3),
+    RowCounts(3, 2**62, n_least=20, n_counters=50),
+    RowCounts(3, HIGHEST_HASH, also=np.arange(3, dtype=np.uint64)),
     Together((ColumnRange(), Moments())),
 ]
 

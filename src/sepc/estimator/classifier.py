@@ -58,7 +58,8 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         Stop once this many ellipsoids are found, for each partition. Fewer is faster and coarser.
     fit_rows : int or None, default=None
         Partition only so many rows, chosen by a hash of their values, and then count all rows in the ellipsoids
-        found. Makes a large training set as quick to partition as a small one.
+        found. Makes a large training set as quick to partition as a small one. Rows that repeat keep their share; a
+        class keeps at least 1,000 rows, or an even share of `fit_rows` if that is less, or all it has.
     cv : int, splitter or iterable of splits, default=5
         The folds of calibrated trust. Rows that belong together, or come in time, need a splitter that knows: a group
         or time-series splitter of scikit-learn's.

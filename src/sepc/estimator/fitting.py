@@ -13,16 +13,16 @@ from sepc.estimator.standard import Standardization
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints
+from sepc.points.proportional_sample import sample_classes
 from sepc.points.protocol import PointSet
-from sepc.points.sampled import Sampled
 from sepc.points.together import reduce_each
 from sepc.regions.counting import StackedSignatures
 from sepc.regions.model import SEPModel
 from sepc.regions.table import SignatureTable
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 
-# Rows that a sample of one class may hold at most, as a multiple of `fit_rows`: rows that repeat are drawn together.
-EXCESS = 4
+# Rows that a sample keeps of a class at least, if the class has them and an even share of `fit_rows` allows.
+FEWEST_ROWS = 1_000
 
 
 def fit_model(
@@ -42,7 +42,7 @@ def fit_model(
     The classes are in the user's own units: rows have the same hash on every engine as long as nobody rounded them.
     """
     share = 1.0 if fit_rows is None else min(1.0, fit_rows / sum(points.n_points for points in classes))
-    chosen = classes if fit_rows is None or share == 1.0 else _sampled(classes, share, seed, EXCESS * fit_rows)
+    chosen = classes if fit_rows is None or share == 1.0 else _samples(classes, fit_rows, seed)
     settings = settings.for_share(share)
     pieces = partition_classes([standard.of_set(points) for points in chosen], settings, on_round, n_jobs)
     ellipsoids = tuple(found.ellipsoid for found in pieces.found)
@@ -68,14 +68,7 @@ def fit_model(
     return model, pieces
 
 
-def _sampled(classes: Sequence[PointSet], share: float, seed: int, max_rows: int) -> list[PointSet]:
-    """Hashed samples, in memory; of a class none of whose rows is drawn, all rows, where they are."""
-    samples: list[PointSet] = []
-    for points, rows in zip(classes, reduce_each(classes, Sampled(share, seed, max_rows)), strict=True):
-        if rows is None:
-            raise ValueError(
-                f"Rows repeat so often that a sample of {share:.2g} of them holds more than {max_rows:,}: equal rows "
-                "are drawn together. Drop repeated rows first, or try another random_state."
-            )
-        samples.append(ArrayPoints(rows) if len(rows) else points)
-    return samples
+def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[PointSet]:
+    """Samples of the classes, in memory; a rare class keeps more than its share, so that it has a shape."""
+    n_least = min(FEWEST_ROWS, -(-n_wanted // len(classes)))
+    return [ArrayPoints(sample.rows) for sample in sample_classes(classes, n_wanted, seed, n_least)]

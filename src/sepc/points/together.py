@@ -41,11 +41,19 @@ class Together:
 
 def reduce_each(sets: Sequence[PointSet], reduction: Reduction[Any, Answer]) -> list[Answer]:
     """One reduction of several sets; those that are parts of the same blocks share one read of them."""
+    return reduce_each_its_own(sets, [reduction] * len(sets))
+
+
+def reduce_each_its_own(sets: Sequence[PointSet], reductions: Sequence[Reduction[Any, Answer]]) -> list[Answer]:
+    """The same with a reduction for each set."""
     parts = _parts_of_same_blocks(sets)
     if not parts:
-        return [points.reduce(reduction) for points in sets]
-    by_block = [_states(parts, reduction, i) for i in range(len(parts[0].blocks))]
-    return [reduction.finish(combine_in_order(reduction, states)) for states in zip(*by_block, strict=True)]
+        return [points.reduce(reduction) for points, reduction in zip(sets, reductions, strict=True)]
+    by_block = [_states(parts, reductions, i) for i in range(len(parts[0].blocks))]
+    return [
+        reduction.finish(combine_in_order(reduction, states))
+        for reduction, states in zip(reductions, zip(*by_block, strict=True), strict=True)
+    ]
 
 
 def _parts_of_same_blocks(sets: Sequence[PointSet]) -> list[BlockPoints]:
@@ -55,7 +63,7 @@ def _parts_of_same_blocks(sets: Sequence[PointSet]) -> list[BlockPoints]:
     return parts if same else []
 
 
-def _states(parts: Sequence[BlockPoints], reduction: Reduction[State, Any], i: int) -> list[State]:
+def _states(parts: Sequence[BlockPoints], reductions: Sequence[Reduction[State, Any]], i: int) -> list[State]:
     """A state for each part, of the rows it has in block `i`; the block is not asked for if none has any."""
     block = parts[0].blocks[i] if any(points.n_left(i) for points in parts) else None
-    return [reduction.map(points.rows_of(i, block)) for points in parts]
+    return [reduction.map(points.rows_of(i, block)) for points, reduction in zip(parts, reductions, strict=True)]

@@ -1,0 +1,222 @@
+"""Samples keep of every row its share of copies, and are the same on every engine and in any order of rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from optional import package_or_skip
+
+from sepc.points.counting import CountedPoints
+from sepc.points.in_memory import ArrayPoints, BlockPoints
+from sepc.points.labelled import Labels, points_by_class
+from sepc.points.proportional_sample import Room, sample_classes
+from sepc.points.row_counts import HIGHEST_HASH, FrequentHashes, RowCounts
+from sepc.points.row_hash import row_hashes
+
+SMALL = Room(n_rows=4, n_counters=4)
+CELLS = st.sampled_from([-1.0, -0.0, 0.0, 0.5]) | st.floats(-10, 10)
+
+
+def sample(rows, n_wanted, seed=0, n_least=0, **options):
+    return sample_classes([ArrayPoints(rows)], n_wanted, seed, n_least, **options)[0]
+
+
+def n_passes(rows, n_wanted, **options):
+    points = CountedPoints(ArrayPoints(rows))
+    sample_classes([points], n_wanted, 0, 0, **options)
+    return points.log.n_passes
+
+
+def copies(rows, row):
+    return int((rows == row).all(axis=1).sum())
+
+
+def distinct(n, d=2, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+@st.composite
+def shuffled_blocks(draw):
+    """The same rows three times: in an array, in blocks, and shuffled in other blocks."""
+    few = draw(arrays(np.float64, (draw(st.integers(1, 12)), 2), elements=CELLS))
+    rows = np.repeat(few, draw(st.lists(st.integers(1, 9), min_size=len(few), max_size=len(few))), axis=0)
+    order = np.array(draw(st.permutations(range(len(rows)))))
+    cuts = [sorted(draw(st.lists(st.integers(0, len(rows)), max_size=5))) for _ in range(2)]
+    return rows, BlockPoints(np.split(rows, cuts[0])), BlockPoints(np.split(rows[order], cuts[1]))
+
+
+@given(shuffled_blocks(), st.integers(1, 60), st.integers(0, 3), st.sampled_from([SMALL, Room(6, 20), Room()]))
+def test_any_blocking_and_order_gives_the_same_sample(case, n_wanted, seed, room):
+    rows, blocks, shuffled = case
+    found = sample(rows, n_wanted, seed, room=room)
+    for points in (blocks, shuffled):
+        (other,) = sample_classes([points], n_wanted, seed, 0, room)
+        assert other.weight == found.weight
+        assert other.rows.tobytes() == found.rows.tobytes()
+    assert (np.diff(row_hashes(found.rows, seed).astype(float)) >= 0).all()
+    assert all(copies(found.rows, row) <= copies(rows, row) for row in rows)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_large_sets_in_blocks_shuffled_give_the_same_sample(seed):
+    rng = np.random.default_rng(seed)
+    rows = distinct(6000, seed=seed)
+    rows[rng.random(6000) < 0.3] = rows[0]
+    rows[3000:] = rows[rng.integers(3000, size=3000)]
+    room = Room(200, 60)
+    found = sample(rows, 100, seed, room=room)
+    shuffled = BlockPoints(np.array_split(rng.permutation(rows), 37))
+    assert sample_classes([shuffled], 100, seed, 0, room)[0].rows.tobytes() == found.rows.tobytes()
+    assert len(found.rows) == 100
+    assert abs(copies(found.rows, rows[0]) - copies(rows, rows[0]) / 60) < 1
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=30), st.integers(1, 3000), st.integers(0, 9))
+def test_copies_are_kept_in_proportion_and_the_size_is_right(counts, n_wanted, seed):
+    rows = np.repeat(np.arange(float(len(counts))), counts)[:, np.newaxis]
+    n_wanted = min(n_wanted, len(rows))
+    kept = sample(rows, n_wanted, seed).rows
+    found = np.bincount(kept[:, 0].astype(int), minlength=len(counts))
+    assert (np.abs(found - np.array(counts) * n_wanted / len(rows)) < 1 + 1e-9).all()
+    assert len(kept) == n_wanted
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.4])
+def test_a_frequent_row_keeps_its_share_beside_many_distinct_ones(share):
+    rows = distinct(20_000)
+    rows[: int(20_000 * share)] = 0.0
+    room = Room(400, 400)
+    for seed in range(10):
+        kept = sample(rows, 300, seed, room=room).rows
+        assert abs(copies(kept, 0.0) - 300 * share) < 1
+        assert len(kept) == 300
+
+
+def test_every_row_is_drawn_as_often_as_its_copies_say():
+    counts = np.array([1] * 60 + [3] * 30 + [8] * 10 + [300])
+    rows = np.repeat(np.arange(float(len(counts))), counts)[:, np.newaxis]
+    n_seeds, n_wanted = 2000, 20
+    found = np.zeros(len(counts))
+    for seed in range(n_seeds):
+        kept = sample(rows, n_wanted, seed, room=Room(30, 8)).rows
+        found += np.bincount(kept[:, 0].astype(int), minlength=len(counts))
+    expected = n_seeds * n_wanted * counts / len(rows)
+    for own in (slice(0, 60), slice(60, 90), slice(90, 100), slice(100, 101)):
+        assert found[own].sum() == pytest.approx(expected[own].sum(), rel=0.05)
+    assert (np.abs(found - expected) < 6 * np.sqrt(expected * 8) + 1).all()
+
+
+def test_a_mean_of_counts_is_that_of_all_rows():
+    rows = np.random.default_rng(0).poisson([1, 2, 3], size=(30_000, 3)).astype(float)
+    kept = sample(rows, 3000).rows
+    np.testing.assert_allclose(kept.mean(axis=0), rows.mean(axis=0), atol=0.05)
+    np.testing.assert_allclose(np.cov(kept.T), np.cov(rows.T), atol=0.1)
+
+
+def test_every_class_keeps_its_fewest_rows_and_knows_their_weight():
+    rows = distinct(30_000)
+    classes = [ArrayPoints(part) for part in np.split(rows, [10, 3010])]
+    samples = sample_classes(classes, n_wanted=3000, seed=1)
+    assert [len(one.rows) for one in samples] == [10, 1000, 2699]
+    assert [one.weight for one in samples] == [1.0, 3.0, 26_990 / 2699]
+    samples = sample_classes(classes, n_wanted=3000, seed=1, n_least=0)
+    assert [len(one.rows) for one in samples] == [1, 300, 2699]
+
+
+def test_another_seed_draws_other_rows():
+    rows = distinct(1000)
+    first, second = ({row.tobytes() for row in sample(rows, 100, seed).rows} for seed in (0, 1))
+    assert len(first & second) < 30
+
+
+def test_all_rows_equal():
+    rows = np.full((5000, 3), 0.1)
+    for room in (Room(), SMALL):
+        found = sample(rows, 70, room=room)
+        assert (found.rows == rows[:70]).all()
+        assert found.weight == 5000 / 70
+
+
+def test_one_row_and_none():
+    assert sample(np.ones((1, 2)), 5).rows.tolist() == [[1.0, 1.0]]
+    assert sample(np.ones((0, 2)), 5).rows.shape == (0, 2)
+
+
+@pytest.mark.parametrize("n_wanted", [50, 51, 10**6])
+def test_if_all_are_wanted_all_are_kept(n_wanted):
+    rows = np.repeat(distinct(10), 5, axis=0)
+    found = sample(rows, n_wanted)
+    assert found.weight == 1.0
+    assert sorted(found.rows.tolist()) == sorted(rows.tolist())
+
+
+def test_rows_that_do_not_repeat_and_few_that_do_take_one_pass():
+    rows, room = distinct(20_000), Room(100, 100)
+    assert n_passes(rows, 20, room=room) == n_passes(rows, 5000, room=room) == 1
+    assert n_passes(rows[np.arange(20_000) % 50], 20, room=room) == 1
+    assert n_passes(rows[np.arange(20_000) % 2000], 200, room=room) == 2
+    assert n_passes(np.where(np.arange(20_000)[:, np.newaxis] % 20, rows, 0.0), 20, room=room) == 2
+
+
+def test_classes_of_the_same_blocks_share_passes():
+    class Blocks(list):
+        n_read = 0
+
+        def __getitem__(self, i):
+            self.n_read += 1
+            return super().__getitem__(i)
+
+    rows = distinct(3000)
+    rows[::3] = 0.0
+    parts, labels = np.array_split(rows, 3), np.array_split(np.arange(3000) % 2, 3)
+    blocks = Blocks(parts)
+    _, classes, _ = points_by_class(blocks, [Labels.of(own) for own in labels], [part.shape for part in parts])
+    samples = sample_classes(classes, 40, 0, 0, Room(40, 40))
+    assert blocks.n_read == 2 * 3
+    for k, found in enumerate(samples):
+        assert found.rows.tobytes() == sample(rows[k::2], 20, room=Room(40, 40)).rows.tobytes()
+
+
+@given(st.lists(st.lists(st.integers(0, 12), max_size=30), min_size=1, max_size=6), st.integers(1, 5))
+def test_frequent_hashes_are_found_however_rows_come(blocks, n_counters):
+    look = RowCounts(0, HIGHEST_HASH, n_counters=n_counters)
+    states = [look.map(np.array(block, dtype=float).reshape(-1, 1)) for block in blocks]
+    state = states[0]
+    for other in states[1:]:
+        state = look.combine(state, other)
+    n = sum(map(len, blocks))
+    assert state.frequent.n_lost <= n / (n_counters + 1)
+    assert len(state.frequent.hashes) <= n_counters
+    many = state.held.hashes[state.held.counts > n / (n_counters + 1)]
+    assert np.isin(many, state.frequent.may_exceed(n / (n_counters + 1))).all()
+    held = dict(zip(state.held.hashes.tolist(), state.held.counts.tolist(), strict=True))
+    for one, count in zip(state.frequent.hashes.tolist(), state.frequent.counts.tolist(), strict=True):
+        assert count <= held[one] <= count + state.frequent.n_lost
+
+
+def test_trimming_subtracts_the_first_that_is_too_many():
+    counters = FrequentHashes(np.arange(5, dtype=np.uint64), np.array([9, 2, 4, 4, 7])).trimmed(2)
+    assert (counters.hashes.tolist(), counters.counts.tolist(), counters.n_lost) == ([0, 4], [5, 3], 4)
+
+
+@pytest.mark.parametrize("room", [Room(), Room(200, 100)])
+def test_a_cluster_draws_the_sample_of_the_same_rows(client, room):
+    dask, da = package_or_skip("dask"), package_or_skip("dask.array")
+    from sepc.points.dask_inputs import labelled_points
+
+    rng = np.random.default_rng(0)
+    rows = distinct(5000, 3)
+    rows[rng.random(5000) < 0.2] = 0.0
+    labels = np.where(rng.random(5000) < 0.3, "b", "a")
+    cuts = [700, 700, 701, 4000]
+    parts = [da.from_delayed(dask.delayed(part), (np.nan, 3), float) for part in np.split(rows, cuts)]
+    targets = [da.from_delayed(dask.delayed(part), (np.nan,), labels.dtype) for part in np.split(labels, cuts)]
+    _, there, _ = labelled_points(da.concatenate(parts), da.concatenate(targets))
+    _, here, _ = points_by_class(np.split(rows, cuts), [Labels.of(own) for own in np.split(labels, cuts)])
+    expected = [
+        sample_classes(sets, 300, 5, 100, room) for sets in (here, [ArrayPoints(rows[labels == k]) for k in "ab"])
+    ]
+    for k, found in enumerate(sample_classes(there, 300, 5, 100, room)):
+        for one in expected:
+            assert (found.weight, found.rows.tobytes()) == (one[k].weight, one[k].rows.tobytes())
