@@ -9,7 +9,7 @@ from sepc.cli.errors import InputError
 from sepc.cli.labelled_rows import LabelledRows, names_in
 
 KINDS = ("sep", "forest")
-TRUSTS = ("evidence", "calibrated", "published")
+TRUSTS = ("weights", "counts", "published")
 
 
 def number_or_share(text: str) -> int | float:

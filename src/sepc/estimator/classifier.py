@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self, cast
 
@@ -17,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import FloatArray, IntArray
 from sepc.errors import FlatSetWarning
-from sepc.estimator.calibrating import calibrate, splits_of
 from sepc.estimator.columns import refuse_text
 from sepc.estimator.fitting import fit_model
 from sepc.estimator.multiclass import Pieces
@@ -33,7 +31,7 @@ from sepc.regions.decisions import Decisions
 from sepc.regions.model import SEPModel
 from sepc.regions.rules import decide
 
-TRUSTS = ("evidence", "calibrated", "published")
+TRUSTS = ("weights", "counts", "published")
 
 
 class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimator):
@@ -41,34 +39,31 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
 
     Parameters
     ----------
-    n_impure : int or float, default=2
+    n_impure : int or float, default=0.2
         How many training rows of other labels an ellipsoid may hold: a number, or a share of its own rows. Smaller
-        gives more and purer ellipsoids, and more rows outside all of them; larger gives fewer, and a lower trust.
-    trust : {"evidence", "calibrated", "published"}, default="evidence"
-        How trust is computed. "evidence" grows with the number of training rows around a row and fades outside the
-        ellipsoids; "calibrated" learns from rows left out how often such a label is right, at the price of `cv` more
-        fits; "published" is the paper's formula, which is 1 for any pure region, even of one row.
+        gives more and purer ellipsoids, and more rows outside all of them; larger gives fewer that are easier to read.
+    trust : {"weights", "counts", "published"}, default="weights"
+        Where labels and trust come from. "weights" is a logistic model that is additive in the ellipsoids and in a
+        curve for each feature; `decide(X)[0].terms()` tells what each of them adds. "counts" takes the training rows
+        of each class where a row lies; it grows with their number and fades outside the ellipsoids. "published" is the
+        paper's formula, which is 1 for any pure region, even of one row.
     min_trust : float, default=0.95
         Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
     standardize : bool, default=True
         Measure every feature in its own deviation. Without it, features with large numbers decide where cuts go.
     max_rounds : int, default=1000
         Stop partitioning after this many rounds; what is left is enclosed as it is.
-    max_ellipsoids : int, default=500
+    max_ellipsoids : int, default=40
         Stop once this many ellipsoids are found, for each partition. Fewer is faster and coarser.
-    fit_rows : int or None, default=None
-        Partition only so many rows, chosen by a hash of their values, and then count all rows in the ellipsoids
-        found. Makes a large training set as quick to partition as a small one. Rows that repeat keep their share; a
-        class keeps at least 1,000 rows, or an even share of `fit_rows` if that is less, or all it has.
-    cv : int, splitter or iterable of splits, default=5
-        The folds of calibrated trust. Rows that belong together, or come in time, need a splitter that knows: a group
-        or time-series splitter of scikit-learn's.
+    fit_rows : int or None, default=10000
+        Partition at most so many rows, chosen by a hash of their values such that repeated rows keep their share, and
+        then count all rows in the ellipsoids found. More rows take longer and gain little. None for all rows.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     n_jobs : int or None, default=None
         Classes partitioned in parallel, if there are more than two.
-    random_state : int, RandomState or None, default=None
-        For the choice of `fit_rows` and for `sample`. The partition itself is not random.
+    random_state : int, RandomState or None, default=0
+        For the choice of rows where there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
     verbose : bool, default=False
         Print a line for every partition.
 
@@ -107,18 +102,17 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
 
     def __init__(
         self,
-        n_impure: int | float = 2,
+        n_impure: int | float = 0.2,
         *,
-        trust: str = "evidence",
+        trust: str = "weights",
         min_trust: float = 0.95,
         standardize: bool = True,
         max_rounds: int = 1000,
-        max_ellipsoids: int = 500,
-        fit_rows: int | None = None,
-        cv: Any = 5,
+        max_ellipsoids: int = 40,
+        fit_rows: int | None = 10_000,
         published: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         self.n_impure = n_impure
@@ -128,7 +122,6 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         self.max_rounds = max_rounds
         self.max_ellipsoids = max_ellipsoids
         self.fit_rows = fit_rows
-        self.cv = cv
         self.published = published
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -137,11 +130,12 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
     @classmethod
     def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
         """The classifier of the paper to the letter, wherever its letter can be followed."""
-        return cls(n_impure, published=True, **options)
+        letter = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
+        return cls(n_impure, **letter | options)
 
     @with_callbacks
-    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, **unsupported: Any) -> Self:
-        """Partition the training set.
+    def fit(self, X: ArrayLike, y: ArrayLike, **unsupported: Any) -> Self:
+        """Partition the training set, and weigh what was found.
 
         Parameters
         ----------
@@ -150,8 +144,6 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
             file, or of a folder of them, which is read block by block.
         y : array of shape (n,), Dask array or Series, or str
             Labels of any type. With a DataFrame of Dask's or a path, the name of their column.
-        groups : array of shape (n,), optional
-            Handed to `cv`, if that is a splitter that keeps groups together.
 
         Returns
         -------
@@ -160,24 +152,11 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         _refuse_weights(unsupported)
         self._check_parameters()
         if is_collection(X):
-            return self._fit_collection(X, y)
+            return self._fit_points(Training.of_collection(X, y))
         refuse_text(X, type(self).__name__)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
-        pieces = self._fit_training(Training.of_arrays(rows, labels))
-        if self.trust == "calibrated" and not self.published:
-            splits = splits_of(self.cv, labels, groups, "trust='calibrated'")
-            calibration = calibrate(self._fit_fold, rows, labels, splits, self.n_jobs)
-            self.model_ = replace(self.model_, calibration=calibration)
-        return self._tell_the_story(pieces)
-
-    def _fit_collection(self, X: Any, y: Any) -> Self:
-        """Fit rows that stay where they are."""
-        if self.trust == "calibrated":
-            raise ValueError(
-                "trust='calibrated' needs folds of rows in memory; fit a sample of them, or use trust='evidence'."
-            )
-        return self._fit_points(Training.of_collection(X, y))
+        return self._tell_the_story(self._fit_training(Training.of_arrays(rows, labels)))
 
     def _fit_points(self, training: Training) -> Self:
         check_classification_targets(training.labels)
@@ -201,11 +180,8 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         self.regions_: Regions = regions_of(self.model_)
         return self
 
-    def _fit_fold(self, rows: FloatArray, labels: NDArray[Any]) -> SEPModel:
-        return self._fit_once(Training.of_arrays(rows, labels), None)[0]
-
     def _fit_once(self, training: Training, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
-        """A model of these rows, without calibration."""
+        """A model of these rows."""
         own = Standardization.of(training.rows, training.extent)
         standard = Standardization.none(self.n_features_in_) if self.published or not self.standardize else own
         settings = Settings(

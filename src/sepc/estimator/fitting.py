@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from sepc.estimator.multiclass import Pieces, partition_classes
 from sepc.estimator.standard import Standardization
+from sepc.estimator.weighing import WEIGHED_ROWS, weigh
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.proportional_sample import sample_classes
+from sepc.points.proportional_sample import ClassSample, sample_classes
 from sepc.points.protocol import PointSet
 from sepc.points.together import reduce_each
 from sepc.regions.counting import StackedSignatures
@@ -41,8 +43,10 @@ def fit_model(
 
     The classes are in the user's own units: rows have the same hash on every engine as long as nobody rounded them.
     """
-    share = 1.0 if fit_rows is None else min(1.0, fit_rows / sum(points.n_points for points in classes))
-    chosen = classes if fit_rows is None or share == 1.0 else _samples(classes, fit_rows, seed)
+    n_rows = sum(points.n_points for points in classes)
+    share = 1.0 if fit_rows is None else min(1.0, fit_rows / n_rows)
+    weighed = _samples(classes, max(WEIGHED_ROWS, fit_rows or 0), seed) if trust == "weights" else None
+    chosen = classes if fit_rows is None or share == 1.0 else _points(classes, weighed, fit_rows, seed)
     settings = settings.for_share(share)
     pieces = partition_classes([standard.of_set(points) for points in chosen], settings, on_round, n_jobs)
     ellipsoids = tuple(found.ellipsoid for found in pieces.found)
@@ -65,10 +69,18 @@ def fit_model(
         trust=trust,
         published=settings.published,
     )
-    return model, pieces
+    return model if weighed is None else replace(model, weights=weigh(model, weighed)), pieces
 
 
-def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[PointSet]:
-    """Samples of the classes, in memory; a rare class keeps more than its share, so that it has a shape."""
+def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[ClassSample]:
+    """Samples of the classes; a rare class keeps more than its share, so that it has a shape."""
     n_least = min(FEWEST_ROWS, -(-n_wanted // len(classes)))
-    return [ArrayPoints(sample.rows) for sample in sample_classes(classes, n_wanted, seed, n_least)]
+    return sample_classes(classes, n_wanted, seed, n_least)
+
+
+def _points(
+    classes: Sequence[PointSet], larger: list[ClassSample] | None, n_wanted: int, seed: int
+) -> list[PointSet]:
+    """Samples to partition, in memory; of a larger sample, if there is one, which spares a pass."""
+    sets = classes if larger is None else [ArrayPoints(sample.rows) for sample in larger]
+    return [ArrayPoints(sample.rows) for sample in _samples(sets, n_wanted, seed)]

@@ -13,7 +13,7 @@ from sepc.regions.model import SEPModel
 from sepc.regions.table import SignatureTable
 from sepc.shapes.ellipsoid import Ellipsoid
 
-TRUSTS = ("evidence", "calibrated", "published")
+TRUSTS = ("weights", "counts", "published")
 N_SIGNALS = 5
 
 # Slack is rounding, so a file that claims more is not ours.

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.regions.membership import Stack, tiles_of_squared_radii
+from sepc.regions.membership import Stack, padded_tiles
 
 # Ellipsoids to a number: sums of their powers of two are exact in a double.
 WORD_BITS = 52
+
+# Something of every row, (m, tile), from the rows as columns, (d, tile), and their squared radii, (K, tile).
+TileFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,32 +33,42 @@ class Located:
         The rows that lie in no ellipsoid.
     outside_squared : (m, K) array
         Their squared radii in every ellipsoid.
+    extra : (n, m) array
+        What was asked for beside.
     """
 
     keys: FloatArray
     squared: FloatArray
     outside: IntArray
     outside_squared: FloatArray
+    extra: FloatArray
 
 
-def locate(rows: FloatArray, stack: Stack, slack: float) -> Located:
-    """Find the ellipsoids of every row, a tile at a time: the squared radii of all rows are never held together."""
+def locate(
+    rows: FloatArray, stack: Stack, slack: float, beside: TileFunction | None = None, n_beside: int = 0
+) -> Located:
+    """Find the ellipsoids of every row, a tile at a time: the squared radii of all rows are never held together.
+
+    Whoever needs more of them gives a function `beside`, which is asked for `n_beside` numbers of every row.
+    """
     n, K = len(rows), len(stack.centers)
     powers, limit = _powers(K), 1.0 + slack
-    squared, keys = np.full(n, np.inf), np.zeros((n, len(powers)))
+    squared, keys, extra = np.full(n, np.inf), np.zeros((n, len(powers))), np.empty((n, n_beside))
     outside: list[IntArray] = [np.empty(0, dtype=np.int64)]
     outside_squared: list[FloatArray] = [np.empty((0, K))]
-    if K == 0:
-        return Located(keys, squared, np.arange(n), np.empty((n, 0)))
-    for place, tile in tiles_of_squared_radii(rows, stack):
-        tile.min(axis=1, out=squared[place])
+    for place, columns, padded in padded_tiles(rows, stack):
+        n_rows = place.stop - place.start
+        if beside is not None:
+            extra[place] = beside(columns, padded)[:, :n_rows].T
+        tile = padded[:, :n_rows]
+        tile.min(axis=0, initial=np.inf, out=squared[place])
         # A product with powers of two packs the bits, three times as fast as packing bytes.
-        keys[place] = (powers @ (limit >= tile.T).astype(np.float64)).T
+        keys[place] = (powers @ (limit >= tile).astype(np.float64)).T
         alone = np.flatnonzero(squared[place] > limit)
         if len(alone):
             outside.append(place.start + alone)
-            outside_squared.append(tile[alone])
-    return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared))
+            outside_squared.append(tile[:, alone].T)
+    return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared), extra)
 
 
 def packed(sets: BoolArray) -> FloatArray:

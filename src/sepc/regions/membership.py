@@ -129,6 +129,16 @@ def squared_radii(rows: FloatArray, centers: FloatArray, roots: FloatArray) -> F
 
 def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[slice, FloatArray]]:
     """Walk `squared_radii` in tiles: which rows, and their squared radii of shape (len(tile), K), in new memory."""
+    for place, _, squares in padded_tiles(rows, stack):
+        yield place, squares[:, : place.stop - place.start].T
+
+
+def padded_tiles(rows: FloatArray, stack: Stack) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Walk rows in tiles of one size: which rows, the rows as columns, and their squared radii of shape (K, tile).
+
+    Behind the rows of the last tile stand others, so that BLAS rounds alike for a row alone and among many. The columns
+    are overwritten by the next tile; the squared radii are new memory.
+    """
     columns = np.zeros((len(stack.origin), stack.tile_rows))
     monomials = np.ones((stack.coefficients.shape[1], stack.tile_rows))
     for start in range(0, len(rows), stack.tile_rows):
@@ -137,7 +147,7 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):
             squares = _squared_radii_of_columns(columns, monomials, stack)
-        yield slice(start, start + len(tile)), squares[:, : len(tile)].T
+        yield slice(start, start + len(tile)), columns, squares
 
 
 def _squared_radii_of_columns(columns: FloatArray, monomials: FloatArray, stack: Stack) -> FloatArray:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.regions.calibration import Calibration
 from sepc.regions.locate import packed
 from sepc.regions.membership import Stack, stacked
 from sepc.regions.nearest import Places, prepared
 from sepc.regions.table import SignatureTable
+from sepc.regions.weights import Weights
 from sepc.shapes.ellipsoid import Ellipsoid
 
 # How far training rows speak for what is around them, as a share of their spread. Settled with benchmarks/causes.py.
@@ -46,11 +46,11 @@ class SEPModel:
     slack : float
         A row lies in an ellipsoid if its squared radius is at most one more than this.
     trust : str
-        How trust is computed: "evidence", "calibrated" or "published".
+        How trust is computed: "weights", "counts" or "published".
     published : bool
         Whether the rules, and with them the labels, are the paper's to the letter.
-    calibration : Calibration or None
-        For calibrated trust.
+    weights : Weights or None
+        With trust by weights; labels and probabilities are then theirs.
     """
 
     classes: NDArray[Any]
@@ -68,7 +68,7 @@ class SEPModel:
     slack: float
     trust: str
     published: bool
-    calibration: Calibration | None = None
+    weights: Weights | None = None
 
     @property
     def n_ellipsoids(self) -> int:
@@ -80,7 +80,8 @@ class SEPModel:
         """Size of all arrays together."""
         arrays = (self.class_counts, self.shift, self.scale, self.centers, self.roots, self.owners, self.is_terminal)
         more = (self.isolated, self.isolated_owners, self.table.memberships, self.table.counts)
-        return sum(array.nbytes for array in (*arrays, *more))
+        weights = 0 if self.weights is None else self.weights.n_bytes
+        return weights + sum(array.nbytes for array in (*arrays, *more))
 
     @cached_property
     def shares(self) -> FloatArray:

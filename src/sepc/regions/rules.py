@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import softmax
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.kernels._threads import single_threaded
-from sepc.regions.calibration import signals
 from sepc.regions.causes import causes
 from sepc.regions.decisions import Decisions
 from sepc.regions.kinds import Cause, Rule
 from sepc.regions.locate import Located, as_values, locate, packed, unpacked
 from sepc.regions.model import SEPModel
-from sepc.regions.nearest import nearest_of
+from sepc.regions.nearest import FARTHEST, nearest_of
 from sepc.regions.trust import evidence, most_likely, published
+from sepc.regions.weights import faded
 
 # Rows decided at once: many, so that the few outside are many too and are solved for together.
 BLOCK_ROWS = 2**17
@@ -53,38 +54,56 @@ class Verdicts:
 @single_threaded
 def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
     """Decide on rows given in the user's own features."""
-    n = len(rows)
-    verdicts, gauge, place = Verdicts.blank(n, len(model.classes)), np.empty(n), np.full(n, -1)
+    n, C = len(rows), len(model.classes)
+    counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
+    weighed = None if model.weights is None else np.empty((n, C))
     seen = judge_sets(model, model.table.memberships)
     for start in range(0, n, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, n))
         standardized = model.standardize(rows[block])
-        located = locate(standardized, model.stack, model.slack)
+        located = _located(model, standardized)
         gauge[block] = np.sqrt(located.squared)
         known = model.table.find(located.keys)
-        verdicts.put(block, seen, known)
-        _put_unseen(model, verdicts, located, known, start)
+        counted.put(block, seen, known)
+        _put_unseen(model, counted, located, known, start)
         if len(located.outside):
             outside = start + located.outside
             far, place[outside], gauge[outside] = _judge_outside(model, standardized, located)
-            verdicts.put(outside, far)
-    trust = verdicts.trust
-    if model.calibration is not None:
-        trust = model.calibration.apply(signals(trust, verdicts.counts, gauge, verdicts.rule))
+            counted.put(outside, far)
+        if weighed is not None:
+            weighed[block] = faded(softmax(located.extra, axis=1), gauge[block])
+    probabilities = counted.probabilities if weighed is None else weighed
+    label = counted.label if weighed is None else most_likely(weighed, model.shares)
+    trust = counted.trust if weighed is None else weighed[np.arange(n), label]
     accepted = trust >= min_trust
     return Decisions(
         model=model,
         rows=rows,
-        label=model.classes[verdicts.label],
+        label=model.classes[label],
         trust=trust,
         accepted=accepted,
-        rule=verdicts.rule,
-        cause=_causes(model, rows, verdicts.rule, accepted, min_trust),
-        region=verdicts.region,
+        rule=counted.rule,
+        cause=_causes(model, rows, counted.rule, accepted, min_trust),
+        region=counted.region,
         gauge=gauge,
         place=place,
-        counts=verdicts.counts,
-        probabilities=verdicts.probabilities,
+        counts=counted.counts,
+        counts_label=model.classes[counted.label],
+        probabilities=probabilities,
+    )
+
+
+def _located(model: SEPModel, standardized: FloatArray) -> Located:
+    """Where rows lie, and with weights their scores."""
+    weights = model.weights
+    if weights is None:
+        return locate(standardized, model.stack, model.slack)
+    return locate(
+        standardized,
+        model.stack,
+        model.slack,
+        beside=lambda columns, squares: weights.scores(columns, squares, model.isolated),
+        n_beside=len(model.classes),
     )
 
 
@@ -120,20 +139,44 @@ def _judge_outside(
     Counts fade towards equal probabilities: far away the label is still that of the nearest, and no trust is left.
     """
     rows, squared = standardized[located.outside], located.outside_squared
-    nearest = nearest_of(model.places, rows, squared)
-    gauge = 1.0 + nearest.distance
-    at_ellipsoid = np.flatnonzero(nearest.place < model.n_ellipsoids)
-    gauge[at_ellipsoid] = np.sqrt(squared[at_ellipsoid, nearest.place[at_ellipsoid]])
-    counts, exact = model.place_counts[nearest.place], model.place_exact[nearest.place]
-    owner = model.place_owners[nearest.place]
-    for row in np.unique(nearest.tied_rows):
-        exact[row] = counts[row] = _count_tied(model, nearest.tied_places[nearest.tied_rows == row])
+    if model.weights is None:
+        nearest = nearest_of(model.places, rows, squared)
+        gauge = 1.0 + nearest.distance
+        at_ellipsoid = np.flatnonzero(nearest.place < model.n_ellipsoids)
+        gauge[at_ellipsoid] = np.sqrt(squared[at_ellipsoid, nearest.place[at_ellipsoid]])
+        place, tied_rows, tied_places = nearest.place, nearest.tied_rows, nearest.tied_places
+    else:
+        place, gauge = smallest_gauge(model, rows, squared)
+        tied_rows = tied_places = np.empty(0, dtype=np.int64)
+    counts, exact = model.place_counts[place], model.place_exact[place]
+    owner = model.place_owners[place]
+    for row in np.unique(tied_rows):
+        exact[row] = counts[row] = _count_tied(model, tied_places[tied_rows == row])
         owner[row] = -1
-    region = len(model.table.counts) + nearest.place
+    region = len(model.table.counts) + place
     rule = np.full(len(rows), Rule.NEAREST)
     fading = 1.0 / np.maximum(gauge, 1.0) ** 2
     equal = np.full(len(model.classes), 1.0 / len(model.classes))
-    return _judge(model, exact, counts, fading, equal, owner, rule, region), nearest.place, gauge
+    return _judge(model, exact, counts, fading, equal, owner, rule, region), place, gauge
+
+
+def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The place of the smallest gauge, and that gauge, for rows outside whose squared radii of shape (m, K) are given.
+
+    The gauge of an isolated row is one more than the distance to it, in root mean square deviations of a feature.
+    """
+    n, d = rows.shape
+    place, gauge = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
+    if model.n_ellipsoids:
+        place = squared.argmin(axis=1)
+        gauge = np.sqrt(squared[np.arange(n), place])
+    if len(model.isolated):
+        distance, nearest = map(np.asarray, model.places.isolated.query(np.clip(rows, -FARTHEST, FARTHEST)))
+        at_isolated = 1.0 + distance / np.sqrt(d)
+        is_nearer = at_isolated < gauge
+        place[is_nearer] = model.n_ellipsoids + nearest[is_nearer]
+        gauge[is_nearer] = at_isolated[is_nearer]
+    return place, gauge
 
 
 def _count_tied(model: SEPModel, places: IntArray) -> IntArray:

@@ -1,0 +1,157 @@
+"""Weights: a logistic model that is additive in the features, the ellipsoids and the isolated rows.
+
+Every class has a score, a sum of terms that a person can read one by one: a curve for each feature, a part for each
+ellipsoid (how near it is, and how deep the row lies in it), and one part for all isolated rows together. The softmax of
+the scores are probabilities, and these fade to equal ones far from all that was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sepc._typing import FloatArray, IntArray
+
+# Lines end at this many deviations, so that no feature decides alone however far out a row lies.
+LINE_END = 8.0
+# Outside an ellipsoid nearness falls by this power of e for every unit of the squared gauge.
+NEARNESS_DECAY = 0.75
+# Added to the squared gauge before its logarithm is taken: the center is not infinitely deep.
+DEPTH_FLOOR = 0.3
+# Squared gauges end here, far beyond where anything is near.
+FARTHEST_SQUARED = 1e6
+# Probabilities fade from this many times the size of the nearest ellipsoid on, with this power of the gauge.
+FADING_BEGINS = 2.0
+FADING_POWER = 4
+
+
+def nearness(squared: FloatArray) -> FloatArray:
+    """How near ellipsoids are, by squared gauges: 1 inside, falling to 0 outside."""
+    return np.asarray(np.exp(-NEARNESS_DECAY * np.clip(squared - 1.0, 0.0, FARTHEST_SQUARED)))
+
+
+def depth(squared: FloatArray) -> FloatArray:
+    """How deep rows lie in ellipsoids, by squared gauges; smaller is deeper."""
+    return np.asarray(np.log(np.minimum(squared, FARTHEST_SQUARED) + DEPTH_FLOOR))
+
+
+def isolated_nearness(rows: FloatArray, isolated: FloatArray, width: float) -> FloatArray:
+    """How near isolated rows are, of shape (n, J): a Gaussian of this width around each."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-0.5 * (cdist(rows, isolated) / width) ** 2))
+
+
+def fading(gauge: FloatArray) -> FloatArray:
+    """What is left of the probabilities at each gauge; the rest is shared equally among the classes."""
+    return np.asarray((FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER)
+
+
+def faded(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
+    """Probabilities of shape (n, C), drawn towards equal ones where the gauge is large."""
+    left = fading(gauge)[:, np.newaxis]
+    return np.asarray(left * probabilities + (1.0 - left) / probabilities.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The terms of the scores. Features are standardised ones; every term is zero on average over the rows weighed.
+
+    Attributes
+    ----------
+    offsets : (C,) array
+        The score of each class on average.
+    lines : (d, C) array
+        Slopes of the features, which end at `LINE_END` on either side.
+    n_knots : (d,) array
+        How many knots the curve of each feature has.
+    knots : (S,) array
+        Where curves step, those of the first feature first, each ascending; a step is taken at the knot itself.
+    levels : (S + d, C) array
+        What is added to the lines: for each feature its level below the first knot, and from each knot on.
+    near, deep : (K, C) arrays
+        Of the nearness to each ellipsoid, and of the depth in it.
+    ellipsoid_means : (K, C) array
+        Subtracted from the two together.
+    isolated : (J, C) array
+        Of the nearness to each isolated row.
+    isolated_mean : (C,) array
+        Subtracted from their sum.
+    width : float
+        Of the Gaussian around an isolated row.
+    """
+
+    offsets: FloatArray
+    lines: FloatArray
+    n_knots: IntArray
+    knots: FloatArray
+    levels: FloatArray
+    near: FloatArray
+    deep: FloatArray
+    ellipsoid_means: FloatArray
+    isolated: FloatArray
+    isolated_mean: FloatArray
+    width: float
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all arrays together."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+    @cached_property
+    def curves(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
+        """Knots and levels, of shapes (s,) and (C, s + 1), of each feature."""
+        ends = np.cumsum(self.n_knots)
+        return tuple(
+            (self.knots[end - n : end], np.ascontiguousarray(self.levels[end - n + j : end + j + 1].T))
+            for j, (n, end) in enumerate(zip(self.n_knots.tolist(), ends.tolist(), strict=True))
+        )
+
+    @cached_property
+    def _coefficients(self) -> FloatArray:
+        """Of lines, nearness, depth and nearness to isolated rows, of shape (C, d + 2 K + J)."""
+        return np.ascontiguousarray(np.concatenate([self.lines, self.near, self.deep, self.isolated]).T)
+
+    @cached_property
+    def _constant(self) -> FloatArray:
+        return np.asarray(self.offsets - self.ellipsoid_means.sum(axis=0) - self.isolated_mean)
+
+    def scores(self, columns: FloatArray, squares: FloatArray, isolated: FloatArray) -> FloatArray:
+        """Scores of the classes, of shape (C, n).
+
+        Parameters
+        ----------
+        columns : (d, n) array
+            The rows, standardised, as columns.
+        squares : (K, n) array
+            Their squared gauges in the ellipsoids.
+        isolated : (J, d) array
+            The isolated rows.
+        """
+        parts = [np.clip(columns, -LINE_END, LINE_END), nearness(squares), depth(squares)]
+        if len(isolated):
+            parts.append(isolated_nearness(columns.T, isolated, self.width).T)
+        scores: FloatArray = self._coefficients @ np.concatenate(parts)
+        scores += self._constant[:, np.newaxis]
+        for (knots, levels), column in zip(self.curves, columns, strict=True):
+            scores += levels[:, np.searchsorted(knots, column, side="right")]
+        return scores
+
+    def feature_terms(self, columns: FloatArray) -> FloatArray:
+        """What each feature adds to the scores, of shape (n, d, C)."""
+        terms = np.clip(columns, -LINE_END, LINE_END).T[:, :, np.newaxis] * self.lines
+        for j, ((knots, levels), column) in enumerate(zip(self.curves, columns, strict=True)):
+            terms[:, j] += levels.T[np.searchsorted(knots, column, side="right")]
+        return np.asarray(terms)
+
+    def ellipsoid_terms(self, squares: FloatArray) -> FloatArray:
+        """What each ellipsoid adds to the scores, of shape (n, K, C)."""
+        near, deep = nearness(squares).T[:, :, np.newaxis], depth(squares).T[:, :, np.newaxis]
+        return np.asarray(near * self.near + deep * self.deep - self.ellipsoid_means)
+
+    def isolated_terms(self, columns: FloatArray, isolated: FloatArray) -> FloatArray:
+        """What all isolated rows together add to the scores, of shape (n, C)."""
+        near = isolated_nearness(columns.T, isolated, self.width) if len(isolated) else np.empty((columns.shape[1], 0))
+        return np.asarray(near @ self.isolated - self.isolated_mean)
