@@ -28,6 +28,7 @@ NEVER_CERTAIN = 1e-3
 
 # Before rows have said otherwise, the base model and the partition have an equal say: the mean of their log-odds. This
 # many rows' worth of penalty holds them there.
+N_SIGNALS = 4
 TOWARDS = np.array([0.5, 0.5, 0.0, 0.0])
 PENALTY = 30.0
 
