@@ -25,6 +25,9 @@ INVERSE_PENALTY = (0.1, 1.0)
 FEWEST_KNOTS, MOST_KNOTS = 20, 60
 KNOT_ROWS = 5_000
 
+# Depth, in deviations, is taken this many times: less than other terms, it would be too sure where rows are few.
+DEPTH_UNIT = 0.6
+
 # Gaussians of isolated rows are this many times as wide as the model's reach; further isolated rows have no weight.
 WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 1_000
@@ -92,7 +95,7 @@ class _Columns:
         self.deep_mean = deep.mean(axis=0)
         # An ellipsoid that all rows lie equally deep in tells nothing.
         spread = deep.std(axis=0)
-        self.deep_scale = np.divide(1.0, spread, out=np.zeros(K), where=spread > 1e-9)
+        self.deep_scale = np.divide(DEPTH_UNIT, spread, out=np.zeros(K), where=spread > 1e-9)
         n_steps = sum(map(len, knots))
         self.values = np.empty((n, d + 2 * K + self.n_isolated + n_steps))
         self.values[:, :d] = np.clip(rows, -LINE_END, LINE_END)
