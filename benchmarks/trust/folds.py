@@ -157,7 +157,7 @@ class Folds:
     def forget(self, learners: Iterable[str]) -> None:
         """Drop all figures of these learners."""
         dropped = set(learners)
-        if self.log.exists():
+        if dropped and self.log.exists():
             lines = self.log.read_text(encoding="utf-8").splitlines(keepends=True)
             kept = [line for line in lines if json.loads(line)["learner"] not in dropped]
             self.log.write_text("".join(kept), encoding="utf-8")

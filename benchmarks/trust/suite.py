@@ -83,7 +83,9 @@ def rows_of(name: str, cache: Path, most_rows: int = MOST_ROWS) -> Rows:
     if not path.exists():
         rows = _prepared(*_read(name), most_rows)
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, X=rows.X, y=rows.y)
+        unfinished = path.with_suffix(".part.npz")
+        np.savez_compressed(unfinished, X=rows.X, y=rows.y)
+        unfinished.replace(path)  # another run may be waiting for it
     with np.load(path) as stored:
         return Rows(stored["X"], stored["y"])
 
