@@ -1,0 +1,100 @@
+"""Newton's method for a convex loss of scores that are linear in the coefficients, with one L2 penalty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.kernels._directions import Curvature, Directions, Linear, between
+
+# Steps that move no score by more than this are taken unseen: the curvature along them changes by less than exp(0.2).
+SURE_STEP = 0.1
+# Below this size steps must shrink at least by half; otherwise rounding makes them.
+LOCAL_STEP, SHRINKS = 1e-2, 0.5
+
+
+class Loss(Protocol):
+    """A convex loss of the scores, of shape (k, n)."""
+
+    def value(self, scores: FloatArray) -> float:
+        """The loss, summed over rows."""
+
+    def slopes(self, scores: FloatArray) -> FloatArray:
+        """Its derivative by each score."""
+
+    def curvature(self, scores: FloatArray, dtype: type) -> Curvature:
+        """Its second derivative."""
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Coefficients of shape (k, columns), how many rounds they took, and how far the last one moved a score."""
+
+    coefficients: FloatArray
+    scores: FloatArray
+    n_rounds: int
+    last_step: float
+
+
+def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_rounds: int) -> Minimum:
+    """Descend until a Newton step moves no score by more than `tol`, or rounding keeps the steps from shrinking.
+
+    Directions come from conjugate gradients on the exact second derivative, preconditioned by a Cholesky factor of
+    the columns' (or rows') products weighted by `Curvature.rows`, which is exact for one score a row. They are sought
+    in single precision while that helps: each round then corrects the last, from a gradient in double.
+
+    Every step lowers the objective: it passes Armijo's test, or moves scores by at most `SURE_STEP`, where curvature
+    changes so little that a step of conjugate gradients cannot overshoot.
+    """
+    coefficients = start
+    scores = coefficients @ linear.columns.T
+    inner = Directions(linear, np.float64 if linear.is_wide else np.float32)
+    last_step, n_rounds = math.inf, 0
+    while n_rounds < max_rounds and last_step > tol:
+        gradient = between(loss.slopes(scores) @ linear.columns + linear.penalty * coefficients)
+        direction = inner.direction(loss.curvature(scores, inner.dtype), gradient, tol)
+        slope = math.inf if direction is None else float(np.vdot(gradient, direction))
+        if direction is not None and slope < 0:
+            n_rounds += 1
+            change = direction @ linear.columns.T
+            share = _share(loss, linear, coefficients, scores, direction, change, slope)
+            coefficients, scores = coefficients + share * direction, scores + share * change
+            step = float(np.abs(change).max())
+            inner.moved += share * step
+            stuck = last_step <= LOCAL_STEP and step > SHRINKS * last_step
+            last_step = step if share == 1 else math.inf
+        else:
+            stuck = True
+        if stuck and last_step > tol:
+            if inner.dtype is np.float64:
+                break
+            inner, last_step = Directions(linear, np.float64), math.inf
+    return Minimum(coefficients, scores, n_rounds, last_step)
+
+
+def _share(
+    loss: Loss,
+    linear: Linear,
+    coefficients: FloatArray,
+    scores: FloatArray,
+    direction: FloatArray,
+    change: FloatArray,
+    slope: float,
+) -> float:
+    """How much of a step to take."""
+
+    def objective(share: float) -> float:
+        penalised = linear.penalty * (coefficients + share * direction) ** 2
+        return loss.value(scores + share * change) + 0.5 * float(penalised.sum())
+
+    share, size = 1.0, np.abs(change).max()
+    if size <= SURE_STEP:
+        return share
+    before = objective(0.0)
+    while share * size > SURE_STEP and not objective(share) <= before + 1e-4 * share * slope:
+        share /= 2
+    return share

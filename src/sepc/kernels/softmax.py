@@ -1,0 +1,287 @@
+"""Multinomial logistic regression with an L2 penalty, solved to rounding, with a certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, log_softmax, softmax
+
+from sepc._typing import FloatArray, IntArray
+from sepc.kernels._directions import Curvature, Floats, Linear
+from sepc.kernels._newton import Loss, minimise
+from sepc.kernels._threads import single_threaded
+
+# In a factor of rows the offset has this penalty for each unit of weight: small beside the curvature, but not nothing.
+OFFSET_PRIOR = 1e-4
+# A gradient within this many roundings of the terms it sums is zero to the precision of the numbers.
+ROUNDINGS = 64 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """The minimiser of a penalised multinomial loss, and the proof that it is one.
+
+    Attributes
+    ----------
+    coefficients : (P, C) array
+        A column for each class; columns sum to zero. Scores are ``offsets + features @ coefficients``.
+    offsets : (C,) array
+        They sum to zero.
+    gap : float
+        The certificate, a duality gap computed from the rows and the numbers above: the objective is at most `gap`
+        above the smallest possible, and the coefficients, as one long vector, at most ``sqrt(2 * gap / penalty)``
+        from the best. Infinite where offsets are too far off to tell, which only a run cut short can leave.
+    n_rounds : int
+        How many Newton steps were taken.
+    converged : bool
+        Whether the last step moved no score by more than was asked for, or the gradient is zero to rounding.
+    """
+
+    coefficients: FloatArray
+    offsets: FloatArray
+    gap: float
+    n_rounds: int
+    converged: bool
+
+
+@single_threaded
+def fit_softmax(
+    features: ArrayLike,
+    which: ArrayLike,
+    n_classes: int,
+    *,
+    penalty: float,
+    weights: ArrayLike | None = None,
+    tol: float = 1e-9,
+    max_rounds: int = 100,
+) -> Softmax:
+    """Weights of features for each class, as scikit-learn's `LogisticRegression` has them with ``C = 1 / penalty``.
+
+    Minimises ``sum_i w_i (logsumexp(s_i) - s_i[which_i]) + penalty / 2 * sum of squares`` over coefficients and
+    offsets of the scores ``s_i``. The squares are those of the coefficients; for two classes those of their difference,
+    which is the binomial problem. Offsets are free. The result does not depend on the order of the rows, nor on
+    duplicated, constant or badly scaled columns, beyond rounding.
+
+    Parameters
+    ----------
+    features : (n, P) array
+        Finite numbers. Either memory order will do: they are copied once, centred.
+    which : (n,) array of int
+        The class of each row, from 0 to ``n_classes - 1``; each must have a row of positive weight.
+    n_classes : int
+        How many classes there are. With one there is nothing to weigh, and everything is zero.
+    penalty : float
+        Above zero.
+    weights : (n,) array, default=None
+        Of each row, not negative; one each if None.
+    tol : float, default=1e-9
+        Converged once a Newton step moves no score by more than this.
+    max_rounds : int, default=100
+        The largest number of Newton steps. 7 to 15 are usual.
+
+    Returns
+    -------
+    Softmax
+        The coefficients and the certificate. The caller judges it: nothing is warned of.
+
+    Examples
+    --------
+    >>> from sepc.kernels.softmax import fit_softmax
+    >>> found = fit_softmax([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], 2, penalty=1.0)
+    >>> found.coefficients.round(4)
+    array([[-0.4791,  0.4791]])
+    >>> found.converged, found.gap < 1e-20
+    (True, True)
+    """
+    F, classes, w = _checked(features, which, n_classes, penalty, weights)
+    if n_classes == 1:
+        return Softmax(np.zeros((F.shape[1], 1)), np.zeros(1), 0.0, 0, True)
+    targets = (classes == np.arange(n_classes)[:, None]).astype(np.float64)
+    shares = targets @ w / w.sum()
+    # One score is enough for two classes: that of the second less that of the first.
+    loss: Loss = _Binomial(targets[1], w) if n_classes == 2 else _Multinomial(targets, w)
+    offsets = np.log(shares[1:] / shares[0]) if n_classes == 2 else np.log(shares) - np.log(shares).mean()
+    linear, center, scale = _centred(F, w, penalty)
+    start = np.concatenate([np.zeros((len(offsets), F.shape[1])), offsets[:, None] / scale[-1]], axis=1)
+    found = minimise(loss, linear, start, tol=tol, max_rounds=max_rounds)
+    V = found.coefficients * scale
+    V[:, -1] -= V[:, :-1] @ center
+    V = np.concatenate([-V, V]) / 2 if n_classes == 2 else V - V.mean(axis=0)
+    B, offsets = np.ascontiguousarray(V[:, :-1].T), V[:, -1].copy()
+    # The binomial penalty in terms of both columns: (b / 2)^2 + (b / 2)^2 = b^2 / 2.
+    proof = _Proof(F, targets, w, 2 * penalty if n_classes == 2 else penalty, B, offsets)
+    gap = proof.gap()
+    converged = math.isfinite(gap) and (found.last_step <= tol or proof.is_at_rounding())
+    return Softmax(B, offsets, gap, found.n_rounds, converged)
+
+
+def _checked(
+    features: ArrayLike, which: ArrayLike, n_classes: int, penalty: float, weights: ArrayLike | None
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    F, classes = np.asarray(features, dtype=np.float64), np.asarray(which)
+    w = np.ones(len(classes)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if F.ndim != 2 or classes.shape != F.shape[:1] or w.shape != F.shape[:1]:
+        raise ValueError(
+            f"features of shape {F.shape} need a class and a weight for each row; "
+            f"classes have shape {classes.shape}, weights {w.shape}."
+        )
+    if not (np.isfinite(F).all() and np.isfinite(w).all()):
+        raise ValueError("features or weights hold a number that is not finite. Fill gaps first.")
+    if not (penalty > 0 and np.isfinite(penalty)):
+        raise ValueError(
+            f"penalty is {penalty}; without a positive one, classes that can be separated have no best fit."
+        )
+    if (w < 0).any():
+        raise ValueError(f"weights must not be negative; the smallest is {w.min():g}.")
+    if not np.issubdtype(classes.dtype, np.integer):
+        raise ValueError(f"which must hold the numbers of classes as integers, not {classes.dtype}.")
+    if len(classes) and not (classes.min() >= 0 and classes.max() < n_classes):
+        raise ValueError(
+            f"which runs from {classes.min()} to {classes.max()}; {n_classes} classes are 0 to {n_classes - 1}."
+        )
+    empty = np.flatnonzero(np.bincount(classes, weights=w, minlength=n_classes) == 0)
+    if len(empty):
+        raise ValueError(
+            f"Class {empty[0]} of {n_classes} has no row of positive weight: its offset would be minus infinity. "
+            "Leave it out and number the others anew."
+        )
+    return F, classes.astype(np.int64, copy=False), w
+
+
+def _centred(F: FloatArray, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
+    """Columns about their mean, and one for the offset; coefficients of the features are `scale` times theirs.
+
+    Where rows are many, columns are divided so that about the same curvature belongs to each, which single precision
+    needs. Where they are few, so that the penalty of each is one: `Linear` asks for that.
+    """
+    n, P = F.shape
+    total = w.sum()
+    center = w @ F / total
+    columns = np.empty((n, P + 1))
+    np.subtract(F, center, out=columns[:, :P])
+    columns[:, P] = 1.0
+    scale = np.ones(P + 1)
+    if n <= P:
+        scale[:P], scale[P] = penalty**-0.5, (OFFSET_PRIOR * total) ** -0.5
+    else:
+        scale[:P] = (w @ columns[:, :P] ** 2 / total + 4 * penalty / total) ** -0.5
+    columns *= scale
+    penalties = penalty * scale**2
+    penalties[P] = 0.0
+    return Linear(columns, penalties), center, scale
+
+
+@dataclass(frozen=True, eq=False)
+class _Binomial:
+    """Loss of one score a row: that of class one, class zero having none."""
+
+    is_one: FloatArray
+    weights: FloatArray
+
+    def value(self, scores: FloatArray) -> float:
+        return float(self.weights @ (np.logaddexp(0.0, scores[0]) - self.is_one * scores[0]))
+
+    def slopes(self, scores: FloatArray) -> FloatArray:
+        side = 1 - 2 * self.is_one
+        # The chance of the other class: one less a chance near one would keep none of its digits.
+        found: FloatArray = self.weights * side * expit(side * scores)
+        return found
+
+    def curvature(self, scores: FloatArray, dtype: type) -> Curvature:
+        return _OneEach((self.weights * expit(scores) * expit(-scores)).astype(dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class _OneEach:
+    rows: Floats
+
+    def times(self, direction: Floats) -> Floats:
+        return self.rows * direction
+
+
+@dataclass(frozen=True, eq=False)
+class _Multinomial:
+    """Loss of a score for each class, of shape (C, n)."""
+
+    targets: FloatArray
+    weights: FloatArray
+
+    def value(self, scores: FloatArray) -> float:
+        return -float((self.targets * log_softmax(scores, axis=0)).sum(axis=0) @ self.weights)
+
+    def slopes(self, scores: FloatArray) -> FloatArray:
+        found: FloatArray = self.weights * (softmax(scores, axis=0) - self.targets)
+        return found
+
+    def curvature(self, scores: FloatArray, dtype: type) -> Curvature:
+        p = softmax(scores, axis=0)
+        rows = self.weights * p * (1 - p)
+        return _Covariances(rows.astype(dtype), p.astype(dtype), self.weights.astype(dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class _Covariances:
+    rows: Floats
+    p: Floats
+    weights: Floats
+
+    def times(self, direction: Floats) -> Floats:
+        weighted = self.p * direction
+        found: Floats = (weighted - self.p * weighted.sum(axis=0)) * self.weights
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Proof:
+    """What can be said of coefficients from the rows alone."""
+
+    features: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+    penalty: float
+    coefficients: FloatArray
+    offsets: FloatArray
+
+    def probabilities(self) -> FloatArray:
+        """Of shape (C, n)."""
+        found: FloatArray = softmax(self.offsets[:, None] + (self.features @ self.coefficients).T, axis=0)
+        return found
+
+    def gap(self) -> float:
+        """Objective less that of a dual point.
+
+        For any probabilities `q` whose weighted sums are those of the targets, the smallest objective is at least
+        ``sum_i w_i entropy(q_i) - |F' W (targets - q)|^2 / (2 penalty)``. At the model's own `p` the sums are off by
+        what is left of the offsets' gradient; ``q = p (1 - t)``, with `t` the change of ``log p`` that a Newton step
+        of the offsets makes, puts that right exactly. The difference to the objective is then
+        ``sum_i w_i KL(q_i, p_i) + |penalty B - F' W (targets - q)|^2 / (2 penalty)``, free of cancellation.
+        """
+        p, w = self.probabilities(), self.weights
+        excess = (p - self.targets) @ w
+        moments = np.diag(p @ w) - (p * w) @ p.T
+        # Equal offsets for all change nothing; with this term the only solution is the one that sums to zero.
+        moments += np.trace(moments) / len(p) ** 2
+        try:
+            shift = np.linalg.solve(moments, excess)
+        except np.linalg.LinAlgError:
+            return math.inf
+        t = shift[:, None] - shift @ p
+        if not t.max() < 1:
+            return math.inf
+        divergence = float((p * ((1 - t) * np.log1p(-t) + t)).sum(axis=0) @ w)
+        miss = self.penalty * self.coefficients.T - (w * (self.targets - p * (1 - t))) @ self.features
+        return max(divergence, 0.0) + float((miss**2).sum()) / (2 * self.penalty)
+
+    def is_at_rounding(self) -> bool:
+        """Whether no entry of the gradient exceeds the rounding of the terms it sums, and of the scores behind them."""
+        p, w, B = self.probabilities(), self.weights, self.coefficients.T
+        slopes, sizes = w * (p - self.targets), np.abs(self.features)
+        terms = np.abs(B) @ sizes.T + np.abs(self.offsets)[:, None]
+        within = w * (1 + (p * (1 - p) * terms).max(axis=0))
+        miss = np.abs(slopes @ self.features + self.penalty * B)
+        # Coefficients of constant columns are rounding alone, so theirs is measured by the largest.
+        is_zero = miss <= ROUNDINGS * (within @ sizes + self.penalty * np.abs(B).max(initial=0.0))
+        return bool(is_zero.all() and (np.abs(slopes.sum(axis=1)) <= ROUNDINGS * within.sum()).all())
