@@ -78,9 +78,7 @@ def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[Clas
     return sample_classes(classes, n_wanted, seed, n_least)
 
 
-def _points(
-    classes: Sequence[PointSet], larger: list[ClassSample] | None, n_wanted: int, seed: int
-) -> list[PointSet]:
+def _points(classes: Sequence[PointSet], larger: list[ClassSample] | None, n_wanted: int, seed: int) -> list[PointSet]:
     """Samples to partition, in memory; of a larger sample, if there is one, which spares a pass."""
     sets = classes if larger is None else [ArrayPoints(sample.rows) for sample in larger]
     return [ArrayPoints(sample.rows) for sample in _samples(sets, n_wanted, seed)]

@@ -127,8 +127,6 @@ class Workshop:
         if len(rows) < FEWEST_ROWS:
             return None
         own = clone(self.base)
-        if self.base.trust == "calibrated" and np.unique(rows.labels, return_counts=True)[1].min() < 2:
-            own.set_params(trust="evidence")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlatSetWarning)
             own.fit(rows.X, rows.labels)
