@@ -68,7 +68,7 @@ bench:
 	$(PY) benchmarks/review.py --output benchmarks/results/review.json
 	$(PY) benchmarks/write_tables.py
 
-bench-trust:  ## the comparison of trust with other models; hours, goes on where it was stopped
+bench-trust:  ## the comparison of trust with other models; about two hours, goes on where it was stopped
 	$(PY) benchmarks/trust/run.py --output benchmarks/results/trust.json --images docs/images
 	$(PY) benchmarks/write_tables.py
 

@@ -7,7 +7,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,6 +30,7 @@ LIBRARIES = (
     "onnxruntime",
     "pyarrow",
 )
+BOOSTING = ("lightgbm", "xgboost-cpu", "catboost")  # a dependency group that few install
 
 
 def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -81,6 +82,8 @@ def show(title: str, records: Sequence[Mapping[str, Any]]) -> None:
 
 def as_markdown(records: Sequence[Mapping[str, Any]]) -> str:
     """A Markdown table with a column for each key."""
+    if not records:
+        return "None."
     columns = list(dict.fromkeys(key for record in records for key in record))
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_cell(record.get(column, "")) for column in columns) + " |" for record in records]
@@ -96,9 +99,13 @@ def save(path: Path | None, results: Mapping[str, Any]) -> None:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "blas_threads": 1,
-        "versions": {name: version(name) for name in LIBRARIES},
+        "versions": {name: version(name) for name in (*LIBRARIES, *filter(_is_installed, BOOSTING))},
     }
     path.write_text(json.dumps({"facts": facts, **results}, indent=1) + "\n", encoding="utf-8")
+
+
+def _is_installed(library: str) -> bool:
+    return any(distributions(name=library))
 
 
 def _cell(value: object) -> str:

@@ -35,5 +35,8 @@ def assert_same_model(left: SEPClassifier, right: SEPClassifier):
         np.testing.assert_array_equal(getattr(left.model_, name), getattr(right.model_, name), err_msg=name)
     np.testing.assert_array_equal(left.model_.table.memberships, right.model_.table.memberships)
     np.testing.assert_array_equal(left.model_.table.counts, right.model_.table.counts)
+    for name, own in vars(left.model_.weights).items():
+        if isinstance(own, np.ndarray):
+            np.testing.assert_array_equal(own, getattr(right.model_.weights, name), err_msg=name)
     np.testing.assert_array_equal(left.classes_, right.classes_)
     assert [one.rows_left for one in left.history_] == [one.rows_left for one in right.history_]

@@ -29,13 +29,25 @@ def run(*options, cwd):
 
 def test_smallest_run_writes_tables_and_pictures_and_resumes(tmp_path):
     _, tables = run("--smallest", "--images", "pictures", cwd=tmp_path)
-    assert {row["learner"] for row in tables["models"]} >= {"SEP forest", "RF", "hyperboxes"}
+    assert {row["learner"] for row in tables["models"]} >= {"SEP-C", "RF + layer", "RF", "hyperboxes"}
+    assert {row["learner"] for row in tables["full size"]} >= {"SEP-C", "RF", "HGB"}
     assert {row["base model"] for row in tables["layers"]} == {"HGB", "RF", "LR"}
-    assert all(0 <= row["mean AURC"] <= 1 for row in tables["models"] + tables["layers"])
+    parts = [tables[part] for part in ("models", "unseen", "full size", "layers")]
+    assert all(0 <= row["AURC"] <= 1 for part in parts for row in part)
     assert len(list((tmp_path / "pictures").glob("critical_difference_*.png"))) == 2
     said, again = run("--smallest", cwd=tmp_path)
     assert "\n0 folds in" in said
     assert again == tables
+
+
+def test_only_learners_asked_for_are_fitted_and_the_others_are_said_to_be_missing(tmp_path):
+    _, tables = run("--smallest", "--parts", "models", "--learners", "RF", cwd=tmp_path)
+    assert [row["learner"] for row in tables["models"]] == ["RF"]
+    assert {"part": "models", "learner": "SEP-C", "drawing": 1, "without": "all sets", "why": "not run"} in tables[
+        "missing"
+    ]
+    _, tables = run("--smallest", "--parts", "models", "--again", "RF", "--learners", "HGB", cwd=tmp_path)
+    assert [row["learner"] for row in tables["models"]] == ["HGB"]
 
 
 @pytest.mark.slow
@@ -43,12 +55,13 @@ def test_quick_run_compares_everything_on_six_sets(home, tmp_path):
     _, tables = run("--quick", "--images", "pictures", cwd=tmp_path)
     assert len(tables["sets"]) == 6
     assert tables["tests"][0]["data sets"] == 6
-    assert not any(row["too slow on"] for row in tables["models"])
+    assert not any(row["why"] == "too slow" for row in tables["missing"])
 
 
 def test_fold_beyond_its_seconds_is_too_slow_and_the_rest_is_skipped(benchmark, monkeypatch, tmp_path):
     import fitting
     from folds import TOO_SLOW, Folds, Plan
+    from missing import missing
     from schedule import work
 
     class Endless:
@@ -63,10 +76,64 @@ def test_fold_beyond_its_seconds_is_too_slow_and_the_rest_is_skipped(benchmark, 
                 np.linalg.svd(np.ones((300, 300)))
 
     monkeypatch.setattr(fitting, "LIMIT_SECONDS", 0.3)
-    monkeypatch.setitem(fitting.LEARNERS, "Endless", Endless())
-    folds, plan = Folds(tmp_path), Plan(("iris",), ("Endless",), layers=False, n_seeds=1, n_folds=5)
-    work(plan, folds, n_jobs=1)
+    monkeypatch.setitem(fitting.KNOWN, "Endless", Endless())
+    folds, plan = Folds(tmp_path), Plan("models", ("iris",), ("Endless",), n_seeds=1, n_folds=5)
+    work(plan.tasks(["Endless"]), folds, n_jobs=1)
     assert [record["status"] for record in folds.ended().values()] == [TOO_SLOW]
+    assert [(row["learner"], row["why"]) for row in missing(plan, folds)] == [("Endless", TOO_SLOW)]
+
+
+def test_library_that_is_not_installed_is_left_out_with_a_line(benchmark, monkeypatch, capsys):
+    import peers
+
+    monkeypatch.setattr(peers, "BOOSTING", {"Other": ("no_such_package", "Classifier", {})})
+    assert peers.boosting() == {}
+    assert "Other is left out: no_such_package is not installed" in capsys.readouterr().err
+
+
+def test_thinned_peer_runs_in_the_first_drawing_on_its_sets(benchmark):
+    from thinning import QUICK_FOR_EBM, is_left_out
+
+    assert not is_left_out("models", "EBM", QUICK_FOR_EBM[0], seed=0)
+    assert is_left_out("models", "EBM", QUICK_FOR_EBM[0], seed=1)
+    assert is_left_out("models", "EBM", "spambase", seed=0)
+    assert is_left_out("unseen", "EBM", "iris", seed=0)
+    assert not is_left_out("models", "SEP-C", "spambase", seed=1)
+
+
+def test_upper_bound_of_right_labels_is_that_of_clopper_and_pearson(benchmark):
+    from outcomes import Accepted
+    from scipy.stats import binomtest
+
+    exact = binomtest(85, 100, alternative="less").proportion_ci(0.95, "exact").high
+    assert Accepted(100, 85).upper_bound == pytest.approx(exact)
+    assert Accepted(100, 100).upper_bound == 1
+    assert np.isnan(Accepted(0, 0).share_right)
+
+
+def test_learners_are_compared_on_sets_and_drawings_that_both_have(benchmark):
+    from outcomes import Outcome, comparable
+    from tables import _against
+
+    right, wrong = (np.array([True, True]), np.array([0.9, 0.8])), (np.array([False, False]), np.array([0.9, 0.8]))
+    outcomes = {"a": {"SEP-C": Outcome({0: right, 1: wrong}), "slow": Outcome({0: wrong})}, "b": {"slow": Outcome({})}}
+    found = _against(outcomes, "SEP-C", "slow")
+    assert (found["sets"], found["drawings"], found["AURC, ours"], found["AURC, peer"]) == (1, 1, 0, 1)
+    assert comparable(outcomes, "SEP-C").keys() == {"a"}
+
+
+def test_base_model_is_fitted_once_for_the_same_question(benchmark, tmp_path):
+    from remembered import Remembered
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = np.arange(8.0).reshape(-1, 1), np.repeat([0, 1], 4)
+    first = Remembered(DecisionTreeClassifier(random_state=0), tmp_path).fit(X, y)
+    again = Remembered(DecisionTreeClassifier(random_state=0), tmp_path).fit(X, y)
+    np.testing.assert_array_equal(first.predict(X), y)
+    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+    assert not hasattr(again, "fitted_")
+    again.predict(X + 0.1)
+    assert hasattr(again, "fitted_")
 
 
 def test_jiang_score_is_the_ratio_of_distances(benchmark):

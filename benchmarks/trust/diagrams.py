@@ -74,7 +74,7 @@ def _panel(axes: Axes, title: str, ranks: Ranks) -> None:
         axes.plot([ranks.mean[j], ranks.mean[j], end], [0, height, height], color=FORE, lw=0.8)
         name, mean = ranks.names[j], f"{ranks.mean[j]:.2f}"
         text = f"{name}  {mean} " if on_left else f" {mean}  {name}"
-        weight = "bold" if name.startswith(("SEP", "Trusted")) else "normal"
+        weight = "bold" if name.startswith(("SEP", "RF +", "Trusted")) else "normal"
         axes.text(end, height, text, ha="right" if on_left else "left", va="center", fontsize=9, weight=weight)
     for place, (low, high) in enumerate(groups):
         height = 0.4 + 0.4 * place

@@ -8,14 +8,14 @@ import warnings
 from typing import Any
 
 import numpy as np
-from folds import LAYERS, Fold, Folds
-from learners import BASES, FOREST, LEARNERS, label_and_trust
-from scores import all_scores
+import remembered
+from folds import Fold, Folds
+from learners import KNOWN, LAYERS, SCORES, label_and_trust
+from remembered import Remembered
+from scores import OURS, all_scores
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
-from suite import rows_of
 
-LIMIT_SECONDS = 120
+LIMIT_SECONDS, LIMIT_OF_A_SINGLE_SPLIT = 120, 900
 
 
 def run_fold(fold: Fold, folds: Folds) -> None:
@@ -25,39 +25,42 @@ def run_fold(fold: Fold, folds: Folds) -> None:
     """
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    rows = rows_of(fold.data_set, folds.folder)
-    splitter = StratifiedKFold(fold.n_folds, shuffle=True, random_state=fold.seed)
-    train, test = list(splitter.split(rows.X, rows.y))[fold.fold]
-    given = (rows.X[train], rows.y[train], rows.X[test], rows.y[test])
-    if fold.learner == LAYERS:
-        _run_layers(fold, folds, test, *given)
-    else:
-        _run_learner(fold, folds, test, *given)
+    rows = fold.rows(folds.folder)
+    train, test = fold.split(rows)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_OF_A_SINGLE_SPLIT if fold.n_folds == 1 else LIMIT_SECONDS)
+    run = _run_scores if fold.learner in SCORES else _run_layer if fold.learner in LAYERS else _run_learner
+    arrays, facts = run(fold, folds, rows.X[train], rows.y[train], rows.X[test], rows.y[test])
+    folds.store(fold, {"rows": test, **arrays}, **facts)
 
 
-def _run_learner(fold: Fold, folds: Folds, test: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Any:
-    _start_clock()
+def _run_learner(fold: Fold, folds: Folds, X: Any, y: Any, X_new: Any, y_new: Any) -> Any:
     started = time.process_time()
-    model = clone(LEARNERS[fold.learner]).fit(X, y)
+    model = clone(KNOWN[fold.learner]).fit(X, y)
+    fitted = time.process_time()
     label, trust = label_and_trust(model, X_new)
-    seconds = time.process_time() - started
-    folds.store(fold, {"rows": test, "correct": label == y_new, "trust": trust}, seconds)
-    return model
+    facts = {"fit": fitted - started, "score": time.process_time() - fitted}
+    if hasattr(model, "ellipsoids_"):
+        facts["ellipsoids"] = len(model.ellipsoids_)
+    return {"correct": label == y_new, "trust": trust}, facts
 
 
-def _run_layers(fold: Fold, folds: Folds, test: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> None:
-    """Track B, each base model with seconds of its own; the forest they share is Track A's too."""
-    forest_fold = Fold(fold.data_set, FOREST, fold.seed, fold.fold, fold.n_folds)
+def _run_scores(fold: Fold, folds: Folds, X: Any, y: Any, X_new: Any, y_new: Any) -> Any:
     started = time.process_time()
-    forest = _run_learner(forest_fold, folds, test, X, y, X_new, y_new)
-    arrays: dict[str, Any] = {"rows": test}
-    for name, base in BASES.items():
-        _start_clock()
-        label, scores = all_scores(base, forest, X, y, X_new)
-        arrays[f"{name} correct"] = label == y_new
-        arrays |= {f"{name} {scorer}": np.asarray(score) for scorer, score in scores.items()}
-    folds.store(fold, arrays, time.process_time() - started)
+    label, scores = all_scores(_remembered(SCORES[fold.learner], folds), X, y, X_new)
+    arrays = {name: np.asarray(score) for name, score in scores.items()}
+    return {"correct": label == y_new, **arrays}, {"fit": time.process_time() - started}
 
 
-def _start_clock() -> None:
-    signal.setitimer(signal.ITIMER_PROF, LIMIT_SECONDS)
+def _run_layer(fold: Fold, folds: Folds, X: Any, y: Any, X_new: Any, y_new: Any) -> Any:
+    """Our layer; its seconds are its own, without those of fitting the base model."""
+    layer = clone(LAYERS[fold.learner])
+    layer.set_params(estimator=_remembered(layer.estimator, folds))
+    started = time.process_time()
+    layer.fit(X, y)
+    fitted = time.process_time() - remembered.seconds_fitting
+    decisions = layer.decide(X_new)
+    return {"correct": decisions.label == y_new, OURS: np.asarray(decisions.trust)}, {"fit": fitted - started}
+
+
+def _remembered(base: Any, folds: Folds) -> Remembered:
+    return Remembered(base, folds.folder / "bases")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from outcomes import Outcome, Outcomes
+from outcomes import Outcome, Outcomes, Pooled
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 from sepc.metrics import aurc
@@ -36,15 +36,16 @@ def aurcs(outcomes: Outcomes) -> NDArray[np.float64]:
 
 
 def ranks(outcomes: Outcomes) -> Ranks:
-    """Rank the learners on each data set, the smallest AURC first; who did not finish shares the last place."""
+    """Rank the learners on each data set, the smallest AURC first; all must have finished all sets."""
     names = tuple(next(iter(outcomes.values())))
     return Ranks(names, rankdata(aurcs(outcomes), axis=1).mean(axis=0), len(outcomes))
 
 
-def friedman_p(outcomes: Outcomes) -> float:
-    """How likely such ranks are if all learners were alike."""
+def friedman_p(outcomes: Outcomes) -> float | None:
+    """How likely such ranks are if all learners were alike; the test needs two data sets and three learners."""
     each = rankdata(aurcs(outcomes), axis=1)
-    return float(friedmanchisquare(*each.T).pvalue) if len(each) > 1 else float("nan")
+    n_sets, n_learners = each.shape
+    return float(friedmanchisquare(*each.T).pvalue) if n_sets > 1 and n_learners > 2 else None
 
 
 def is_much_worse(ours: Outcome, theirs: Outcome) -> bool:
@@ -53,20 +54,16 @@ def is_much_worse(ours: Outcome, theirs: Outcome) -> bool:
 
 
 def interval(ours: Outcome, theirs: Outcome) -> tuple[float, float]:
-    """95 % bootstrap interval of the difference in AURC: rows drawn again, the same for both and for all seeds."""
-    random = np.random.default_rng(0)
-    n = len(ours.seeds[0][0])
-    differences = []
+    """95 % bootstrap interval of the difference in AURC: rows drawn again, alike for both and for all drawings."""
+    random, differences = np.random.default_rng(0), []
+    pairs = [(ours.drawings[seed], theirs.drawings[seed]) for seed in ours.drawings.keys() & theirs.drawings.keys()]
+    n = len(pairs[0][0][0])
     for _ in range(N_DRAWS):
         drawn = random.integers(n, size=n)
-        differences.append(np.mean([_difference(*pair, drawn) for pair in zip(ours.seeds, theirs.seeds, strict=True)]))
+        differences.append(np.mean([_difference(*pair, drawn) for pair in pairs]))
     low, high = np.quantile(differences, (0.025, 0.975))
     return float(low), float(high)
 
 
-def _difference(
-    ours: tuple[NDArray[np.bool_], NDArray[np.float64]],
-    theirs: tuple[NDArray[np.bool_], NDArray[np.float64]],
-    drawn: NDArray[np.int64],
-) -> float:
+def _difference(ours: Pooled, theirs: Pooled, drawn: NDArray[np.int64]) -> float:
     return aurc(ours[0][drawn], ours[1][drawn]) - aurc(theirs[0][drawn], theirs[1][drawn])

@@ -1,108 +1,41 @@
-"""The learners of Track A, none of them tuned, and what each says of a row: a label, and how sure it is."""
+"""Who is compared, and what each says of a row: a label, and how sure it is.
+
+Track A has models that stand alone, Track B ways to say how far to trust the labels of a base model.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from hbbrain.numerical_data.ensemble_learner.random_hyperboxes import RandomHyperboxesClassifier
-from hbbrain.numerical_data.incremental_learner.iol_gfmm import ImprovedOnlineGFMM
-from interpret.glassbox import ExplainableBoostingClassifier
+from forest import FOREST
 from numpy.typing import NDArray
-from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.mixture import GaussianMixture
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from peers import PEERS
+from sklearn.model_selection import StratifiedKFold
 
-from sepc import SEPClassifier, SEPForestClassifier
+from sepc import SEPClassifier, TrustedClassifier
 
-ROWS_PER_COMPONENT = 10
-
-
-class GaussianMixtures(ClassifierMixin, BaseEstimator):
-    """A Gaussian mixture for each class, and Bayes' rule; a class of few rows gets fewer components."""
-
-    def __init__(self, n_components: int = 3, reg_covar: float = 0.01) -> None:
-        self.n_components = n_components
-        self.reg_covar = reg_covar
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> Self:
-        """Fit one mixture to the rows of each class."""
-        self.classes_, counts = np.unique(y, return_counts=True)
-        self.log_shares_ = np.log(counts / counts.sum())
-        self.mixtures_ = [self._mixture(X[y == label]) for label in self.classes_]
-        return self
-
-    def _mixture(self, rows: NDArray[np.float64]) -> GaussianMixture:
-        n_components = int(np.clip(len(rows) // ROWS_PER_COMPONENT, 1, self.n_components))
-        return GaussianMixture(n_components, reg_covar=self.reg_covar, random_state=0).fit(rows)
-
-    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities of the classes."""
-        densities = [mixture.score_samples(X) for mixture in self.mixtures_]
-        return softmax(np.column_stack(densities) + self.log_shares_, axis=1)
-
-
-class Hyperboxes(ClassifierMixin, BaseEstimator):
-    """A learner of hyperbox-brain on rows scaled to the unit cube.
-
-    Its labels are its own; its confidence is the largest of its class probabilities, which are shares of membership.
-    """
-
-    def __init__(self, theta: float = 0.1, n_estimators: int | None = None) -> None:
-        self.theta = theta
-        self.n_estimators = n_estimators
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> Self:
-        """Grow the boxes; of one net, or of many if `n_estimators` is given."""
-        self.classes_ = np.unique(y)
-        self.scaler_ = MinMaxScaler(clip=True).fit(X)
-        self.boxes_ = ImprovedOnlineGFMM(theta=self.theta)
-        if self.n_estimators is not None:
-            self.boxes_ = RandomHyperboxesClassifier(self.boxes_, self.n_estimators, random_state=0)
-        self.boxes_.fit(self.scaler_.transform(X), y)
-        return self
-
-    def label_and_trust(self, X: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """The winning box's label, and the largest share of membership."""
-        scaled = self.scaler_.transform(X)
-        return np.asarray(self.boxes_.predict(scaled)), np.asarray(self.boxes_.predict_proba(scaled)).max(axis=1)
-
-
-FOREST = "SEP forest"
-LEARNERS: dict[str, Any] = {
-    FOREST: SEPForestClassifier(random_state=0),
-    "SEP-C evidence": SEPClassifier(),
-    "SEP-C calibrated": SEPClassifier(trust="calibrated"),
-    "SEP-C published trust": SEPClassifier(trust="published"),
-    "SEP-C as published": SEPClassifier.as_published(),
-    "DT": DecisionTreeClassifier(max_depth=10, random_state=0),
-    "RF": RandomForestClassifier(200, random_state=0),
-    "ExtraTrees": ExtraTreesClassifier(200, random_state=0),
-    "SVC": make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(), ensemble=False)),
-    "kNN": make_pipeline(StandardScaler(), KNeighborsClassifier(15)),
-    "QDA": make_pipeline(StandardScaler(), QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1)),
-    "GMM": make_pipeline(StandardScaler(), GaussianMixtures()),
-    "HGB": HistGradientBoostingClassifier(random_state=0),
-    "EBM": ExplainableBoostingClassifier(outer_bags=4, interactions=10, n_jobs=1, random_state=0),
-    "hyperboxes": Hyperboxes(),
-    "random hyperboxes": Hyperboxes(n_estimators=20),
+DEFAULT, LAYERED = "SEP-C", "RF + layer"
+WITHOUT_ELLIPSOIDS: dict[str, Any] = {}
+OURS: dict[str, Any] = {
+    DEFAULT: SEPClassifier(),
+    "SEP-C counts": SEPClassifier(trust="counts"),
+    "SEP-C published": SEPClassifier.as_published(),
+    **WITHOUT_ELLIPSOIDS,
+    LAYERED: TrustedClassifier(PEERS["RF"]),
 }
-BASES: dict[str, Any] = {
-    "HGB": LEARNERS["HGB"],
-    "RF": LEARNERS["RF"],
-    "LR": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
+LEARNERS = OURS | PEERS | FOREST
+AT_FULL_SIZE = tuple(name for name in (DEFAULT, "RF", "HGB", "LightGBM", "LR") if name in LEARNERS)
+
+BASES: dict[str, Any] = {name: PEERS[name] for name in ("HGB", "RF", "LR")}
+FOLDS_OF_LAYERS = StratifiedKFold(5, shuffle=True, random_state=0)
+SCORES: dict[str, Any] = {f"scores on {name}": base for name, base in BASES.items()}
+LAYERS: dict[str, Any] = {
+    f"TrustedClassifier on {name}": TrustedClassifier(base, cv=FOLDS_OF_LAYERS) for name, base in BASES.items()
 }
-FEW = (FOREST, "SEP-C evidence", "SEP-C published trust", "SEP-C calibrated", "RF", "hyperboxes")
+KNOWN = LEARNERS | SCORES | LAYERS
 
 
 def label_and_trust(model: Any, X: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -116,7 +49,15 @@ def label_and_trust(model: Any, X: NDArray[np.float64]) -> tuple[NDArray[Any], N
     return np.asarray(model.classes_)[probabilities.argmax(axis=1)], probabilities.max(axis=1)
 
 
-def settings_of(*learners: Any) -> str:
-    """A short fingerprint of the learners' settings; figures of other settings are not reused."""
-    text = repr([sorted((name, repr(value)) for name, value in one.get_params().items()) for one in learners])
+def checked_names(asked: Sequence[str] | None) -> list[str]:
+    """The learners asked for in that order, all of them if nobody asked; a name that no learner has is an error."""
+    names = list(KNOWN) if asked is None else list(asked)
+    if unknown := sorted(set(names) - set(KNOWN)):
+        raise SystemExit(f"No learner is called {', '.join(unknown)}; there are {', '.join(KNOWN)}.")
+    return names
+
+
+def settings_of(learner: Any) -> str:
+    """A short fingerprint of a learner's settings; figures of other settings are not reused."""
+    text = repr(sorted((name, repr(value)) for name, value in learner.get_params().items()))
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,7 +1,8 @@
 """Compare SEP-C's trust with that of other models: the whole comparison with one command.
 
-Track A has models that stand alone; Track B has ways to say how far to trust the labels of a given model. Finished
-folds are kept in a cache, so a run that was stopped goes on where it was. Needs a system that can fork.
+Models that stand alone (`models` on the sets they were compared on before, `unseen` on new ones, `full size` on all
+rows), and `layers`, ways to say how far to trust the labels of a given model. Finished folds are kept in a cache, so a
+run that was stopped goes on where it was, and tables are made of what is there. Needs a system that can fork.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PARTS = ("models", "unseen", "full size", "layers")
 
 
 def arguments() -> argparse.Namespace:
@@ -19,11 +21,12 @@ def arguments() -> argparse.Namespace:
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--quick", action="store_true", help="six small data sets, one seed")
     sizes.add_argument("--smallest", action="store_true", help="one tiny data set, two folds, few learners")
-    parser.add_argument("--track", choices=("A", "B"), help="only this track")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help="only these parts")
+    parser.add_argument("--learners", nargs="+", metavar="LEARNER", help="fit only these; tables show all")
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="only these data sets")
     parser.add_argument("--seeds", type=int, choices=(1, 2), help="how often to draw folds")
-    parser.add_argument("--jobs", type=int, default=2, help="processes, each with one thread")
-    parser.add_argument("--again", nargs="+", default=[], metavar="LEARNER", help="fit these learners anew")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with one thread")
+    parser.add_argument("--again", nargs="+", default=[], metavar="LEARNER", help="forget what these learners did")
     parser.add_argument("--tables-only", action="store_true", help="fit nothing; write tables of what is in the cache")
     parser.add_argument("--cache", type=Path, default=ROOT / ".bench-trust", help="folder of finished folds")
     parser.add_argument("--output", type=Path, help="write the tables to this file as JSON")
@@ -37,15 +40,17 @@ def main() -> None:
     for library in ("OPENBLAS", "OMP", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"  # before NumPy is imported
     from diagrams import draw
-    from folds import Folds, plan
+    from folds import Folds, plans
+    from learners import checked_names
     from measure import save, show
     from schedule import work
     from tables import all_tables
 
-    folds, planned = Folds(options.cache), plan(options)
-    folds.forget(options.again)
+    folds, planned = Folds(options.cache), plans(options)
+    folds.forget(checked_names(options.again))
     if not options.tables_only:
-        work(planned, folds, options.jobs)
+        learners = checked_names(options.learners)
+        work([fold for plan in planned.values() for fold in plan.tasks(learners)], folds, options.jobs)
     results, ranks = all_tables(planned, folds)
     for title, records in results.items():
         show(title, records)

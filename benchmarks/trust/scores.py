@@ -6,53 +6,23 @@ These out-of-fold probabilities are what isotonic regression, temperature and co
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jiang import JiangScore
+from learners import FOLDS_OF_LAYERS
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.frozen import FrozenEstimator
+from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from sepc import SEPForestClassifier, TrustedClassifier
-
 OURS = "TrustedClassifier"
-SCORERS = ("raw", "isotonic", "temperature", "Jiang", "conformal", OURS)
+PEERS = ("raw", "isotonic", "temperature", "Jiang", "conformal")
 NOT_PROBABILITIES = ("Jiang", "conformal")
-FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 SMALLEST_PROBABILITY = 1e-6
-_fitted: dict[str, Any] = {}
-
-
-class Remembered(ClassifierMixin, BaseEstimator):
-    """A classifier that is fitted once to the same rows, so that those who cross-fit it alike share the fits."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-
-    def fit(self, X: NDArray[np.float64], y: NDArray[np.int64]) -> Self:
-        """Fit, or take the model that was fitted to these rows before."""
-        key = repr(self.estimator) + hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
-        if key not in _fitted:
-            _fitted[key] = clone(self.estimator).fit(X, y)
-        self.fitted_ = _fitted[key]
-        self.classes_ = self.fitted_.classes_
-        return self
-
-    def predict(self, X: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Labels."""
-        return self.fitted_.predict(X)
-
-    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities of the classes."""
-        return self.fitted_.predict_proba(X)
 
 
 @dataclass(frozen=True)
@@ -66,28 +36,25 @@ class Unseen:
     def of(cls, base: Any, X: NDArray[np.float64], y: NDArray[np.int64]) -> Unseen:
         """Cross-fit the base model."""
         probabilities = np.zeros((len(y), int(y.max()) + 1))
-        for train, test in FOLDS.split(X, y):
+        for train, test in FOLDS_OF_LAYERS.split(X, y):
             probabilities[test] = clone(base).fit(X[train], y[train]).predict_proba(X[test])
         return cls(probabilities, y)
 
 
 def all_scores(
-    base: Any, forest: SEPForestClassifier, X: NDArray[np.float64], y: NDArray[np.int64], X_new: NDArray[np.float64]
+    base: Any, X: NDArray[np.float64], y: NDArray[np.int64], X_new: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
-    """The base model's labels of new rows, and each scorer's trust in them; `forest` is fitted on X and y."""
-    base = Remembered(base)
+    """The base model's labels of new rows, and the trust in them of each score but ours."""
     unseen = Unseen.of(base, X, y)
     probabilities = clone(base).fit(X, y).predict_proba(X_new)
     label = probabilities.argmax(axis=1)
     scaler = StandardScaler().fit(X)
-    trusted = TrustedClassifier(base, forest=FrozenEstimator(forest), cv=FOLDS).fit(X, y)
     return label, {
         "raw": probabilities.max(axis=1),
         "isotonic": isotonic(unseen, probabilities),
         "temperature": temperature(unseen, probabilities),
         "Jiang": JiangScore().fit(scaler.transform(X), y).score(scaler.transform(X_new), label),
         "conformal": conformal(unseen, probabilities),
-        OURS: np.asarray(trusted.decide(X_new).trust),
     }
 
 

@@ -2,145 +2,187 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from folds import DONE, Folds, Plan
-from judgement import Ranks, aurcs, friedman_p, interval, is_much_worse, ranks
-from learners import FOREST
-from outcomes import Outcome, Outcomes, layers, models
+from folds import Folds, Plan
+from judgement import Ranks, friedman_p, interval, is_much_worse, ranks
+from learners import DEFAULT, LAYERED
+from learners import OURS as OUR_LEARNERS
+from missing import missing
+from outcomes import MIN_TRUST, Accepted, Outcome, Outcomes, comparable, layers, models
 from scores import NOT_PROBABILITIES, OURS
 from suite import rows_of
 
 Table = list[dict[str, Any]]
-EVIDENCE, PUBLISHED = "SEP-C evidence", "SEP-C published trust"
+HISTORY = Path(__file__).with_name("history.json")  # figures of learners that are gone
+LAYER_COLUMNS = ("base model", "trust", "sets", "mean rank", "AURC", "AUGRC", "ECE", "accepted", "right among these")
 
 
-def all_tables(plan: Plan, folds: Folds) -> tuple[dict[str, Table], dict[str, Ranks]]:
-    """Every table that has data sets to show, and the mean ranks to draw."""
-    track_a, track_b = models(plan, folds), layers(plan, folds)
-    track_b = {base: outcomes for base, outcomes in track_b.items() if outcomes}
-    tables, found = {"sets": _sets(plan, folds)}, {}
-    if track_a:
-        tables |= _model_tables(track_a)
-        found["models"] = ranks(track_a)
-    if track_b:
-        tables |= _layer_tables(track_b)
-        found |= {f"{base}, labels kept": ranks(outcomes) for base, outcomes in track_b.items()}
-    compared = ({"models": track_a} if track_a else {}) | {f"trust in {base}": one for base, one in track_b.items()}
+def all_tables(plans: Mapping[str, Plan], folds: Folds) -> tuple[dict[str, Table], dict[str, Ranks]]:
+    """Every table that has something to show, and the mean ranks to draw."""
+    tables, compared = {"sets": _sets(plans, folds)}, {}
+    for part, plan in plans.items():
+        if part == "layers":
+            track_b = {base: outcomes for base, outcomes in layers(plan, folds).items() if outcomes}
+            tables |= _layer_tables(track_b)
+            compared |= {f"{base}, labels kept": comparable(outcomes, OURS) for base, outcomes in track_b.items()}
+        elif outcomes := models(plan, folds):
+            tables |= _model_tables(part, outcomes)
+            compared |= {part: comparable(outcomes, DEFAULT)} if part == "models" else {}
     tables["tests"] = [{"compared": name} | _test(outcomes) for name, outcomes in compared.items()]
-    return tables, found
+    tables["missing"] = [row for plan in plans.values() for row in missing(plan, folds)]
+    tables["history"] = json.loads(HISTORY.read_text(encoding="utf-8"))
+    return tables, {name: ranks(outcomes) for name, outcomes in compared.items()}
 
 
-def _sets(plan: Plan, folds: Folds) -> Table:
-    found = {name: rows_of(name, folds.folder) for name in plan.data_sets}
-    return [
-        {"data set": name, "rows": len(rows.y), "features": rows.X.shape[1], "classes": rows.n_classes}
-        for name, rows in found.items()
-    ]
+def _sets(plans: Mapping[str, Plan], folds: Folds) -> Table:
+    found = {(name, plan.most_rows): part for part, plan in plans.items() for name in plan.data_sets}
+    table = []
+    for (name, most_rows), part in found.items():
+        rows = rows_of(name, folds.folder, most_rows)
+        sizes = {"rows": len(rows.y), "features": rows.X.shape[1], "classes": rows.n_classes}
+        table.append({"part": "models" if part == "layers" else part, "data set": name, **sizes})
+    return table
 
 
-def _model_tables(outcomes: Outcomes) -> dict[str, Table]:
-    tables = {
-        "models": _summary(outcomes),
-        "models aurc": _by_set(outcomes, lambda one: round(one.aurc, 4)),
-        "models accuracy": _by_set(outcomes, lambda one: round(one.accuracy, 3)),
-        "models ece": _by_set(outcomes, lambda one: round(one.ece, 3)),
-        "models seconds": _by_set(outcomes, lambda one: round(float(np.median(one.seconds)), 2)),
+def _model_tables(part: str, outcomes: Outcomes) -> dict[str, Table]:
+    by_set = {
+        "aurc": lambda one: round(one.aurc, 4),
+        "accuracy": lambda one: round(one.accuracy, 3),
+        "ece": lambda one: round(one.ece, 3),
+        "accepted": lambda one: round(one.share_accepted, 3),
+        "right": lambda one: _rounded(one.accepted.share_right, 3),
+        "seconds": lambda one: _rounded(one.fact("fit"), 2),
     }
-    learners = next(iter(outcomes.values()))
-    if FOREST in learners:
-        tables["forest against"] = [_against(outcomes, FOREST, peer) for peer in learners if peer != FOREST]
-    if {EVIDENCE, PUBLISHED} <= learners.keys():
-        tables["default trust"] = [_against(outcomes, EVIDENCE, PUBLISHED)]
+    tables = {part: _summary(comparable(outcomes, DEFAULT))}
+    tables |= {f"{part} {name}": _by_set(outcomes, cell) for name, cell in by_set.items()}
+    tables[f"{part} against"] = _against_all(outcomes)
     return tables
 
 
+def _against_all(outcomes: Outcomes) -> Table:
+    """Our default, and our layer on a random forest, beside everybody else."""
+    learners = dict.fromkeys(learner for row in outcomes.values() for learner in row)
+    pairs = [(DEFAULT, peer) for peer in learners if peer != DEFAULT]
+    pairs += [(LAYERED, peer) for peer in learners if peer not in OUR_LEARNERS]
+    judged = [_against(outcomes, ours, peer) for ours, peer in pairs if ours in learners]
+    return [row for row in judged if row["sets"]]
+
+
 def _layer_tables(track_b: dict[str, Outcomes]) -> dict[str, Table]:
-    judged = [
-        {"base model": base} | _against(outcomes, OURS, peer)
-        for base, outcomes in track_b.items()
-        for peer in next(iter(outcomes.values()))
-        if peer != OURS
-    ]
     summary = [
         {"base model": base, "trust": row.pop("learner")} | row
         for base, outcomes in track_b.items()
-        for row in _summary(outcomes)
+        for row in _summary(comparable(outcomes, OURS))
     ]
-    shown = ("base model", "trust", "mean rank", "mean AURC", "best or tied", "mean ECE")
     tables = {
-        "layers": [{name: row[name] for name in shown} for row in summary],
-        "layers against": judged,
-        "layers worse": [row for base, outcomes in track_b.items() for row in _losses(base, outcomes)]
-        or [{"base model": "none", "data set": ""}],
+        "layers": [{name: row[name] for name in LAYER_COLUMNS} for row in summary],
+        "layers against": _layers_against(track_b),
+        "layers seconds": _layer_seconds(track_b),
+        "layers worse": [row for base, outcomes in track_b.items() for row in _losses(base, outcomes)],
     }
     for base, outcomes in track_b.items():
         tables[f"{base} aurc"] = _by_set(outcomes, lambda one: round(one.aurc, 4))
     return tables
 
 
-def _summary(outcomes: Outcomes) -> Table:
-    """One row for each learner, the best rank first; means are over the data sets that all learners finish."""
-    values, found = aurcs(outcomes), ranks(outcomes)
-    finished = [row for row in outcomes.values() if all(one.status == DONE for one in row.values())]
-    wins = np.sum(values == values.min(axis=1, keepdims=True), axis=0)
+def _layers_against(track_b: dict[str, Outcomes]) -> Table:
+    return [
+        {"base model": base} | _against(outcomes, OURS, peer)
+        for base, outcomes in track_b.items()
+        for peer in next(iter(outcomes.values()))
+        if peer != OURS and any(OURS in row for row in outcomes.values())
+    ]
+
+
+def _layer_seconds(track_b: dict[str, Outcomes]) -> Table:
+    """What our layer adds to the fit of a base model."""
     table = []
-    for j in np.argsort(found.mean):
-        name = found.names[j]
-        own = [row[name] for row in finished]
-        seconds = [second for row in outcomes.values() for second in row[name].seconds]
-        table.append(
-            {
-                "learner": name,
-                "mean rank": round(float(found.mean[j]), 2),
-                "mean AURC": _mean(own, lambda one: one.aurc, 4),
-                "best or tied": int(wins[j]),
-                "mean accuracy": _mean(own, lambda one: one.accuracy, 3),
-                "mean ECE": "" if name in NOT_PROBABILITIES else _mean(own, lambda one: one.ece, 3),
-                "seconds a fit, mean": round(float(np.mean(seconds)), 2) if seconds else "",
-                "too slow on": sum(row[name].status != DONE for row in outcomes.values()),
-            }
-        )
+    for base, outcomes in track_b.items():
+        seconds = [row[OURS].fact("fit") for row in outcomes.values() if OURS in row]
+        if seconds:
+            times = {"mean seconds of the layer": round(np.mean(seconds), 2), "longest": round(max(seconds), 2)}
+            table.append({"base model": base, "sets": len(seconds), **times})
     return table
 
 
+def _summary(outcomes: Outcomes) -> Table:
+    """One row for each learner, the best rank first; means over the data sets."""
+    found = ranks(outcomes)
+    order = np.argsort(found.mean)
+    return [_row(found.names[j], found.mean[j], [row[found.names[j]] for row in outcomes.values()]) for j in order]
+
+
+def _row(name: str, rank: float, own: list[Outcome]) -> dict[str, Any]:
+    pooled = sum((one.accepted for one in own), Accepted(0, 0))
+    row = {
+        "learner": name,
+        "sets": len(own),
+        "drawings": min(len(one.drawings) for one in own),
+        "mean rank": round(float(rank), 2),
+        "AURC": _mean([one.aurc for one in own], 4),
+        "AUGRC": _mean([one.augrc for one in own], 4),
+        "accuracy": _mean([one.accuracy for one in own], 3),
+        "ECE": _mean([one.ece for one in own], 3),
+        "accepted": _mean([one.share_accepted for one in own], 3),
+        "right among these": _rounded(pooled.share_right, 3),
+        "sets surely below": sum(one.accepted.upper_bound < MIN_TRUST for one in own),
+        "ellipsoids": _mean([one.fact("ellipsoids") for one in own], 1),
+        "seconds to fit": _mean([one.fact("fit") for one in own], 3),
+        "seconds to score": _mean([one.fact("score") for one in own], 4),
+    }
+    no_probability = ("ECE", "accepted", "right among these", "sets surely below") if name in NOT_PROBABILITIES else ()
+    return row | dict.fromkeys(no_probability, "")
+
+
 def _test(outcomes: Outcomes) -> dict[str, Any]:
-    finished = [row for row in outcomes.values() if all(one.status == DONE for one in row.values())]
+    p = friedman_p(outcomes)
     return {
         "data sets": len(outcomes),
-        "of them finished by all": len(finished),
-        "Friedman p": f"{friedman_p(outcomes):.1e}",
+        "compared on all of them": len(next(iter(outcomes.values()))),
+        "Friedman p": "" if p is None else f"{p:.1e}",
         "critical difference of mean ranks": round(ranks(outcomes).critical_difference, 2),
     }
 
 
-def _mean(own: list[Outcome], of: Callable[[Outcome], float], digits: int) -> float | str:
-    return round(float(np.mean([of(one) for one in own])), digits) if own else ""
+def _mean(values: list[float | None], digits: int) -> float | str:
+    return "" if None in values else _rounded(float(np.mean(values)), digits)
 
 
-def _by_set(outcomes: Outcomes, cell: Callable[[Outcome], float]) -> Table:
+def _rounded(value: float | None, digits: int) -> float | str:
+    return "" if value is None or np.isnan(value) else round(float(value), digits)
+
+
+def _by_set(outcomes: Outcomes, cell: Callable[[Outcome], float | str]) -> Table:
+    learners = dict.fromkeys(learner for row in outcomes.values() for learner in row)
     return [
-        {"data set": name} | {learner: cell(one) if one.status == DONE else one.status for learner, one in row.items()}
+        {"data set": name} | {learner: cell(row[learner]) if learner in row else "" for learner in learners}
         for name, row in outcomes.items()
     ]
 
 
 def _against(outcomes: Outcomes, ours: str, peer: str) -> dict[str, Any]:
-    """How often, and by how much in rank, one has lower AURC than another."""
-    mean = dict(zip(ranks(outcomes).names, ranks(outcomes).mean, strict=True))
-    pairs = [(row[ours].aurc, row[peer].aurc) for row in outcomes.values()]
-    lower = sum(own < other for own, other in pairs)
-    return {
-        "ours": ours,
-        "peer": peer,
+    """Two learners side by side, on the data sets and drawings that both have finished."""
+    both = [(row[ours], row[peer]) for row in outcomes.values() if ours in row and peer in row]
+    shared = [own.drawings.keys() & other.drawings.keys() for own, other in both]
+    pairs = [(own.on(seeds), other.on(seeds)) for (own, other), seeds in zip(both, shared, strict=True) if seeds]
+    lower = sum(own.aurc < other.aurc for own, other in pairs)
+    row = {"ours": ours, "peer": peer, "sets": len(pairs)}
+    if not pairs:
+        return row
+    return row | {
+        "drawings": min(len(own.drawings) for own, _ in pairs),
         "our AURC lower": lower,
-        "higher": sum(own > other for own, other in pairs),
-        "sets": len(pairs),
+        "higher": sum(own.aurc > other.aurc for own, other in pairs),
         "share lower": f"{lower / len(pairs):.0%}",
-        "mean rank, ours": round(float(mean[ours]), 2),
-        "mean rank, peer": round(float(mean[peer]), 2),
+        "AURC, ours": _mean([own.aurc for own, _ in pairs], 4),
+        "AURC, peer": _mean([other.aurc for _, other in pairs], 4),
+        "accuracy, ours": _mean([own.accuracy for own, _ in pairs], 3),
+        "accuracy, peer": _mean([other.accuracy for _, other in pairs], 3),
     }
 
 
@@ -148,15 +190,14 @@ def _losses(base: str, outcomes: Outcomes) -> Table:
     """Data sets where our layer is worse than the base model's own confidence by more than max(5 %, 0.002)."""
     table = []
     for name, row in outcomes.items():
-        ours, raw = row[OURS], row["raw"]
-        if ours.status == DONE and is_much_worse(ours, raw):
-            low, high = interval(ours, raw)
+        if {OURS, "raw"} <= row.keys() and is_much_worse(row[OURS], row["raw"]):
+            low, high = interval(row[OURS], row["raw"])
             table.append(
                 {
                     "base model": base,
                     "data set": name,
-                    "AURC, raw": round(raw.aurc, 4),
-                    f"AURC, {OURS}": round(ours.aurc, 4),
+                    "AURC, raw": round(row["raw"].aurc, 4),
+                    f"AURC, {OURS}": round(row[OURS].aurc, 4),
                     "95 % interval of the difference": f"{low:+.4f} to {high:+.4f}",
                     "excludes zero": "yes" if low > 0 else "no",
                 }

@@ -34,7 +34,8 @@ def test_decisions_index_filter_and_become_a_frame(moons):
     assert len(accepted) == decisions.accepted.sum()
     assert (accepted.trust >= 0.95).all()
     frame = decisions[:5].to_frame()
-    assert list(frame.columns) == ["label", "trust", "accepted", "rule", "cause", "region", "gauge", "n_0", "n_1"]
+    names = ["label", "trust", "accepted", "rule", "cause", "region", "gauge", "counts_label", "n_0", "n_1"]
+    assert list(frame.columns) == names
     assert frame["rule"][0] == decisions[0].rule.name
     assert [one.label for one in decisions[:3]] == decisions.label[:3].tolist()
 

@@ -275,7 +275,7 @@ def test_empty_partitions_decide_to_nothing(fitted, fitted_on_names, rows):
         assert model.decide(given).compute(scheduler="sync")["label"].tolist() == wanted.label.tolist()
         assert model.predict(given).compute(scheduler="sync").tolist() == wanted.label.tolist()
         shares = model.predict_proba(given).compute(scheduler="sync")
-        np.testing.assert_array_equal(shares, wanted.probabilities)
+        np.testing.assert_allclose(shares, wanted.probabilities, rtol=0, atol=1e-12)
 
 
 def test_decisions_on_the_cluster_are_those_here(client, fitted, rows):

@@ -23,7 +23,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [SEPClassifier(), SEPClassifier(trust="calibrated"), SEPClassifier.as_published()],
+    [SEPClassifier(), SEPClassifier(trust="counts"), SEPClassifier.as_published()],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
@@ -62,7 +62,7 @@ def test_refuses_weights_with_a_sentence():
         ({"n_impure": -1}, "n_impure is -1"),
         ({"n_impure": 1.5}, "as a float it is a share"),
         ({"n_impure": "auto"}, "number of rows"),
-        ({"trust": "blind"}, "must be one of 'evidence', 'calibrated', 'published'"),
+        ({"trust": "blind"}, "must be one of 'weights', 'counts', 'published'"),
         ({"min_trust": 2}, "min_trust is 2"),
         ({"max_rounds": 0}, "max_rounds is 0"),
         ({"max_ellipsoids": 0}, "max_ellipsoids is 0"),

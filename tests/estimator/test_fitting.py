@@ -13,7 +13,7 @@ from sepc.points.in_memory import ArrayPoints, BlockPoints
 
 def fitted(classes, d, local_rows=200_000, **options):
     settings = Settings(2, False, 1000, 1000, np.ones(d), local_rows=local_rows)
-    chosen = {"trust": "evidence", "fit_rows": None, "seed": 0, "n_jobs": None, "on_round": None} | options
+    chosen = {"trust": "weights", "fit_rows": None, "seed": 0, "n_jobs": None, "on_round": None} | options
     names = tuple(f"x{j}" for j in range(d))
     return fit_model(classes, np.arange(len(classes)), names, Standardization.none(d), settings, **chosen)[0]
 
@@ -29,6 +29,8 @@ def test_blocks_give_the_model_of_the_array(local_rows):
     np.testing.assert_array_equal(blocks.table.memberships, array.table.memberships)
     np.testing.assert_array_equal(blocks.table.counts, array.table.counts)
     np.testing.assert_array_equal(blocks.isolated, array.isolated)
+    for name in ("lines", "levels", "near", "deep", "offsets"):
+        np.testing.assert_allclose(getattr(blocks.weights, name), getattr(array.weights, name), atol=1e-6)
 
 
 def test_a_sample_of_the_rows_is_the_same_whatever_holds_them():
@@ -39,6 +41,7 @@ def test_a_sample_of_the_rows_is_the_same_whatever_holds_them():
     for other in (blocks, shuffled):
         np.testing.assert_array_equal(other.centers, array.centers)
         np.testing.assert_array_equal(other.table.counts, array.table.counts)
+        np.testing.assert_array_equal(other.weights.levels, array.weights.levels)
 
 
 def test_a_rare_class_keeps_more_than_its_share():
@@ -46,7 +49,7 @@ def test_a_rare_class_keeps_more_than_its_share():
     sizes = []
     for n_rare in (5, 300):
         classes = [ArrayPoints(X[:n_rare]), ArrayPoints(X[n_rare:] + 9.0)]
-        sizes.append([one.n_points for one in _samples(classes, 1000, seed=0)])
+        sizes.append([len(one.rows) for one in _samples(classes, 1000, seed=0)])
     assert sizes == [[5, 1000], [300, 985]]
 
 

@@ -8,7 +8,6 @@ from optional import package_or_skip
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sepc
 from sepc import FormatError, SEPClassifier
@@ -162,17 +161,6 @@ def test_names_of_features_and_number_labels():
     same_decisions(again.decide(frame), decided)
 
 
-def test_calibrated_trust_with_a_single_row_of_a_class():
-    X, y = two_sides(600, 0)
-    classifier = SEPClassifier(trust="calibrated").fit(X, y)
-    region = np.bincount(classifier.apply(X)).argmax()
-    rows = X[classifier.apply(X) == region]
-    labels = np.array(["left", *["right"] * (len(rows) - 1)])
-    repaired = repair(classifier, rows, labels, regions=[region], judge_share=0.0)
-    assert repaired.repaired_[region].trust == "evidence"
-
-
-@parametrize_with_checks([RepairedClassifier(SEPClassifier())])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

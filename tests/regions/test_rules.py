@@ -10,7 +10,7 @@ from sepc.regions.rules import decide
 from sepc.regions.table import SignatureTable
 
 
-def intervals(published=False, trust="evidence", isolated=(), isolated_owners=()):
+def intervals(published=False, trust="counts", isolated=(), isolated_owners=()):
     """Intervals [-1, 1] of 'a', [0, 2] and [1.5, 3.5] of 'b' on a line; nobody lies in all three."""
     sets = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 1, 0]], dtype=bool)
     counts = np.array([[0, 40], [1, 9], [30, 2], [2, 3]])

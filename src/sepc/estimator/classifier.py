@@ -130,7 +130,7 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
     @classmethod
     def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
         """The classifier of the paper to the letter, wherever its letter can be followed."""
-        letter = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
+        letter: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
         return cls(n_impure, **letter | options)
 
     @with_callbacks

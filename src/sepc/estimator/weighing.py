@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import FloatArray
 from sepc.kernels.softmax import fit_softmax
 from sepc.points.proportional_sample import ClassSample
 from sepc.regions.membership import squared_radii
@@ -16,10 +16,12 @@ from sepc.regions.weights import LINE_END, Weights, depth, isolated_nearness, ne
 # Rows to weigh on at most: a few hundred weights do not gain by more.
 WEIGHED_ROWS = 40_000
 
-# The inverse of the penalty grows from the first to the second number of rows, and stays beyond; settled on the first
-# drawing of the comparison, and on magic and electricity for many rows.
-PENALTY_ROWS = (2_000, 10_000)
+# Few rows are held back more than many: what follows grows between these numbers of rows. Settled on the first drawing
+# of the comparison for few rows, and on magic and electricity for many.
+FEW_ROWS, MANY_ROWS = 2_000, 10_000
 INVERSE_PENALTY = (0.1, 1.0)
+# How many times a deviation of depth counts.
+DEPTH_UNIT = (0.6, 1.0)
 
 # Knots of a curve: the first up to the first number of rows, then growing with their square root up to the second.
 FEWEST_KNOTS, MOST_KNOTS = 20, 60
@@ -41,14 +43,15 @@ def weigh(model: SEPModel, samples: Sequence[ClassSample]) -> Weights:
         columns.values,
         which,
         len(samples),
-        penalty=1.0 / _inverse_penalty(n),
+        penalty=1.0 / _grown(n, INVERSE_PENALTY),
         weights=shares * (n / shares.sum()),
     )
     return columns.weights(found.coefficients, found.offsets)
 
 
-def _inverse_penalty(n: int) -> float:
-    return float(np.exp(np.interp(np.log(n), np.log(PENALTY_ROWS), np.log(INVERSE_PENALTY))))
+def _grown(n: int, ends: tuple[float, float]) -> float:
+    """A number that grows with the rows, on logarithmic scales, from where they are few to where they are many."""
+    return float(np.exp(np.interp(np.log(n), np.log([FEW_ROWS, MANY_ROWS]), np.log(ends))))
 
 
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
@@ -92,7 +95,7 @@ class _Columns:
         self.deep_mean = deep.mean(axis=0)
         # An ellipsoid that all rows lie equally deep in tells nothing.
         spread = deep.std(axis=0)
-        self.deep_scale = np.divide(1.0, spread, out=np.zeros(K), where=spread > 1e-9)
+        self.deep_scale = np.divide(_grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
         n_steps = sum(map(len, knots))
         self.values = np.empty((n, d + 2 * K + self.n_isolated + n_steps))
         self.values[:, :d] = np.clip(rows, -LINE_END, LINE_END)

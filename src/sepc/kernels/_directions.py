@@ -46,13 +46,12 @@ class Curvature(Protocol):
 class Linear:
     """Scores linear in the coefficients: ``V @ columns.T``, of shape (k, n).
 
-    `penalty` is that of each column; columns of no penalty take part in a factor with `prior`, which must be positive
-    where there are more columns than rows.
+    `penalty` is that of each column. Where columns are more than rows it is one, or zero for the offset, which in
+    factors counts as one.
     """
 
     columns: FloatArray
     penalty: FloatArray
-    prior: FloatArray
 
     @property
     def is_wide(self) -> bool:
@@ -62,9 +61,8 @@ class Linear:
 
     @cached_property
     def gram(self) -> FloatArray:
-        """Products of the rows, each column divided by the root of its prior."""
-        scaled = self.columns / np.sqrt(self.prior)
-        return scaled @ scaled.T
+        """Products of the rows."""
+        return self.columns @ self.columns.T
 
 
 class Directions:
@@ -163,16 +161,14 @@ class _Factor:
         return np.stack([_solve(factor, side) for factor, side in zip(factors, sides, strict=True)])
 
     def _by_rows(self, residual: Floats) -> Floats:
-        columns, prior = self.inner.columns, self.inner.linear.prior
-        free = residual / prior
-        moves = free @ columns.T
+        moves = residual @ self.inner.columns.T
         back = np.zeros_like(moves)
         for k, move in enumerate(moves):
             one = min(k, len(self.factors) - 1)
             part = self.parts[one]
             roots = np.sqrt(self.rows[one, part])
             back[k, part] = roots * _solve(self.factors[one], roots * move[part])
-        found: Floats = free - (back @ columns) / prior
+        found: Floats = residual - back @ self.inner.columns
         return found
 
 

@@ -155,7 +155,7 @@ def _centred(F: FloatArray, w: FloatArray, penalty: float) -> tuple[Linear, Floa
     """Columns about their mean, and one for the offset; coefficients of the features are `scale` times theirs.
 
     Where rows are many, columns are divided so that about the same curvature belongs to each, which single precision
-    needs. Where they are few, so that the penalty of each is one.
+    needs. Where they are few, so that the penalty of each is one: `Linear` asks for that.
     """
     n, P = F.shape
     total = w.sum()
@@ -171,7 +171,7 @@ def _centred(F: FloatArray, w: FloatArray, penalty: float) -> tuple[Linear, Floa
     columns *= scale
     penalties = penalty * scale**2
     penalties[P] = 0.0
-    return Linear(columns, penalties, prior=np.ones(P + 1)), center, scale
+    return Linear(columns, penalties), center, scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,9 @@ class _Binomial:
         return float(self.weights @ (np.logaddexp(0.0, scores[0]) - self.is_one * scores[0]))
 
     def slopes(self, scores: FloatArray) -> FloatArray:
-        found: FloatArray = self.weights * (expit(scores) - self.is_one)
+        side = 1 - 2 * self.is_one
+        # The chance of the other class: one less a chance near one would keep none of its digits.
+        found: FloatArray = self.weights * side * expit(side * scores)
         return found
 
     def curvature(self, scores: FloatArray, dtype: type) -> Curvature:
@@ -278,8 +280,8 @@ class _Proof:
         p, w, B = self.probabilities(), self.weights, self.coefficients.T
         slopes, sizes = w * (p - self.targets), np.abs(self.features)
         terms = np.abs(B) @ sizes.T + np.abs(self.offsets)[:, None]
-        within = w * (p + self.targets + p * (1 - p) * terms.max(axis=0))
+        within = w * (1 + (p * (1 - p) * terms).max(axis=0))
         miss = np.abs(slopes @ self.features + self.penalty * B)
         # Coefficients of constant columns are rounding alone, so theirs is measured by the largest.
         is_zero = miss <= ROUNDINGS * (within @ sizes + self.penalty * np.abs(B).max(initial=0.0))
-        return bool(is_zero.all() and (np.abs(slopes.sum(axis=1)) <= ROUNDINGS * within.sum(axis=1)).all())
+        return bool(is_zero.all() and (np.abs(slopes.sum(axis=1)) <= ROUNDINGS * within.sum()).all())

@@ -101,7 +101,12 @@ class Landscape:
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         sample = rows.sampled(fit_rows, MIN_CLASS_ROWS, seed)
         self.partition = SEPClassifier(
-            n_impure, max_ellipsoids=max_ellipsoids, n_jobs=n_jobs, random_state=random_state
+            n_impure,
+            trust="counts",
+            max_ellipsoids=max_ellipsoids,
+            fit_rows=None,
+            n_jobs=n_jobs,
+            random_state=random_state,
         )
         _fit(self.partition, X, sample)
         self._summary: LandscapeSummary = _summarised(rows, sample, self.partition.model_, float(small))

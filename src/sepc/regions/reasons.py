@@ -24,6 +24,7 @@ def explain(decision: Decision) -> str:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     sentences = [
         f"{shown(decision.label)} with trust {decision.trust:.3f}: {where(decision)}.",
+        _disagreement(decision),
         other_side(decision),
         verdict(decision.cause),
     ]
@@ -66,6 +67,18 @@ def other_side(decision: Decision) -> str:
     named = [first, *(j for j in others if shares[j] >= NAMED_SHARE)]
     features = [f"{model.feature_names[j]} ({shares[j]:.0%})" for j in named]
     return f"Out of {named_ellipsoids(model, [nearest])} it is kept by {listed(features)}."
+
+
+def _disagreement(decision: Decision) -> str:
+    """What outweighs the training rows where the row lies, if these alone would give another label."""
+    if decision.counts_label == decision.label:
+        return ""
+    speaks_for = [(name, value) for name, value in decision.terms().largest(len(decision.rows)) if value > 0.0]
+    named = listed([f"{name} ({value:+.1f})" for name, value in speaks_for[:NAMED_MOST]])
+    return (
+        f"These rows alone would say {shown(decision.counts_label)}; "
+        f"{named}, in log-odds, {'speak' if len(speaks_for) > 1 else 'speaks'} for {shown(decision.label)}."
+    )
 
 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:

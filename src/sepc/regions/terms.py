@@ -12,6 +12,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.regions.frames import frame_of
 from sepc.regions.membership import padded_tiles
 from sepc.regions.model import SEPModel
+from sepc.regions.reasons import shown
 from sepc.regions.rowwise import OneRow, RowWise
 from sepc.regions.weights import fading
 
@@ -90,7 +91,7 @@ class Term(OneRow):
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name} {value:+.2f}" for name, value in self.largest())
-        return f"Term({self.label!r} against {self.runner_up!r}: log-odds {self.log_odds:+.2f}; {told}, ...)"
+        return f"Term({shown(self.label)} against {shown(self.runner_up)}: log-odds {self.log_odds:+.2f}; {told}, ...)"
 
 
 def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray) -> Terms:

@@ -1,0 +1,302 @@
+import warnings
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+from sepc.kernels import _directions, _newton
+from sepc.kernels.softmax import Softmax, fit_softmax
+
+cp = package_or_skip("cvxpy")
+
+
+def plain(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    return rng.standard_normal((n, d))
+
+
+def steps(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    return (rng.standard_normal((n, 1 + d // 8)).repeat(8, axis=1)[:, :d] >= rng.standard_normal(d)).astype(float)
+
+
+def mixed_scales(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    return rng.standard_normal((n, d)) * np.where(np.arange(d) % 2, 1e3, 1e-3)
+
+
+def duplicated(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    return np.repeat(rng.standard_normal((n, d // 2 + 1)), 2, axis=1)[:, :d]
+
+
+def constant(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    return np.where(np.arange(d) % 3, rng.standard_normal((n, d)), 7.1)
+
+
+def far_away(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    return rng.standard_normal((n, d)) + 1e4
+
+
+KINDS = {f.__name__: f for f in (plain, steps, mixed_scales, duplicated, constant, far_away)}
+SIZES = [(200, 5), (60, 90), (90, 89), (89, 90), (300, 80)]
+
+
+def draw(kind: str, n: int, d: int, n_classes: int, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, d, n_classes])
+    rows = KINDS[kind](rng, n, d)
+    spread = np.maximum(rows.std(axis=0), 1e-9)
+    truth = ((rows - rows.mean(axis=0)) / spread) @ rng.standard_normal((d, n_classes)) * 2 / np.sqrt(d)
+    which = (truth + noise * rng.gumbel(size=truth.shape)).argmax(axis=1)
+    which[:n_classes] = np.arange(n_classes)
+    return rows, which
+
+
+def probabilities(rows: np.ndarray, found: Softmax) -> np.ndarray:
+    return softmax(found.offsets + rows @ found.coefficients, axis=1)
+
+
+def exact_probabilities(rows: np.ndarray, found: Softmax) -> np.ndarray:
+    """In long doubles."""
+    scores = found.offsets.astype(np.longdouble) + rows.astype(np.longdouble) @ found.coefficients
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def objective(rows, which, found, penalty, weights=None):
+    w = np.ones(len(rows)) if weights is None else weights
+    logs = np.log(exact_probabilities(rows, found)[np.arange(len(rows)), which])
+    # Two classes are the binomial problem: its one vector of coefficients is the difference of ours.
+    B = np.diff(found.coefficients, axis=1) if found.coefficients.shape[1] == 2 else found.coefficients
+    return float(penalty / 2 * (B.astype(np.longdouble) ** 2).sum() - w @ logs)
+
+
+def dual_bound(rows, which, found, penalty, weights=None):
+    """A number no objective is below, in long doubles: from probabilities whose sums are put right here, one by one.
+
+    Any q with the classes' own sums will do. Mixing into p a little of a matrix that has what p lacks gives one.
+    """
+    w = (np.ones(len(rows)) if weights is None else weights).astype(np.longdouble)
+    F, targets = rows.astype(np.longdouble), np.eye(len(found.offsets))[which].astype(np.longdouble)
+    p = exact_probabilities(rows, found)
+    for _ in range(3):
+        excess = w @ (p - targets)
+        moments = np.diag(w @ p) - (p * w[:, None]).T @ p
+        shift = np.linalg.lstsq(moments.astype(float), excess.astype(float), rcond=1e-13)[0].astype(np.longdouble)
+        p = p * (1 - shift + (p @ shift)[:, None])
+    assert p.min() >= 0
+    assert np.abs(w @ (p - targets)).max() <= 1e-15 * float(w.sum())
+    entropy = -(w @ np.where(p > 0, p * np.log(np.maximum(p, np.finfo(np.longdouble).tiny)), 0).sum(axis=1))
+    strength = 2 * penalty if len(found.offsets) == 2 else penalty
+    return float(entropy - ((F.T @ (w[:, None] * (targets - p))) ** 2).sum() / (2 * strength))
+
+
+def reference(rows, which, penalty, weights=None):
+    center = rows.mean(axis=0)
+    model = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-12, max_iter=200)
+    with warnings.catch_warnings():
+        # Asked for more digits than its line search can see, it says so; the comparison needs seven.
+        warnings.simplefilter("ignore")
+        return model.fit(rows - center, which, sample_weight=weights).predict_proba(rows - center)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "mixed_scales"])
+@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_probabilities_are_those_of_scikit_learn(kind, n, d, n_classes):
+    rows, which = draw(kind, n, d, n_classes)
+    for penalty in (0.1, 10.0):
+        found = fit_softmax(rows, which, n_classes, penalty=penalty)
+        assert found.converged
+        expected = reference(rows, which, penalty)
+        np.testing.assert_allclose(probabilities(rows, found), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize(("n", "d"), [(40, 3), (15, 25)])
+def test_objective_and_coefficients_agree_with_clarabel(n, d, n_classes):
+    rows, which = draw("plain", n, d, n_classes)
+    weights = np.random.default_rng(0).uniform(0.1, 3, n)
+    found = fit_softmax(rows, which, n_classes, penalty=0.5, weights=weights)
+    B, offsets = cp.Variable((d, n_classes)), cp.Variable((1, n_classes))
+    scores = rows @ B + np.ones((n, 1)) @ offsets
+    losses = cp.log_sum_exp(scores, axis=1) - cp.sum(cp.multiply(np.eye(n_classes)[which], scores), axis=1)
+    squares = cp.sum_squares(B[:, 1] - B[:, 0]) if n_classes == 2 else cp.sum_squares(B)
+    # Scores common to all classes are free; the oracle is told which to take.
+    fixed = [cp.sum(offsets) == 0] + ([cp.sum(B, axis=1) == 0] if n_classes == 2 else [])
+    problem = cp.Problem(cp.Minimize(weights @ losses + 0.25 * squares), fixed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    assert objective(rows, which, found, 0.5, weights) == pytest.approx(problem.value, rel=1e-8)
+    np.testing.assert_allclose(found.coefficients, B.value, atol=1e-4)
+    np.testing.assert_allclose(found.offsets, offsets.value[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_gap_bounds_the_objective_when_recomputed_from_the_rows(kind, n, d, n_classes):
+    rows, which = draw(kind, n, d, n_classes)
+    weights = np.random.default_rng(1).uniform(0.0, 2, n)
+    weights[:n_classes] = 1.0
+    for max_rounds in (1, 3, 100):
+        found = fit_softmax(rows, which, n_classes, penalty=2.0, weights=weights, max_rounds=max_rounds)
+        rounding = 1e-13 * (1 + weights.sum())
+        best = fit_softmax(rows, which, n_classes, penalty=2.0, weights=weights)
+        excess = objective(rows, which, found, 2.0, weights) - objective(rows, which, best, 2.0, weights)
+        assert -rounding <= excess <= found.gap + rounding
+        distance = np.linalg.norm(found.coefficients - best.coefficients)
+        assert distance <= np.sqrt(2 * found.gap / 2.0) + np.sqrt(2 * best.gap / 2.0) + 1e-13
+    gap = objective(rows, which, found, 2.0, weights) - dual_bound(rows, which, found, 2.0, weights)
+    assert gap == pytest.approx(found.gap, abs=rounding)
+    assert found.gap <= 1e-14 * (1 + weights.sum())
+
+
+def test_gap_of_an_unfinished_fit_is_the_duality_gap():
+    rows, which = draw("plain", 300, 10, 4)
+    found = fit_softmax(rows, which, 4, penalty=1.0, max_rounds=3)
+    assert 1e-6 < found.gap < np.inf
+    gap = objective(rows, which, found, 1.0) - dual_bound(rows, which, found, 1.0)
+    # The bound here refines the sums three times over, the solver's once: close, not equal.
+    assert gap == pytest.approx(found.gap, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("noise", [0.0, 1.0])  # without noise classes are separable
+def test_order_and_rounding_of_rows_move_no_probability(kind, n, d, n_classes, noise):
+    rows, which = draw(kind, n, d, n_classes, noise)
+    rng = np.random.default_rng(2)
+    order = rng.permutation(n)
+    for penalty in (0.01, 10.0):
+        found = fit_softmax(rows, which, n_classes, penalty=penalty)
+        again = fit_softmax(rows[order], which[order], n_classes, penalty=penalty)
+        assert found.converged
+        assert again.converged
+        np.testing.assert_allclose(probabilities(rows, again), probabilities(rows, found), atol=1e-8)
+    rounded = rows + 1e-10 * rng.uniform(-1, 1, rows.shape) * rows.std(axis=0)
+    nearby = fit_softmax(rounded, which, n_classes, penalty=10.0)
+    np.testing.assert_allclose(probabilities(rounded, nearby), probabilities(rows, found), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["plain", "steps", "mixed_scales"])
+@pytest.mark.parametrize(("n", "d"), [(100, 12), (30, 60)])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_weight_is_repetition_and_no_weight_is_absence(kind, n, d, n_classes):
+    rows, which = draw(kind, n, d, n_classes)
+    times = np.random.default_rng(3).integers(0, 4, n)
+    times[:n_classes] = 1
+    weighted = fit_softmax(rows, which, n_classes, penalty=1.0, weights=times)
+    repeated = fit_softmax(np.repeat(rows, times, axis=0), np.repeat(which, times), n_classes, penalty=1.0)
+    np.testing.assert_allclose(probabilities(rows, weighted), probabilities(rows, repeated), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("penalty", [1e-8, 1e-3, 1.0, 1e8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_step_lowers_the_objective(kind, penalty, n_classes):
+    rows, which = draw(kind, 80, 10, n_classes, noise=0.1)
+    values = [
+        objective(rows, which, fit_softmax(rows, which, n_classes, penalty=penalty, max_rounds=k), penalty)
+        for k in range(1, 30)
+    ]
+    assert np.diff(values).max() <= 1e-12 * values[0]
+    assert fit_softmax(rows, which, n_classes, penalty=penalty).converged
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("max_rounds", [0, 1])
+def test_one_round_ends_without_convergence(n_classes, max_rounds):
+    rows, which = draw("plain", 120, 8, n_classes)
+    found = fit_softmax(rows, which, n_classes, penalty=1.0, max_rounds=max_rounds)
+    assert found.n_rounds == max_rounds
+    assert not found.converged
+    assert found.gap > 1e-6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_more_digits_than_there_are_end_at_rounding(kind, n_classes):
+    rows, which = draw(kind, 120, 8, n_classes)
+    found = fit_softmax(rows, which, n_classes, penalty=1.0, tol=0.0)
+    assert found.converged
+    assert found.n_rounds < 30
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_double_precision_takes_over_where_single_fails(monkeypatch, n_classes):
+    rows, which = draw("plain", 200, 30, n_classes)
+    expected = fit_softmax(rows, which, n_classes, penalty=1.0)
+    tried = []
+
+    class Failing(_directions.Directions):
+        def direction(self, *args):
+            tried.append(self.dtype)
+            return None if self.dtype is np.float32 else super().direction(*args)
+
+    monkeypatch.setattr(_newton, "Directions", Failing)
+    found = fit_softmax(rows, which, n_classes, penalty=1.0)
+    assert tried[:2] == [np.float32, np.float64]
+    np.testing.assert_allclose(probabilities(rows, found), probabilities(rows, expected), atol=1e-9)
+
+
+def test_repeated_runs_and_orders_of_memory_agree_bit_for_bit():
+    rows, which = draw("steps", 300, 60, 3)
+    one, two = (fit_softmax(r, which, 3, penalty=10.0) for r in (rows, rows.copy()))
+    np.testing.assert_array_equal(one.coefficients, two.coefficients)
+    assert one.gap == two.gap
+    three = fit_softmax(np.asfortranarray(rows), which, 3, penalty=10.0)
+    np.testing.assert_allclose(three.coefficients, one.coefficients, atol=1e-10)
+
+
+def test_nothing_given_is_changed():
+    rows, which = draw("plain", 50, 70, 3)
+    weights = np.ones(50)
+    before = rows.copy()
+    fit_softmax(rows, which, 3, penalty=1.0, weights=weights)
+    np.testing.assert_array_equal(rows, before)
+    np.testing.assert_array_equal(weights, 1.0)
+
+
+def test_columns_and_offsets_sum_to_zero():
+    for n_classes in (2, 5):
+        rows, which = draw("far_away", 100, 6, n_classes)
+        found = fit_softmax(rows, which, n_classes, penalty=1.0)
+        np.testing.assert_allclose(found.coefficients.sum(axis=1), 0, atol=1e-12)
+        assert abs(found.offsets.sum()) <= 1e-12 * np.abs(found.offsets).max()
+
+
+def test_one_class_has_nothing_to_weigh():
+    found = fit_softmax(np.ones((3, 2)), [0, 0, 0], 1, penalty=1.0)
+    assert found.coefficients.shape == (2, 1)
+    assert not found.coefficients.any()
+    assert (found.offsets, found.gap, found.converged) == (0.0, 0.0, True)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_features_leave_the_shares_of_the_classes(n_classes):
+    which = np.arange(30) % n_classes * (np.arange(30) % 4 > 0)
+    found = fit_softmax(np.zeros((30, 0)), which, n_classes, penalty=1.0)
+    np.testing.assert_allclose(softmax(found.offsets), np.bincount(which) / 30, atol=1e-12)
+    assert found.converged
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_classes": 4}, "Class 3 of 4 has no row of positive weight"),
+        ({"weights": [1, 1, 0, 1]}, "Class 2 of 3 has no row of positive weight"),
+        ({"weights": [1, 1, 1]}, "a class and a weight for each row"),
+        ({"weights": [1, 1, 1, -2]}, "the smallest is -2"),
+        ({"penalty": 0.0}, "penalty is 0.0"),
+        ({"penalty": float("nan")}, "penalty is nan"),
+        ({"which": [0, 1, 2]}, "a class and a weight for each row"),
+        ({"which": [0, 1, 2, 3]}, "which runs from 0 to 3; 3 classes are 0 to 2"),
+        ({"which": [0.0, 1.0, 2.0, 0.0]}, "as integers, not float64"),
+        ({"features": [[0.0], [1.0], [np.nan], [2.0]]}, "not finite"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_words(changes, message):
+    given = {"features": np.arange(4.0)[:, None], "which": [0, 1, 2, 0], "n_classes": 3, "penalty": 1.0} | changes
+    with pytest.raises(ValueError, match=message):
+        fit_softmax(**given)
