@@ -7,21 +7,17 @@ weights see 40,000, beside a fit on as many random rows.
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any
-
-for library in ("OPENBLAS", "OMP", "MKL"):
-    os.environ[f"{library}_NUM_THREADS"] = "1"  # before NumPy is imported
 
 import numpy as np
 from measure import arguments, save, show
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.datasets import load
@@ -151,4 +147,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with threadpool_limits(1):
+        main()
