@@ -18,6 +18,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.errors import FlatSetWarning
 from sepc.estimator.columns import refuse_text
 from sepc.estimator.fitting import fit_model
+from sepc.estimator.growth import most_ellipsoids
 from sepc.estimator.multiclass import Pieces
 from sepc.estimator.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimator.scoring import FromDecisions, decisions_of_blocks
@@ -53,8 +54,9 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         Measure every feature in its own deviation. Without it, features with large numbers decide where cuts go.
     max_rounds : int, default=1000
         Stop partitioning after this many rounds; what is left is enclosed as it is.
-    max_ellipsoids : int, default=40
-        Stop once this many ellipsoids are found, for each partition. Fewer is faster and coarser.
+    max_ellipsoids : int or None, default=None
+        Stop once this many ellipsoids are found, for each partition. Fewer is faster and coarser. By default 40 for up
+        to 2,000 rows, growing to 60 for 10,000 and more.
     fit_rows : int or None, default=10000
         Partition at most so many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids found. More rows take longer and gain little. None for all rows.
@@ -108,7 +110,7 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         min_trust: float = 0.95,
         standardize: bool = True,
         max_rounds: int = 1000,
-        max_ellipsoids: int = 40,
+        max_ellipsoids: int | None = None,
         fit_rows: int | None = 10_000,
         published: bool = False,
         n_jobs: int | None = None,
@@ -188,7 +190,7 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
             n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
             published=self.published,
             max_rounds=self.max_rounds,
-            max_ellipsoids=self.max_ellipsoids,
+            max_ellipsoids=self.max_ellipsoids or most_ellipsoids(training.rows.n_points),
             unit=own.scale / standard.scale,
             local_rows=self._local_rows,
         )
@@ -270,9 +272,10 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
             raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
         if not 0 <= self.min_trust <= 1:
             raise ValueError(f"min_trust is {self.min_trust!r}; it is a probability, so it must lie in [0, 1].")
-        for name in ("max_rounds", "max_ellipsoids"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 1.")
+        if self.max_rounds < 1:
+            raise ValueError(f"max_rounds is {self.max_rounds!r}; it must be at least 1.")
+        if self.max_ellipsoids is not None and self.max_ellipsoids < 1:
+            raise ValueError(f"max_ellipsoids is {self.max_ellipsoids!r}; it must be at least 1, or None.")
         if self.fit_rows is not None and self.fit_rows < 1:
             raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, or None for all rows.")
 

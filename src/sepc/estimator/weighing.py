@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepc._typing import FloatArray
+from sepc.estimator.growth import grown
 from sepc.kernels.softmax import fit_softmax
 from sepc.points.proportional_sample import ClassSample
 from sepc.regions.membership import squared_radii
@@ -16,11 +17,8 @@ from sepc.regions.weights import LINE_END, Weights, depth, isolated_nearness, ne
 # Rows to weigh on at most: a few hundred weights do not gain by more.
 WEIGHED_ROWS = 40_000
 
-# Few rows are held back more than many: what follows grows between these numbers of rows. Settled on the first drawing
-# of the comparison for few rows, and on magic and electricity for many.
-FEW_ROWS, MANY_ROWS = 2_000, 10_000
+# Both grow with the rows (see `growth`): the inverse of the penalty, and how many times a deviation of depth counts.
 INVERSE_PENALTY = (0.1, 1.0)
-# How many times a deviation of depth counts.
 DEPTH_UNIT = (0.6, 1.0)
 
 # Knots of a curve: the first up to the first number of rows, then growing with their square root up to the second.
@@ -43,15 +41,10 @@ def weigh(model: SEPModel, samples: Sequence[ClassSample]) -> Weights:
         columns.values,
         which,
         len(samples),
-        penalty=1.0 / _grown(n, INVERSE_PENALTY),
+        penalty=1.0 / grown(n, INVERSE_PENALTY),
         weights=shares * (n / shares.sum()),
     )
     return columns.weights(found.coefficients, found.offsets)
-
-
-def _grown(n: int, ends: tuple[float, float]) -> float:
-    """A number that grows with the rows, on logarithmic scales, from where they are few to where they are many."""
-    return float(np.exp(np.interp(np.log(n), np.log([FEW_ROWS, MANY_ROWS]), np.log(ends))))
 
 
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
@@ -89,13 +82,13 @@ class _Columns:
         self.step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         n, d, K = len(rows), rows.shape[1], model.n_ellipsoids
         self.n_isolated = min(len(model.isolated), MOST_ISOLATED)
-        self.width = WIDTH_IN_REACHES * model.reach
+        self.width = WIDTH_IN_REACHES * model.reach if self.n_isolated else 1.0
         squared = squared_radii(rows, model.centers, model.roots)
         deep = depth(squared)
         self.deep_mean = deep.mean(axis=0)
         # An ellipsoid that all rows lie equally deep in tells nothing.
         spread = deep.std(axis=0)
-        self.deep_scale = np.divide(_grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
+        self.deep_scale = np.divide(grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
         n_steps = sum(map(len, knots))
         self.values = np.empty((n, d + 2 * K + self.n_isolated + n_steps))
         self.values[:, :d] = np.clip(rows, -LINE_END, LINE_END)
