@@ -12,7 +12,7 @@ CASES = [
     (["sepc", ""], {*COMMANDS}),
     (["sepc", "in"], {"inspect"}),
     (["sepc", "fit", "--t"], {"--target", "--test-share", "--trust"}),
-    (["sepc", "fit", "--trust", ""], {"evidence", "calibrated", "published"}),
+    (["sepc", "fit", "--trust", ""], {"weights", "counts", "published"}),
     (["sepc", "score", "m", "d", "--missing", ""], {"refuse", "leave"}),
     (["sepc", "completion", ""], {"bash", "zsh", "fish"}),
 ]

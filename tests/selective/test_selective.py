@@ -185,7 +185,7 @@ def test_promises_per_class_are_kept_together_over_many_draws():
 
 @pytest.mark.parametrize(
     "estimator",
-    [LogisticRegression(), SEPClassifier(), make_pipeline(StandardScaler(), SEPClassifier(trust="evidence"))],
+    [LogisticRegression(), SEPClassifier(), make_pipeline(StandardScaler(), SEPClassifier(trust="counts"))],
     ids=["logistic", "sepc", "pipeline"],
 )
 @pytest.mark.parametrize("frozen", [False, True], ids=["unfitted", "frozen"])
