@@ -121,11 +121,12 @@ class WeightsDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw, on axes given or on a new figure."""
         self.axes_, self.ax_ellipsoids_, is_first = panels(ax, len(self.curves), with_last=bool(self.ellipsoids))
-        self.figure_ = (*self.axes_, self.ax_ellipsoids_)[0].figure
+        self.figure_ = self.axes_[0].figure
         low, high = self._heights()
         for axes, curve, first in zip(self.axes_, self.curves, is_first, strict=True):
             self._draw_curve(axes, curve)
             axes.set_ylim(low - FOOT / (1.0 - FOOT) * (high - low), high)
+            axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
             axes.set_xlabel(shown(curve.name, 30))
             if first:
                 axes.set_ylabel(f"log-odds of {shown(self._label, 14)}\nagainst {self._against}", fontsize="small")

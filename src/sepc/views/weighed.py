@@ -206,8 +206,8 @@ def _curve(model: SEPModel, contrast: Contrast, j: int, values: FloatArray | Non
         x, n_rows = distinct, n_each
         term = _terms(slope, knots, levels, (distinct - shift) / scale)
     else:
-        low, high = _ends(knots) if values is None else (np.quantile(values, [BEYOND, 1.0 - BEYOND]) - shift) / scale
-        corners, term = _corners(slope, knots, levels, float(low), float(high))
+        low, high = _ends(knots) if values is None else _range((values - shift) / scale)
+        corners, term = _corners(slope, knots, levels, low, high)
         x = shift + scale * corners
         if values is not None:
             n_rows, edges = np.histogram(values, N_BARS, (x[0], x[-1]))
@@ -232,6 +232,12 @@ def _corners(
     level[len(after) :] -= 1
     order = np.lexsort([level, at])
     return at[order], (slope * np.clip(at, -LINE_END, LINE_END) + levels[level])[order]
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    """Between which values all but a few lie; if nearly all are the same, between which all lie."""
+    low, high = np.quantile(values, [BEYOND, 1.0 - BEYOND]).tolist()
+    return (low, high) if low < high else (float(values.min()), float(values.max()))
 
 
 def _ends(knots: FloatArray) -> tuple[float, float]:
