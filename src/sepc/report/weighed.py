@@ -91,7 +91,7 @@ class WhatCounts:
     Attributes
     ----------
     label : str
-        The class whose log-odds are told: the second of two; of more, that most often given to rows that are not accepted.
+        The class whose log-odds are told: the second of two; of more, that most often given to rows not accepted.
     against : str or None
         The other of two classes; None is the average of all others.
     positions : pair of int
