@@ -21,7 +21,7 @@ from sepc.report.summary import Summary
 from sepc.report.tables import Cell, Column, count, decimal, table
 from sepc.report.weighed import WhatCounts
 from sepc.report.weights_chart import curve_charts, ellipsoid_chart
-from sepc.report.wording import percent, signed
+from sepc.report.wording import NO_BREAK, percent, signed
 
 Section = tuple[str, str, list[Markup | None]]
 
@@ -148,7 +148,9 @@ def _by_class(weights: WhatCounts) -> Markup | None:
         return None
     caption = "The features that count most for each class against the average of the others, with the spread of terms"
     columns = [Column("class"), Column("features")]
-    rows = [[name, ", ".join(f"{one} {spread:.2f}" for one, spread in most)] for name, most in weights.by_class]
+    rows = [
+        [name, ", ".join(f"{one}{NO_BREAK}{spread:.2f}" for one, spread in most)] for name, most in weights.by_class
+    ]
     return table(caption, columns, rows, sortable=len(rows) > 5)
 
 
