@@ -22,7 +22,7 @@ plt.show()
 
 # %%
 # With more features, any two of them show the exact shadows of the ellipsoids. Shadows overlap where the ellipsoids
-# themselves need not. Colours are strong where rows in that ellipsoid alone are accepted.
+# themselves need not. Colours are strong where rows in that ellipsoid alone are trusted by their counts.
 
 three = ["mean texture", "worst area", "worst smoothness"]
 classifier = SEPClassifier().fit(X[three], y)
@@ -32,8 +32,8 @@ plt.show()
 # %%
 # Without a choice, the two principal axes are taken, here of all thirty features. The shadows lie on top of each other,
 # while the ellipsoids themselves are nearly pure. That is no good sign: thirty features leave room around every row.
-# Fitted on every other row, such ellipsoids miss most of the rows between them.
-# :class:`sepc.SEPForestClassifier` is for such data.
+# Fitted on every other row, such ellipsoids miss most of the rows between them. Labels do not hang on them alone:
+# :class:`sepc.plot.WeightsDisplay` shows the curves of the features that count beside them.
 
 classifier = SEPClassifier().fit(X, y)
 PartitionDisplay.from_estimator(classifier, X, y)

@@ -13,19 +13,19 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import SEPClassifier, SEPForestClassifier
+from sepc import SEPClassifier
 from sepc.plot import ReliabilityDisplay, RiskCoverageDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
 
-one = SEPClassifier().fit(X_train, y_train)
-forest = SEPForestClassifier(20, random_state=0).fit(X_train, y_train)
+weighed = SEPClassifier().fit(X_train, y_train)
+counted = SEPClassifier(trust="counts").fit(X_train, y_train)
 logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(X_train, y_train)
 
 fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
-for estimator in (one, forest, logistic):
-    RiskCoverageDisplay.from_estimator(estimator, X_test, y_test, ax=ax)
+for name, estimator in (("weights", weighed), ("counts", counted), ("logistic regression", logistic)):
+    RiskCoverageDisplay.from_estimator(estimator, X_test, y_test, name=name, ax=ax)
 plt.show()
 
 # %%
@@ -33,6 +33,6 @@ plt.show()
 # with intervals: below the diagonal, labels are trusted too much. The strip above shows how many rows are in each bin.
 
 fig, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")
-for estimator in (one, forest):
-    ReliabilityDisplay.from_estimator(estimator, X_test, y_test, n_bins=6, ax=ax)
+for name, estimator in (("weights", weighed), ("counts", counted)):
+    ReliabilityDisplay.from_estimator(estimator, X_test, y_test, n_bins=6, name=name, ax=ax)
 plt.show()
