@@ -3,8 +3,8 @@ Trust for a model you already have
 ==================================
 
 ``TrustedClassifier`` keeps the labels of any classifier and gives them a trust of its own, from a partition into
-ellipsoids fitted beside it. The question is who finds the errors: the model's own confidence, or that trust. Rows are accepted in
-the order of each; the curve is the error rate among the accepted ones, and lower is better.
+ellipsoids fitted beside it. The question is who finds the errors: the model's own confidence, or that trust. Rows are
+accepted in the order of each; the curve is the error rate among the accepted ones, and lower is better.
 """
 
 import matplotlib.pyplot as plt
