@@ -2,9 +2,10 @@
 
 Models are fitted on at most 3,000 rows of seven data sets. They decide on a million rows drawn from all of
 them: a fifth as they are, most moved by 0.05 to 0.3 standard deviations, 5 % by 3 and 1 % by 1,000. A row is "near a
-boundary" if its gauge in some ellipsoid is within 1e-6 of 1. Python decides on 65,536 rows at a time, ONNX Runtime on
-2,048, both on one thread and in turns. Latencies are those of single rows; the random forest beside them is
-scikit-learn's, 100 trees, converted by skl2onnx and run in ONNX Runtime.
+boundary" if its gauge in some ellipsoid is within 1e-6 of 1, and "near a threshold" if its trust is within 1e-6 of one
+that labels are accepted from. Trust by counts is compared on a tenth of the rows. Python decides on 65,536 rows at a
+time, ONNX Runtime on 2,048, both on one thread and in turns. Latencies are those of single rows; the random forest
+beside them is scikit-learn's, 100 trees, converted by skl2onnx and run in ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier, datasets
+from sepc import SelectiveClassifier, SEPClassifier, datasets
 from sepc.onnx import export
+from sepc.onnx.exported import Exported
 from sepc.regions.kinds import Rule
 from sepc.regions.membership import squared_radii
 
@@ -40,12 +42,12 @@ NEAR = 1e-6
 Rows = NDArray[np.float64]
 
 
-def models(n_members: int) -> dict[str, Callable[[], Any]]:
-    return {
-        "SEPClassifier": SEPClassifier,
-        "SelectiveClassifier": lambda: SelectiveClassifier(SEPClassifier(trust="calibrated"), 0.05, random_state=0),
-        f"SEPForestClassifier of {n_members}": lambda: SEPForestClassifier(n_members, random_state=0),
-    }
+# How to make each model, and the share of the rows it decides on.
+MODELS: dict[str, tuple[Callable[[], Any], float]] = {
+    "SEPClassifier": (SEPClassifier, 1.0),
+    "SelectiveClassifier": (lambda: SelectiveClassifier(SEPClassifier(), 0.05, random_state=0), 1.0),
+    "SEPClassifier, counts": (lambda: SEPClassifier(trust="counts"), 0.1),
+}
 
 
 def read(name: str, n_most: int) -> tuple[Rows, NDArray[Any], Rows]:
@@ -76,26 +78,24 @@ def run(session: Any, rows: Rows) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate(part) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
 
 
-def near_boundary(model: Any, rows: Rows) -> NDArray[np.bool_]:
-    """Rows next to the boundary of an ellipsoid, of any member if it is a forest."""
-    fitted = getattr(model, "estimator_", model).model_
-    if not hasattr(fitted, "members"):
-        views = [(fitted, fitted.standardize(rows))]
-    else:
-        standard = fitted.standard.apply(rows)
-        views = [(member.model, standard @ member.projection) for member in fitted.members]
-    near = np.zeros(len(rows), dtype=bool)
-    for one, own in views:
-        gauges = np.sqrt(squared_radii(own, one.centers, one.roots))
-        near |= (np.abs(gauges - 1.0) <= NEAR).any(axis=1)
-    return near
+def near_boundary(exported: Exported, rows: Rows) -> NDArray[np.bool_]:
+    """Rows next to the boundary of an ellipsoid."""
+    model = exported.decider.model_
+    gauges = np.sqrt(squared_radii(model.standardize(rows), model.centers, model.roots))
+    return np.asarray((np.abs(gauges - 1.0) <= NEAR).any(axis=1))
+
+
+def near_threshold(exported: Exported, trust: Rows) -> NDArray[np.bool_]:
+    """Rows whose trust is next to one that labels are accepted from."""
+    thresholds = np.append(exported.thresholds, exported.decider.min_trust)
+    return np.asarray((np.abs(trust[:, np.newaxis] - thresholds) <= NEAR).any(axis=1))
 
 
 def compare(model: Any, session: Any, rows: Rows, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """How often the two differ, and the rows a second of each."""
-    names = [name for name in ("label", "region", "cause", "accepted") if name in run(session, rows[:1])]
+    names, exported = ("label", "region", "cause", "accepted"), Exported.of(model)
     differ = dict.fromkeys(names, 0)
-    n_near = n_outside = n_elsewhere = 0
+    n_near = n_thresholds = n_outside = n_elsewhere = 0
     trust = seconds = own_seconds = 0.0
     for chunk in drawn(rows, n):
         started = time.perf_counter()
@@ -109,14 +109,15 @@ def compare(model: Any, session: Any, rows: Rows, n: int) -> tuple[dict[str, Any
             differs = said[name] != (getattr(decided, name) if hasattr(decided, name) else getattr(inner, name))
             differ[name] += int(differs.sum())
             wrong |= differs
-        near = near_boundary(model, chunk)
-        n_near += int(near.sum())
-        n_elsewhere += int((wrong & ~near).sum())
-        n_outside += int(np.sum(inner.rule == Rule.NEAREST)) if hasattr(inner, "rule") else 0
+        near, threshold = near_boundary(exported, chunk), near_threshold(exported, decided.trust)
+        n_near, n_thresholds = n_near + int(near.sum()), n_thresholds + int(threshold.sum())
+        n_elsewhere += int((wrong & ~near & ~threshold).sum())
+        n_outside += int(np.sum(inner.rule == Rule.NEAREST))
         trust = max(trust, float(np.abs(said["trust"] - decided.trust)[~wrong].max(initial=0.0)))
-    parity = {"rows": n, "near a boundary": n_near} | {f"{name} differs": count for name, count in differ.items()}
+    parity = {"rows": n, "near a boundary": n_near, "near a threshold": n_thresholds}
+    parity |= {f"{name} differs": count for name, count in differ.items()}
     parity |= {"differ elsewhere": n_elsewhere, "largest difference of trust": trust}
-    speed = {"share outside": n_outside / n if hasattr(inner, "rule") else "", "Python, rows/s": n / own_seconds}
+    speed = {"share outside": n_outside / n, "Python, rows/s": n / own_seconds}
     return parity, speed | {"ONNX, rows/s": n / seconds, "ONNX / Python": own_seconds / seconds}
 
 
@@ -145,17 +146,17 @@ def latency(model: Any, session: Any, forest: Any, rows: Rows, n: int) -> dict[s
 
 def measured(names: tuple[str, ...], smallest: bool, folder: Path) -> dict[str, list[dict[str, Any]]]:
     tables: dict[str, list[dict[str, Any]]] = {"parity": [], "throughput": [], "latency": []}
-    n_trees, n_members, n_calls = (5, 2, 50) if smallest else (100, 10, CALLS)
+    n_trees, n_calls, n_rows = (5, 50, 2000) if smallest else (100, CALLS, ROWS)
     for name in names:
         X, y, rows = read(name, 200 if smallest else FIT_ROWS)
         trees = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
         converted = to_onnx(trees, X[:1].astype(np.float32), options={"zipmap": False})
         forest = session_of(converted.SerializeToString())
-        for kind, make in models(n_members).items():
+        for kind, (make, share) in MODELS.items():
             model = make().fit(X, y)
             export(model, folder / "model.onnx")
             session = session_of(str(folder / "model.onnx"))
-            parity, speed = compare(model, session, rows, 2000 if smallest else ROWS)
+            parity, speed = compare(model, session, rows, int(share * n_rows))
             head = {"data": name, "features": rows.shape[1], "classes": len(np.unique(y)), "model": kind}
             size = {"kB": (folder / "model.onnx").stat().st_size / 1e3}
             tables["parity"].append(head | parity)

@@ -2,9 +2,9 @@
 Trust for a model you already have
 ==================================
 
-``TrustedClassifier`` keeps the labels of any classifier and gives them a trust of its own, from a forest of ellipsoids
-fitted beside it. The question is who finds the errors: the model's own confidence, or that trust. Rows are accepted in
-the order of each; the curve is the error rate among the accepted ones, and lower is better.
+``TrustedClassifier`` keeps the labels of any classifier and gives them a trust of its own, from a partition into
+ellipsoids fitted beside it. The question is who finds the errors: the model's own confidence, or that trust. Rows are
+accepted in the order of each; the curve is the error rate among the accepted ones, and lower is better.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from sepc import SEPForestClassifier, TrustedClassifier
+from sepc import TrustedClassifier
 from sepc.metrics import aurc, risk_coverage_curve
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -30,7 +30,7 @@ def judged(model):
     """Of rows left out in three folds: whether the label is right, the model's confidence, and trust."""
     parts = []
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
-        trusted = TrustedClassifier(model, forest=SEPForestClassifier(15, random_state=0), cv=3)
+        trusted = TrustedClassifier(model, cv=3)
         decisions = trusted.fit(X[train], y[train]).decide(X[test])
         parts.append((decisions.label == y[test], trusted.predict_proba(X[test]).max(axis=1), decisions.trust))
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
@@ -59,6 +59,6 @@ plt.show()
 # Reasons come with it
 # --------------------
 
-trusted = TrustedClassifier(models["a small tree"], forest=SEPForestClassifier(15, random_state=0), cv=3)
+trusted = TrustedClassifier(models["a small tree"], cv=3)
 decisions = trusted.fit(X[::2], y[::2]).decide(X[1::2])
 print(decisions[int(decisions.trust.argmin())].why())

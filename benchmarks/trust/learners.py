@@ -14,16 +14,16 @@ from forest import FOREST
 from numpy.typing import NDArray
 from peers import PEERS
 from sklearn.model_selection import StratifiedKFold
+from without_ellipsoids import CurvesAlone
 
 from sepc import SEPClassifier, TrustedClassifier
 
 DEFAULT, LAYERED = "SEP-C", "RF + layer"
-WITHOUT_ELLIPSOIDS: dict[str, Any] = {}
 OURS: dict[str, Any] = {
     DEFAULT: SEPClassifier(),
     "SEP-C counts": SEPClassifier(trust="counts"),
     "SEP-C published": SEPClassifier.as_published(),
-    **WITHOUT_ELLIPSOIDS,
+    "curves alone": CurvesAlone(),
     LAYERED: TrustedClassifier(PEERS["RF"]),
 }
 LEARNERS = OURS | PEERS | FOREST

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.onnx import export
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph
 from sepc.onnx.labels import label_constant
@@ -25,17 +25,18 @@ def facts_of(path):
     return {entry.key: entry.value for entry in onnx.load(path).metadata_props}
 
 
-@pytest.mark.parametrize("make", [SEPClassifier, lambda: SEPForestClassifier(3, random_state=0)])
-def test_the_same_model_gives_the_same_bytes(make, tmp_path):
+@pytest.mark.parametrize("trust", ["weights", "counts"])
+def test_the_same_model_gives_the_same_bytes(trust, tmp_path):
     X, y = load_iris(return_X_y=True)
     for name in ("one.onnx", "other.onnx"):
-        export(make().fit(X, y), tmp_path / name)
+        export(SEPClassifier(trust=trust).fit(X, y), tmp_path / name)
     assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "other.onnx").read_bytes()
 
 
-def test_the_file_passes_the_full_check_and_uses_standard_operators_only(tmp_path):
+@pytest.mark.parametrize("trust", ["weights", "counts", "published"])
+def test_the_file_passes_the_full_check_and_uses_standard_operators_only(trust, tmp_path):
     X, y = load_iris(return_X_y=True)
-    export(SEPClassifier(trust="calibrated").fit(X, y), str(tmp_path / "model.onnx"))
+    export(SEPClassifier(trust=trust).fit(X, y), str(tmp_path / "model.onnx"))
     model = onnx.load(tmp_path / "model.onnx")
     onnx.checker.check_model(model, full_check=True)
     assert [(one.domain, one.version) for one in model.opset_import] == [("", OPSET)]
@@ -58,7 +59,7 @@ def test_the_file_says_what_it_is_of(tmp_path):
 
 
 def test_unfitted_models_are_refused(tmp_path):
-    for model in (SEPClassifier(), SEPForestClassifier(), SelectiveClassifier(SEPClassifier())):
+    for model in (SEPClassifier(), SelectiveClassifier(SEPClassifier())):
         with pytest.raises(NotFittedError):
             export(model, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

@@ -6,19 +6,18 @@ import cases
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_moons
 from sklearn.frozen import FrozenEstimator
 
-from sepc import Costs, SelectiveClassifier, SEPClassifier, SEPForestClassifier
+from sepc import Costs, SelectiveClassifier, SEPClassifier
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.onnx import export
+from sepc.onnx.weights import _groups
 from sepc.regions.kinds import Cause, Rule
 
 ort = package_or_skip("onnxruntime")
 
-# Standard deviations beyond which the densities of a forest's ellipsoids are rounded by more than what is compared.
-FOREST_FARTHEST = 300.0
-
+COUNTS = {"trust": "counts"}
 NAMES = ("label", "probabilities", "trust", "region", "cause", "accepted")
 
 
@@ -41,11 +40,11 @@ def rows_around(X, n, farthest=1e9):
     return X[rng.integers(len(X), size=n)] + steps * rng.standard_normal((n, X.shape[1])) * (X.std(axis=0) + 1e-3)
 
 
-def assert_same(model, session, rows, region=True):
+def assert_same(model, session, rows):
     """All outputs are equal; rows on a boundary may differ in principle, but none of these do."""
     said, decided = run(session, rows), model.decide(rows)
     inner = decided if getattr(decided, "inner", None) is None else decided.inner
-    assert list(said) == [name for name in NAMES if region or name != "region"]
+    assert tuple(said) == NAMES
     for name in said:
         wanted = getattr(decided, name) if hasattr(decided, name) else getattr(inner, name)
         if name in ("probabilities", "trust"):
@@ -64,7 +63,7 @@ def two_classes(draw, seed, n=150, d=3):
 
 
 @pytest.mark.parametrize("kind", cases.KINDS)
-@pytest.mark.parametrize("options", [{}, {"standardize": False}, {"published": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"standardize": False}, COUNTS, {"published": True}], ids=str)
 def test_rows_of_every_awkward_kind(kind, options, tmp_path):
     X, y = two_classes(cases.KINDS[kind], seed=1)
     with warnings.catch_warnings():
@@ -74,7 +73,7 @@ def test_rows_of_every_awkward_kind(kind, options, tmp_path):
     assert_same(model, session_of(model, tmp_path), rows_around(X, 1500))
 
 
-@pytest.mark.parametrize("trust", ["evidence", "calibrated", "published"])
+@pytest.mark.parametrize("trust", ["weights", "counts", "published"])
 def test_every_kind_of_trust(trust, tmp_path):
     X, y = load_wine(return_X_y=True)
     model = SEPClassifier(trust=trust, min_trust=0.8, random_state=0).fit(X[:, :6], y)
@@ -83,9 +82,10 @@ def test_every_kind_of_trust(trust, tmp_path):
     assert set(decided.cause) == set(Cause) - {Cause.DRIFTED}
 
 
-def test_more_ellipsoids_than_a_word_has_bits_and_sets_never_seen(tmp_path):
+@pytest.mark.parametrize("trust", ["weights", "counts"])
+def test_more_ellipsoids_than_a_word_has_bits_and_sets_never_seen(trust, tmp_path):
     X, y = make_moons(1000, noise=0.35, random_state=0)
-    model = SEPClassifier(0).fit(X, y)
+    model = SEPClassifier(0, trust=trust, max_ellipsoids=500).fit(X, y)
     assert model.model_.n_ellipsoids > 52
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X, 5000))
     assert np.sum(decided.region == -1) > 20
@@ -123,7 +123,7 @@ def test_one_feature_of_tiny_numbers(tmp_path):
     assert_same(model, session_of(model, tmp_path), np.linspace(0.0, 4e-9, 500)[:, None])
 
 
-@pytest.mark.parametrize("options", [{}, {"published": True}, {"trust": "published"}], ids=str)
+@pytest.mark.parametrize("options", [COUNTS, {"published": True}, {"trust": "published"}], ids=str)
 def test_rows_as_near_to_several_places(options, tmp_path):
     one = np.random.default_rng(0).standard_normal((40, 2)) + [4.0, 0.0]
     X = np.vstack([one, one * [-1.0, 1.0]])
@@ -133,9 +133,33 @@ def test_rows_as_near_to_several_places(options, tmp_path):
     assert (decided.counts > 0).all()
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_as_likely_as_others(n_classes, tmp_path):
+    X = np.tile(np.random.default_rng(0).standard_normal((60, 2)), (n_classes, 1))
+    model = SEPClassifier().fit(X, np.repeat(np.arange(n_classes), 60))
+    decided = assert_same(model, session_of(model, tmp_path), np.vstack([X, rows_around(X, 1000)]))
+    np.testing.assert_allclose(decided.trust, 1.0 / n_classes, atol=1e-9)
+    assert (decided.label == 0).all()
+
+
+def test_far_away_only_the_nearest_region_may_differ(tmp_path):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, ::3]
+    model = SEPClassifier().fit(X, y)
+    session, ways = session_of(model, tmp_path), np.random.default_rng(0).standard_normal((200, X.shape[1]))
+    for distance in (1e4, 1e8, 1e16, 1e150, 1e300):
+        said, decided = run(session, distance * ways), model.decide(distance * ways)
+        for name in ("label", "probabilities", "trust", "cause", "accepted", *(["region"] if distance < 1e9 else [])):
+            if name in ("probabilities", "trust"):
+                np.testing.assert_allclose(said[name], getattr(decided, name), atol=1e-12, err_msg=name)
+            else:
+                np.testing.assert_array_equal(said[name], getattr(decided, name), err_msg=name)
+        assert (said["cause"] == Cause.OUTSIDE).all()
+
+
 def test_rows_too_far_away_for_squares(tmp_path):
     X, y = load_iris(return_X_y=True)
-    for model in (SEPClassifier().fit(X, y), SEPForestClassifier(4, random_state=0).fit(X, y)):
+    for model in (SEPClassifier().fit(X, y), SEPClassifier(**COUNTS).fit(X, y), SEPClassifier().fit(X[::40], y[::40])):
         far = X[:5] * 10.0 ** np.array([20, 90, 150, 300, 306])[:, None]
         said = run(session_of(model, tmp_path), far)
         assert np.isfinite(said["probabilities"]).all()
@@ -145,7 +169,7 @@ def test_rows_too_far_away_for_squares(tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_rows_that_are_not_numbers_are_never_accepted_and_spoil_no_others(value, tmp_path):
     X, y = load_iris(return_X_y=True)
-    for model in (SEPClassifier(min_trust=0.0).fit(X, y), SEPForestClassifier(4, min_trust=0.0).fit(X, y)):
+    for model in (SEPClassifier(min_trust=0.0).fit(X, y), SEPClassifier(min_trust=0.0, **COUNTS).fit(X, y)):
         session, spoilt = session_of(model, tmp_path), X.copy()
         spoilt[::7, 1] = value
         whole, said = run(session, X), run(session, spoilt)
@@ -175,20 +199,55 @@ def test_labels_that_are_booleans(tmp_path):
     np.testing.assert_array_equal(said["label"], model.predict(X))
 
 
-@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
-def test_forest(load, tmp_path):
+@pytest.mark.parametrize("load", [load_breast_cancer, load_digits])
+def test_many_features_many_classes_and_isolated_rows_beside_ellipsoids(load, tmp_path):
     X, y = load(return_X_y=True)
-    model = SEPForestClassifier(4, min_trust=0.9, random_state=0).fit(X, y)
-    decided = assert_same(model, session_of(model, tmp_path), rows_around(X, 1000, FOREST_FARTHEST), region=False)
-    assert len(set(decided.cause)) >= 3
+    X = X[:, 2::4]
+    model = SEPClassifier(min_trust=0.9).fit(X, y)
+    assert min(len(model.model_.isolated), model.model_.n_ellipsoids) > 0
+    decided = assert_same(model, session_of(model, tmp_path), rows_around(X, 2000))
+    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED}
 
 
-def test_forest_of_one_class_and_of_isolated_rows(tmp_path):
+def test_fewer_rows_than_features(tmp_path):
+    X = np.random.default_rng(0).standard_normal((40, 60))
+    model = SEPClassifier(min_trust=0.6).fit(X, X[:, 0] > 0.0)
+    assert model.model_.n_ellipsoids == 0
+    assert_same(model, session_of(model, tmp_path), np.vstack([X, rows_around(X, 1000, 1e4)]))
+
+
+def test_isolated_rows_that_are_the_same(tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 6))
-    for y in (np.zeros(40, dtype=int), np.r_[[0, 0], np.ones(38, dtype=int)]):
-        model = SEPForestClassifier(4, random_state=0).fit(X, y)
-        assert_same(model, session_of(model, tmp_path), rows_around(X, 500, FOREST_FARTHEST), region=False)
+    X = np.repeat(rng.standard_normal((15, 8)), 3, axis=0)
+    model = SEPClassifier().fit(X, np.arange(len(X)) % 2)
+    assert len(np.unique(model.model_.isolated, axis=0)) < len(model.model_.isolated)
+    assert_same(model, session_of(model, tmp_path), np.vstack([X, rows_around(X, 1000, 1e4)]))
+
+
+def test_rows_on_knots_and_one_step_beside_them(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(1e3, 1.0, 400), rng.integers(0, 2, 400), rng.exponential(1e-6, 400), np.ones(400)])
+    with pytest.warns(FlatSetWarning):
+        model = SEPClassifier().fit(X, X[:, 0] + X[:, 1] > 1e3 + rng.standard_normal(400))
+    n_knots = model.model_.weights.n_knots
+    assert sorted(n_knots.tolist()) == [0, 1, 20, 20]
+    beside = np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)])
+    assert_same(model, session_of(model, tmp_path), beside)
+
+
+@pytest.mark.parametrize("scale", [1.0 + 1e-10, 1.0 + 3e-4])
+def test_a_single_feature_whose_deviation_is_nearly_one(scale, tmp_path):
+    X = np.random.default_rng(0).standard_normal((200, 1))
+    X = (X - X.mean()) / X.std() * scale + 1e-7
+    model = SEPClassifier().fit(X, X[:, 0] > np.random.default_rng(1).standard_normal(200))
+    beside = np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)])
+    assert_same(model, session_of(model, tmp_path), beside)
+
+
+def test_few_knots_and_many_are_compared_apart():
+    assert [group.tolist() for group in _groups(np.array([20, 1, 0, 1, 1, 15, 1]))] == [[1, 3, 4, 6], [0, 5]]
+    assert [group.tolist() for group in _groups(np.array([20, 13, 0, 20]))] == [[0, 1, 3]]
+    assert _groups(np.zeros(2, dtype=np.int64)) == []
 
 
 @pytest.mark.parametrize("max_risk", [0.2, {0: 0.3, 1: 0.2}, {1: 0.2}, 1e-6, Costs(np.ones((2, 2)) - np.eye(2), 0.3)])
@@ -199,17 +258,16 @@ def test_promise_about_a_classifier(max_risk, tmp_path):
     assert decided.accepted.any() == (max_risk != 1e-6)
 
 
-def test_promise_about_a_frozen_forest(tmp_path):
+def test_promise_about_a_frozen_classifier(tmp_path):
     X, y = make_moons(500, noise=0.3, random_state=0)
-    forest = SEPForestClassifier(5, random_state=0).fit(X[:250], y[:250])
-    model = SelectiveClassifier(FrozenEstimator(forest), 0.1).fit(X[250:], y[250:])
-    assert_same(model, session_of(model, tmp_path), rows_around(X, 1000, FOREST_FARTHEST), region=False)
+    frozen = FrozenEstimator(SEPClassifier(**COUNTS).fit(X[:250], y[:250]))
+    model = SelectiveClassifier(frozen, 0.2).fit(X[250:], y[250:])
+    assert_same(model, session_of(model, tmp_path), rows_around(X, 1000))
 
 
 def test_no_rows_and_one_row_at_a_time(tmp_path):
     X, y = load_iris(return_X_y=True)
-    models = [SEPClassifier(trust="calibrated").fit(X, y), SEPForestClassifier(3, random_state=0).fit(X, y)]
-    models.append(SEPClassifier().fit(X[::40], y[::40]))
+    models = [SEPClassifier().fit(X, y), SEPClassifier(**COUNTS).fit(X, y), SEPClassifier().fit(X[::40], y[::40])]
     for model in models:
         session, rows = session_of(model, tmp_path), rows_around(X, 60)
         none, whole = run(session, rows[:0]), run(session, rows)
@@ -224,9 +282,10 @@ def test_no_rows_and_one_row_at_a_time(tmp_path):
                     assert alone[name][0] == values[i], name
 
 
-def test_what_the_runtime_simplifies_changes_nothing(tmp_path):
+@pytest.mark.parametrize("trust", ["weights", "counts"])
+def test_what_the_runtime_simplifies_changes_nothing(trust, tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = SEPClassifier(trust="calibrated").fit(X, y)
+    model = SEPClassifier(trust=trust).fit(X, y)
     simplified, rows = session_of(model, tmp_path), rows_around(X, 2000)
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -8,26 +8,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from sepc import (
-    SelectiveClassifier,
-    SEPClassifier,
-    SEPForestClassifier,
-    StratifiedClassifier,
-    TrustedClassifier,
-)
+from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.metrics import aurc, risk_coverage_curve
 from sepc.plot import ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay
 
 X, y = make_moons(600, noise=0.25, random_state=0)
 train, test = slice(0, 300), slice(300, 600)
-forest = SEPForestClassifier(5, random_state=0)
 with_strata = np.column_stack([X, np.arange(600) % 2])
 
 ESTIMATORS = {
     "SEPClassifier": SEPClassifier(),
-    "SEPForestClassifier": forest,
     "SelectiveClassifier": SelectiveClassifier(SEPClassifier(), max_risk=0.2, random_state=0),
-    "TrustedClassifier": TrustedClassifier(LogisticRegression(), forest=forest, cv=3),
+    "TrustedClassifier": TrustedClassifier(LogisticRegression(), cv=3),
     "StratifiedClassifier": StratifiedClassifier(SEPClassifier(), by=[2]),
 }
 

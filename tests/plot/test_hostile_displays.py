@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
-from sepc.plot import PartitionDisplay, ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay
+from sepc.plot import PartitionDisplay, ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay, WeightsDisplay
 from sepc.plot.palette import look
 
 rng = np.random.default_rng(0)
@@ -30,6 +30,8 @@ def drawn(display):
 def draw_all(classifier, X, y):
     drawn(PartitionDisplay.from_estimator(classifier, X, y))
     drawn(TrustDisplay.from_estimator(classifier, X, y))
+    drawn(WeightsDisplay.from_estimator(classifier, X))
+    drawn(WeightsDisplay.from_estimator(classifier))
     drawn(RiskCoverageDisplay.from_estimator(classifier, X, y))
     drawn(ReliabilityDisplay.from_estimator(classifier, X, y))
 

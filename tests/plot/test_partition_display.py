@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
-from sepc.plot import PartitionDisplay, TrustDisplay
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.plot import PartitionDisplay, TrustDisplay, WeightsDisplay
 from sepc.plot.cuts import across
 from sepc.plot.palette import look, strength
 from sepc.selective.repaired import RepairedClassifier
@@ -122,13 +122,24 @@ def test_a_selective_or_frozen_classifier_shows_the_one_it_holds(moons):
         assert PartitionDisplay.from_estimator(one).ellipsoids == moons.ellipsoids_
 
 
-@pytest.mark.parametrize("display", [PartitionDisplay, TrustDisplay])
+def test_trust_by_counts_is_called_so(wdbc, moons):
+    """Weights accept rows one by one; what an ellipsoid's colour shows is the trust in its counts."""
+    entries = [text.get_text() for text in PartitionDisplay.from_estimator(wdbc[0]).ax_.get_legend().get_texts()]
+    assert "trust by counts ≥ 0.95" in entries
+    assert not any(text.startswith("accepted") for text in entries)
+    counted = SEPClassifier(trust="counts").fit(*wdbc[1:])
+    for one in (counted, moons):
+        entries = [text.get_text() for text in PartitionDisplay.from_estimator(one).ax_.get_legend().get_texts()]
+        assert "accepted: trust ≥ 0.95" in entries
+
+
+@pytest.mark.parametrize("display", [PartitionDisplay, TrustDisplay, WeightsDisplay])
 def test_estimators_without_one_partition_are_refused(display):
     X, y = load_iris(return_X_y=True)
-    forest = SEPForestClassifier(3, random_state=0).fit(X, y)
+    trusted = TrustedClassifier(LogisticRegression(max_iter=1_000), cv=2).fit(X, y)
     pipeline = make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y)
     for estimator, told in [
-        (forest, "SEPForestClassifier has many partitions"),
+        (trusted, "TrustedClassifier labels by another model"),
         (pipeline, r"the last step, pipeline\[-1\]"),
         (LogisticRegression(max_iter=1_000).fit(X, y), "LogisticRegression has none"),
         (RepairedClassifier(SEPClassifier()).fit(X, y), "give its estimator_"),

@@ -131,7 +131,7 @@ def test_one_decision_names_its_terms(three_classes):
     classifier, X = three_classes
     decisions = classifier.decide(X)
     term = decisions[3].terms()
-    named = term.by_name()
+    named = dict(term.named())
     assert list(named)[:4] == ["x0", "x1", "x2", "x3"]
     assert sum(named.values()) + term.offset == pytest.approx(term.log_odds, abs=1e-9)
     assert term.largest(2)[0][1] == max(named.values(), key=abs)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_iris, make_moons
 from sklearn.frozen import FrozenEstimator
 
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
+from sepc import SelectiveClassifier, SEPClassifier
 from sepc.metrics import aurc
 from sepc.report.card import model_card
 
@@ -31,12 +31,12 @@ def test_figures_are_those_of_the_decisions():
 
 def test_every_estimator_has_a_card():
     X, y = make_moons(200, noise=0.3, random_state=0)
-    forest = SEPForestClassifier(3, random_state=0).fit(X, y)
-    assert cell(model_card(forest), "members") == "3"
-    selective = SelectiveClassifier(FrozenEstimator(forest), 0.3).fit(X, y)
+    classifier = SEPClassifier().fit(X, y)
+    assert cell(model_card(classifier), "ellipsoids") == str(len(classifier.ellipsoids_))
+    selective = SelectiveClassifier(FrozenEstimator(classifier), 0.3).fit(X, y)
     card = model_card(selective)
     assert "## Promise" in card
-    assert cell(card, "around") == "SEPForestClassifier"
+    assert cell(card, "around") == "SEPClassifier"
     assert "On held-out rows" not in card
 
 

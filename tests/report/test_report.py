@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.metrics import aurc
 from sepc.report import model_card, report
 from sepc.report.card import model_card as card_of_before
@@ -43,7 +43,7 @@ def test_figures_are_those_of_the_decisions(moons, classifier):
     assert (figures.n_rows, figures.n_accepted) == (200, decisions.accepted.sum())
     assert (figures.n_right, figures.n_right_accepted) == (right.sum(), (right & decisions.accepted).sum())
     assert figures.aurc == aurc(right, decisions.trust)
-    assert figures.low < right[decisions.accepted].mean() < figures.high
+    assert figures.low < right[decisions.accepted].mean() <= figures.high
     assert sum(summary.histogram.first) == right.sum()
     assert [one.n_rows for one in summary.labels] == [(decisions.label == k).sum() for k in (0, 1)]
     assert sum(one.n_right for one in summary.causes) == right.sum()
@@ -60,7 +60,7 @@ def test_regions_hold_every_row_once(moons, classifier):
         inside = decisions.region == row.region
         assert row.n_rows == inside.sum()
         np.testing.assert_allclose(row.trust, decisions.trust[inside].mean())
-        assert row.label == str(decisions.label[inside][0])
+        assert row.label == str(decisions.counts_label[inside][0])
 
 
 def test_rows_to_review_are_the_least_trusted_with_their_reasons(moons, classifier):
@@ -97,27 +97,23 @@ def test_without_labels_it_says_what_is_accepted_and_not_what_is_right(moons, cl
     assert made.summary.review[0].true_label is None
 
 
-def trusted():
-    forest = SEPForestClassifier(3, random_state=0)
-    return TrustedClassifier(RandomForestClassifier(5, random_state=0), forest=forest, cv=2)
-
-
 @pytest.mark.parametrize(
     ("estimator", "told"),
     [
-        (SEPForestClassifier(3, random_state=0), "not one partition"),
-        (trusted(), "promises nothing"),
+        (SEPClassifier(trust="counts"), "Trust by 'counts' has no curves"),
+        (SEPClassifier.as_published(), "Trust by 'published' has no curves"),
+        (TrustedClassifier(RandomForestClassifier(5, random_state=0), cv=2), "promises nothing"),
         (SelectiveClassifier(SEPClassifier(), 0.3, random_state=0), "At most 30 % of accepted rows"),
-        (SelectiveClassifier(LogisticRegression(), 0.3, random_state=0), "not one partition"),
+        (SelectiveClassifier(LogisticRegression(), 0.3, random_state=0), "does not label by one partition"),
         (make_pipeline(StandardScaler(), SEPClassifier()), "Regions"),
     ],
-    ids=["forest", "trusted", "selective", "selective of another", "pipeline"],
+    ids=["counts", "published", "trusted", "selective", "selective of another", "pipeline"],
 )
 def test_every_estimator_has_a_report(moons, estimator, told):
     made = report(estimator.fit(*moons[:2]), *moons[2:])
     assert made.summary.held_out.n_accepted == _accepted(estimator, moons[2])
     assert told in str(made)
-    assert told in made.to_html()
+    assert told.replace("'", "&#x27;") in made.to_html()
 
 
 def test_a_frozen_estimator_is_looked_into(moons, classifier):
@@ -196,7 +192,7 @@ def test_many_classes():
     made = report(classifier, X[1::2], letters[1::2])
     assert len(made.summary.labels) == 26
     assert max(map(len, str(made).splitlines())) <= 100
-    assert made.to_html().count("</svg>") == 5
+    assert made.to_html().count("</svg>") == 5 + len(made.summary.weights.curves) + 1
 
 
 def test_points_in_the_picture_are_where_the_rows_are(moons, classifier):
@@ -247,3 +243,49 @@ def test_what_cannot_be_reported_is_refused(moons, classifier):
         report(classifier, X, y[:10])
     with pytest.raises(ValueError, match="give y as it was given to fit"):
         report(classifier, X, y.astype(str))
+
+
+def test_what_counts_is_told_of_the_held_out_rows(moons, classifier):
+    X, y = moons[2:]
+    decisions, made = classifier.decide(X), report(classifier, X, y)
+    told = made.summary.weights
+    assert (told.label, told.against, told.positions) == ("1", "0", (1, 0))
+    assert {curve.name for curve in told.curves} == {"x0", "x1"}
+    assert len(told.ellipsoids) == min(len(classifier.ellipsoids_), 12)
+    differ = decisions.label != decisions.counts_label
+    assert differ.any()
+    assert (told.disagreement.n_rows, told.disagreement.n_others) == (differ.sum(), (~differ).sum())
+    assert told.disagreement.weights_right == ((decisions.label == y) & differ).sum()
+    assert told.disagreement.counts_right == ((decisions.counts_label == y) & differ).sum()
+    assert told.disagreement.n_accepted == (decisions.accepted & differ).sum()
+    page = made.to_html()
+    assert told.disagreement.told() in page
+    assert told.disagreement.told() in " ".join(str(made).split())
+    assert page.count('id="curve-') == 2 * (2 + 2)
+    assert "weights are right" not in report(classifier, X).to_html()
+
+
+def test_rows_to_review_have_the_terms_that_count_most(moons, classifier):
+    X, y = moons[2:]
+    decisions, made = classifier.decide(X), report(classifier, X, y)
+    for one in made.summary.review:
+        terms = decisions[one.position].terms()
+        assert one.runner_up == str(terms.runner_up) != one.label
+        assert one.terms == tuple(terms.largest(3))
+    name, value = made.summary.review[0].terms[0]
+    assert f"{name}\u00a0{value:+.2f}" in made.to_html().replace("&#x27;", "'")
+    assert f"{name}\u00a0{value:+.2f}" in str(made)
+    counted = report(SEPClassifier(trust="counts").fit(*moons[:2]), X, y)
+    assert counted.summary.review[0].runner_up is None
+    assert "counts most" not in counted.to_html()
+
+
+def test_of_many_classes_that_is_told_which_is_reviewed_most():
+    X, y = make_blobs(400, centers=4, cluster_std=3.0, random_state=0)
+    classifier = SEPClassifier().fit(X[::2], np.array(list("abcd"))[y[::2]])
+    made, decisions = report(classifier, X[1::2]), classifier.decide(X[1::2])
+    names, counts = np.unique(decisions.label[~decisions.accepted], return_counts=True)
+    assert made.summary.weights.label == names[counts.argmax()]
+    assert made.summary.weights.against is None
+    assert [name for name, _ in made.summary.weights.by_class] == list("abcd")
+    assert "the average of the others" in made.to_html()

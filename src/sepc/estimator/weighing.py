@@ -82,7 +82,8 @@ class _Columns:
         self.step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         n, d, K = len(rows), rows.shape[1], model.n_ellipsoids
         self.n_isolated = min(len(model.isolated), MOST_ISOLATED)
-        self.width = WIDTH_IN_REACHES * model.reach
+        # Without isolated rows no width is needed; if all rows are one, any will do.
+        self.width = (WIDTH_IN_REACHES * model.reach if self.n_isolated else 0.0) or 1.0
         squared = squared_radii(rows, model.centers, model.roots)
         deep = depth(squared)
         self.deep_mean = deep.mean(axis=0)

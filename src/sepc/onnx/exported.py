@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import FloatArray
 from sepc.estimator.classifier import SEPClassifier
 from sepc.regions.kinds import Cause
-from sepc.selective.forest import SEPForestClassifier
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
 from sepc.selective.trusted import TrustedClassifier
@@ -29,7 +28,7 @@ class Exported:
     ----------
     name : str
         Of the model's class.
-    decider : SEPClassifier or SEPForestClassifier
+    decider : SEPClassifier
         The model itself, or the estimator of a promise.
     thresholds : (C,) array
         From which trust each label is accepted; infinite if never.
@@ -38,7 +37,7 @@ class Exported:
     """
 
     name: str
-    decider: SEPClassifier | SEPForestClassifier
+    decider: SEPClassifier
     thresholds: FloatArray
     is_promised: bool
 
@@ -52,7 +51,7 @@ class Exported:
             inner = model.estimator_
         while isinstance(inner, FrozenEstimator):
             inner = inner.estimator
-        if not isinstance(inner, SEPClassifier | SEPForestClassifier):
+        if not isinstance(inner, SEPClassifier):
             raise TypeError(_refusal(model, inner))
         check_is_fitted(inner)
         own = np.full(len(inner.classes_), float(inner.min_trust))
@@ -88,6 +87,6 @@ def _refusal(model: Any, inner: Any) -> str:
         strata = "its strata are made of categories, not of numbers: export the models in estimators_ one by one"
         return f"{about}StratifiedClassifier cannot be exported to ONNX, since {strata}."
     if model is inner and not isinstance(inner, TrustedClassifier):
-        known = "SEPClassifier, SEPForestClassifier or SelectiveClassifier"
+        known = "SEPClassifier or SelectiveClassifier"
         return f"{type(inner).__name__} cannot be exported to ONNX; give a fitted {known}."
     return f"{about}{type(inner).__name__} cannot be exported to ONNX: the model that gives the labels is not sepc's."

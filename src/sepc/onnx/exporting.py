@@ -12,14 +12,13 @@ import numpy as np
 from sepc.estimator.classifier import SEPClassifier
 from sepc.onnx.causes import causes
 from sepc.onnx.exported import Exported
-from sepc.onnx.forest import decide_forest
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.labels import label_constant
-from sepc.onnx.locating import squared_radii, standardized, within_floats
+from sepc.onnx.locating import Lying
 from sepc.onnx.rules import judged
+from sepc.onnx.weights import weighed
 from sepc.regions.kinds import Cause
 from sepc.regions.model import SEPModel
-from sepc.selective.forest import SEPForestClassifier
 from sepc.selective.selective import SelectiveClassifier
 
 if TYPE_CHECKING:
@@ -31,17 +30,17 @@ INPUT = "X"
 KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause": "INT64", "accepted": "BOOL"}
 
 
-def export(model: SEPClassifier | SEPForestClassifier | SelectiveClassifier, path: str | os.PathLike[str]) -> None:
+def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as an ONNX file.
 
     The input is `X`, a tensor of doubles of shape (n, d), in the user's own features. The outputs are those of
-    `decide`: `label`, `probabilities`, `trust`, `cause` (the numbers of `Cause`), `accepted`, and, for an
-    `SEPClassifier` or a promise about one, `region`. `min_trust`, or the thresholds of a promise, are part of the file.
+    `decide`: `label`, `probabilities`, `trust`, `region`, `cause` (the numbers of `Cause`) and `accepted`. `min_trust`,
+    or the thresholds of a promise, are part of the file.
 
     Parameters
     ----------
-    model : SEPClassifier, SEPForestClassifier or SelectiveClassifier
-        Fitted; a `SelectiveClassifier` must be about one of the other two, which may be in a `FrozenEstimator`.
+    model : SEPClassifier or SelectiveClassifier
+        Fitted; a `SelectiveClassifier` must be about an `SEPClassifier`, which may be in a `FrozenEstimator`.
     path : str or path
         Where to. The same model always gives the same bytes.
 
@@ -75,7 +74,6 @@ def as_proto(model: Any) -> ModelProto:
     outputs = {
         name: (found[name], onnx.helper.make_tensor_value_info(name, getattr(onnx.TensorProto, kind), shapes[name]))
         for name, kind in kinds.items()
-        if name in found
     }
     proto: ModelProto = onnx.helper.make_model(
         graph.finished([given], outputs),
@@ -96,11 +94,8 @@ def _decided(graph: Graph, exported: Exported) -> dict[str, Value]:
     is_bad = graph("IsNaN", graph.total(graph("Mul", INPUT, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
     given = graph("Where", bad_rows, np.zeros(decider.n_features_in_), INPUT)
-    if isinstance(decider, SEPClassifier):
-        found = _decide(graph, decider.model_, given, min_trust)
-        found["region"] = graph("Where", is_bad, np.int64(-1), found["region"])
-    else:
-        found = decide_forest(graph, decider.model_, given, min_trust)
+    found = _decide(graph, decider.model_, given, min_trust)
+    found["region"] = graph("Where", is_bad, np.int64(-1), found["region"])
     found["probabilities"] = graph("Where", bad_rows, np.nan, found["probabilities"])
     found["trust"] = graph("Where", is_bad, np.nan, found["trust"])
     found |= _accepted(graph, exported, found)
@@ -109,11 +104,10 @@ def _decided(graph: Graph, exported: Exported) -> dict[str, Value]:
 
 
 def _decide(graph: Graph, model: SEPModel, given: Value, min_trust: float) -> dict[str, Value]:
-    rows = within_floats(graph, model, standardized(graph, given, model.shift, model.scale))
-    squared = squared_radii(graph, model, rows) if model.n_ellipsoids else None
-    found, inside = judged(graph, model, rows, squared)
+    lying, weights = Lying.of(graph, model, given), model.weights
+    found, inside = judged(graph, model, lying) if weights is None else weighed(graph, model, weights, lying)
     accepted = graph("GreaterOrEqual", found["trust"], min_trust)
-    return found | {"cause": causes(graph, model, rows, squared, inside, accepted, min_trust)}
+    return found | {"cause": causes(graph, model, lying, inside, accepted, min_trust)}
 
 
 def _accepted(graph: Graph, exported: Exported, found: dict[str, Value]) -> dict[str, Value]:

@@ -56,7 +56,8 @@ class Graph:
         """A node whose constant is nearly neutral, written so that ONNX Runtime does not take it out."""
         if operator in ("Add", "Sub"):
             return self("Sum", value, constant if operator == "Add" else -constant)
-        return self("Sum", value, self("Mul", value, constant - 1.0 if operator == "Mul" else 1.0 / constant - 1.0))
+        # Powers of two lose no digit.
+        return self("Mul", self(operator, value, 4.0 * constant), 0.25 if operator == "Mul" else 4.0)
 
     def cast(self, value: Value, kind: str) -> Value:
         """The value as a tensor of another type, named as in `onnx.TensorProto`."""
@@ -66,9 +67,9 @@ class Graph:
         """Sum over an axis."""
         return self("ReduceSum", value, [axis], keepdims=int(keepdims))
 
-    def positions(self, mask: Value) -> Value:
-        """Where a mask of one dimension is true, of shape (m,)."""
-        return self("Squeeze", self("NonZero", mask), [0])
+    def split(self, value: Value, sizes: Sequence[int]) -> list[Value]:
+        """Parts of these sizes, along the first axis."""
+        return self._add("Split", (value, sizes), len(sizes), {"axis": 0})
 
     def put(self, into: Value, at: Value, rows: Value) -> Value:
         """A copy with the rows at some positions replaced."""
@@ -82,10 +83,10 @@ class Graph:
         `kinds` are the types of the values, `then` adds the nodes of the branch, and `otherwise` are the values if no
         entry of the mask is true.
         """
-        at = self.positions(mask)
+        at = self("NonZero", mask)
         some = self("Greater", self("Size", at), np.int64(0))
         branches = {
-            "then_branch": self._branch(lambda: then(at), kinds, ()),
+            "then_branch": self._branch(lambda: then(self("Squeeze", at, [0])), kinds, ()),
             "else_branch": self._branch(lambda: otherwise, kinds, ()),
         }
         return self._add("If", (some,), len(kinds), branches)

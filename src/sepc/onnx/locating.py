@@ -1,9 +1,11 @@
 """Where rows lie, in the graph: squared radii as in `sepc.regions.membership`.
 
-Inside the graph rows are columns, so that its inner loops are long: "rows" has the shape (d, n) everywhere.
+Inside the graph rows are columns, so that its inner loops are long.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,37 +15,66 @@ from sepc.regions.membership import BOUNDARY_MARGIN, FARTHEST
 from sepc.regions.model import SEPModel
 
 
-def standardized(graph: Graph, given: Value, shift: FloatArray, scale: FloatArray) -> Value:
-    """Rows of shape (n, d), in the user's own features, as standardised columns."""
-    moved = graph("Div", graph("Sub", given, shift), scale)
-    return graph("Clip", graph("Transpose", moved, perm=[1, 0]), np.float64(-FARTHEST), np.float64(FARTHEST))
+@dataclass(frozen=True)
+class Lying:
+    """Where rows lie.
+
+    Attributes
+    ----------
+    rows, columns : Value
+        Standardised, of shapes (n, d) and (d, n).
+    squared : Value or None
+        Their squared radii, of shape (K, n); None if there is no ellipsoid.
+    apart : Value or None
+        Squared distances to the isolated rows, of shape (J, n); None if there are none, or only few rows need them.
+    """
+
+    rows: Value
+    columns: Value
+    squared: Value | None
+    apart: Value | None
+
+    @classmethod
+    def of(cls, graph: Graph, model: SEPModel, given: Value) -> Lying:
+        """Locate rows of shape (n, d), in the user's own features."""
+        moved = graph("Div", graph("Sub", given, model.shift), model.scale)
+        # Drawn in where a squared radius would overflow.
+        end = np.float64(0.5 * min(FARTHEST, model.stack.farthest))
+        rows = graph("Clip", moved, -end, end)
+        columns = graph("Transpose", rows, perm=[1, 0])
+        squared = squared_radii(graph, model, columns) if model.n_ellipsoids else None
+        is_needed = model.weights is not None and len(model.isolated) > 0
+        apart = squared_distances(graph, columns, model.isolated)[0] if is_needed else None
+        return cls(rows, columns, squared, apart)
+
+    def some(self, graph: Graph, at: Value) -> Lying:
+        """Those of the rows at some positions."""
+        squared, apart = (
+            None if one is None else graph("Gather", one, at, axis=1) for one in (self.squared, self.apart)
+        )
+        columns = graph("Gather", self.columns, at, axis=1)
+        return Lying(graph("Gather", self.rows, at), columns, squared, apart)
 
 
-def within_floats(graph: Graph, model: SEPModel, rows: Value) -> Value:
-    """Rows so far away that a squared radius would overflow, drawn in."""
-    end = np.float64(0.5 * min(FARTHEST, model.stack.farthest))
-    return graph("Clip", rows, -end, end)
-
-
-def squared_radii(graph: Graph, model: SEPModel, rows: Value) -> Value:
+def squared_radii(graph: Graph, model: SEPModel, columns: Value) -> Value:
     """Squared radii of shape (K, n), by polynomials where these are exact enough, else from the centers."""
     stack = model.stack
     rough = stack.rough
     smooth = np.setdiff1d(np.arange(model.n_ellipsoids), rough)
     parts = []
     if len(smooth):
-        parts.append(_polynomials(graph, model, rows, smooth))
+        parts.append(_polynomials(graph, model, columns, smooth))
     if len(rough):
-        parts.append(_measured(graph, rows, stack.centers[rough], stack.roots[rough]))
+        parts.append(_measured(graph, columns, stack.centers[rough], stack.roots[rough]))
     if len(parts) == 1:
         return parts[0]
     order = np.argsort(np.concatenate([smooth, rough]))
     return graph("Gather", graph("Concat", *parts, axis=0), order, axis=0)
 
 
-def _polynomials(graph: Graph, model: SEPModel, rows: Value, which: IntArray) -> Value:
+def _polynomials(graph: Graph, model: SEPModel, columns: Value, which: IntArray) -> Value:
     stack = model.stack
-    coordinates = graph("Sub", rows, stack.origin[:, np.newaxis])
+    coordinates = graph("Sub", columns, stack.origin[:, np.newaxis])
     first, second = np.triu_indices(len(stack.origin))
     products = graph("Mul", graph("Gather", coordinates, first, axis=0), graph("Gather", coordinates, second, axis=0))
     coefficients = stack.coefficients[which]
@@ -53,7 +84,7 @@ def _polynomials(graph: Graph, model: SEPModel, rows: Value, which: IntArray) ->
     in_doubt = graph("LessOrEqual", from_boundary, stack.margins[which].max())
 
     def measure(at: Value) -> list[Value]:
-        exact = _measured(graph, graph("Gather", rows, at, axis=1), stack.centers[which], stack.roots[which])
+        exact = _measured(graph, graph("Gather", columns, at, axis=1), stack.centers[which], stack.roots[which])
         places = graph("Expand", graph("Unsqueeze", at, [0]), graph("Shape", exact))
         return [graph("ScatterElements", squared, places, exact, axis=1)]
 
@@ -61,14 +92,13 @@ def _polynomials(graph: Graph, model: SEPModel, rows: Value, which: IntArray) ->
     return graph("Max", checked, 0.0)
 
 
-def _measured(graph: Graph, rows: Value, centers: FloatArray, roots: FloatArray) -> Value:
+def _measured(graph: Graph, columns: Value, centers: FloatArray, roots: FloatArray) -> Value:
     """Squared radii from the centers. These go first: a difference of two products would lose the digits."""
-    moved = graph("Sub", graph("Unsqueeze", rows, [0]), centers[:, :, np.newaxis])
-    mapped = graph("MatMul", roots, moved)
-    return graph.total(graph("Mul", mapped, mapped), 1)
+    moved = graph("Sub", graph("Unsqueeze", columns, [0]), centers[:, :, np.newaxis])
+    return graph("ReduceSumSquare", graph("MatMul", roots, moved), [1], keepdims=0)
 
 
-def squared_distances(graph: Graph, rows: Value, points: FloatArray) -> tuple[Value, Value]:
+def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> tuple[Value, Value]:
     """Squared Euclidean distances to some points, of shape (J, n), and the largest term that each is a sum of.
 
     Measured from the middle of the points. Near a point, half of the digits are lost.
@@ -76,8 +106,8 @@ def squared_distances(graph: Graph, rows: Value, points: FloatArray) -> tuple[Va
     middle = points.mean(axis=0)
     moved = points - middle
     sizes = np.sum(moved**2, axis=1, keepdims=True)
-    coordinates = graph("Sub", rows, middle[:, np.newaxis])
-    own = graph.total(graph("Mul", coordinates, coordinates), 0, keepdims=True)
+    coordinates = graph("Sub", columns, middle[:, np.newaxis])
+    own = graph("ReduceSumSquare", coordinates, [0], keepdims=1)
     terms = graph("Add", own, sizes)
     return graph("Add", graph("MatMul", -2.0 * moved, coordinates), terms), terms
 

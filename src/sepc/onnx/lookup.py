@@ -77,14 +77,11 @@ def find(graph: Graph, memberships: Value, sets: BoolArray) -> tuple[Value, Valu
     hashing, words = PerfectHash.of(sets), packed(np.eye(K, dtype=bool)).T
     codes = graph.cast(graph("MatMul", np.vstack([words, hashing.weights, np.ones((1, K))]), memberships), "INT64")
     n_words = len(words)
-    own, first, second, size = (
-        graph("Slice", codes, [start], [stop], [0])
-        for start, stop in ((0, n_words), *((n_words + i, n_words + i + 1) for i in range(3)))
-    )
-    first, second, size = (graph("Squeeze", row, [0]) for row in (first, second, size))
+    own, first, second, size = graph.split(codes, [n_words, 1, 1, 1])
     displacement = graph("Gather", hashing.displacements, graph("Mod", second, np.int64(len(hashing.displacements))))
     slot = graph("Mod", graph("Add", first, displacement), np.int64(len(hashing.slots)))
-    row = graph("Gather", hashing.slots, slot)
-    known = graph("Gather", packed(sets).astype(np.int64).T, row, axis=1)
-    n_equal = graph.total(graph.cast(graph("Equal", known, own), "INT64"), 0)
-    return row, graph("Equal", n_equal, np.int64(n_words)), size
+    row = graph("Squeeze", graph("Gather", hashing.slots, slot), [0])
+    is_known = graph("Equal", graph("Gather", packed(sets).astype(np.int64).T, row, axis=1), own)
+    if n_words > 1:
+        is_known = graph.cast(graph("ReduceMin", graph.cast(is_known, "INT32"), [0]), "BOOL")
+    return row, graph("Squeeze", is_known, [0]), graph("Squeeze", size, [0])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sepc.onnx.graph import Graph, Value
-from sepc.onnx.locating import center_margins, squared_distances
+from sepc.onnx.locating import Lying, center_margins, squared_distances
 from sepc.regions.model import SEPModel
 from sepc.regions.nearest import ROUNDING, TIE_TOLERANCE
 from sepc.shapes.distance import MAX_STEPS, NORM_TOLERANCE, SHORTEST_AXIS
@@ -22,15 +22,15 @@ THINNEST = 1e-20
 SQUARE_ROUNDING = 2.0**-50
 
 
-def distances_to_places(graph: Graph, model: SEPModel, rows: Value, squared: Value | None) -> Value:
-    """Distances of shape (K + J, n), infinite where another place is nearer. `squared` are squared radii, (K, n)."""
+def distances_to_places(graph: Graph, model: SEPModel, lying: Lying) -> Value:
+    """Distances of shape (K + J, n), infinite where another place is nearer."""
     kinds: list[tuple[Value, Value, Callable[[Value, Value], Value]]] = []
-    if squared is not None:
-        lower, upper, coordinates = _ellipsoid_bounds(graph, model, rows, squared)
+    if lying.squared is not None:
+        lower, upper, coordinates = _ellipsoid_bounds(graph, model, lying.columns, lying.squared)
         kinds.append((lower, upper, lambda place, row: _to_ellipsoids(graph, model, coordinates, place, row)))
     if len(model.isolated):
-        lower, upper = _isolated_bounds(graph, model, rows)
-        kinds.append((lower, upper, lambda place, row: _to_isolated(graph, model, rows, place, row)))
+        lower, upper = _isolated_bounds(graph, model, lying.columns)
+        kinds.append((lower, upper, lambda place, row: _to_isolated(graph, model, lying.rows, place, row)))
     least = graph("Min", *(graph("ReduceMin", upper, [0], keepdims=1) for _, upper, _ in kinds))
     reach = graph("Mul", least, 1.0 + 2.0 * TIE_TOLERANCE)
     found = []
@@ -43,12 +43,12 @@ def distances_to_places(graph: Graph, model: SEPModel, rows: Value, squared: Val
     return graph("Concat", *found, axis=0)
 
 
-def _ellipsoid_bounds(graph: Graph, model: SEPModel, rows: Value, squared: Value) -> tuple[Value, Value, Value]:
+def _ellipsoid_bounds(graph: Graph, model: SEPModel, columns: Value, squared: Value) -> tuple[Value, Value, Value]:
     """Lower and upper bounds of the distances, (K, n), and coordinates of the rows along the axes, (K, d, n)."""
     places, origin = model.places, model.stack.origin
     K, d = places.centers.shape
     offsets = np.einsum("kij,kj->ki", places.axes, places.centers - origin)
-    moved = graph("Sub", rows, origin[:, np.newaxis])
+    moved = graph("Sub", columns, origin[:, np.newaxis])
     stacked = graph("Gemm", places.axes.reshape(K * d, d), moved, -offsets.reshape(K * d, 1))
     coordinates = graph("Reshape", stacked, np.array([K, d, -1]))
 
@@ -69,8 +69,8 @@ def _ellipsoid_bounds(graph: Graph, model: SEPModel, rows: Value, squared: Value
     return graph("Mul", bound, longest), upper, coordinates
 
 
-def _isolated_bounds(graph: Graph, model: SEPModel, rows: Value) -> tuple[Value, Value]:
-    squares, terms = squared_distances(graph, rows, model.isolated)
+def _isolated_bounds(graph: Graph, model: SEPModel, columns: Value) -> tuple[Value, Value]:
+    squares, terms = squared_distances(graph, columns, model.isolated)
     error = graph("Mul", terms, SQUARE_ROUNDING * (model.isolated.shape[1] + 4))
     lower, upper = graph("Sub", squares, error), graph("Add", squares, error)
     return graph("Sqrt", graph("Max", lower, 0.0)), graph("Sqrt", graph("Max", upper, 0.0))
@@ -119,7 +119,7 @@ def _to_ellipsoids(graph: Graph, model: SEPModel, all_coordinates: Value, place:
 
 
 def _to_isolated(graph: Graph, model: SEPModel, rows: Value, place: Value, row: Value) -> Value:
-    own = graph("Gather", graph("Transpose", rows, perm=[1, 0]), row)
+    own = graph("Gather", rows, row)
     return graph("Squeeze", _norms(graph, graph("Sub", own, graph("Gather", model.isolated, place))), [1])
 
 

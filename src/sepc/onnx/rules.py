@@ -1,71 +1,44 @@
-"""The rules of classification in the graph: an image of `sepc.regions.rules` up to the trust of a label."""
+"""The rules of classification by counts in the graph: an image of `sepc.regions.rules` up to the trust of a label."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
 from sepc.onnx.graph import Graph, Value
+from sepc.onnx.locating import Lying
 from sepc.onnx.lookup import find
 from sepc.onnx.nearest import distances_to_places, first_of, gauges
-from sepc.onnx.trust import calibrated, evidence, most_likely, of_label, published, remoteness
-from sepc.regions.kinds import Rule
+from sepc.onnx.trust import evidence, most_likely, of_label, published
 from sepc.regions.model import SEPModel
 from sepc.regions.rules import judge_sets
 
 # What is said of a row, by name, and the types of that.
 Verdict = dict[str, Value]
 KINDS = {"probabilities": "DOUBLE", "label": "INT64", "trust": "DOUBLE", "region": "INT64"}
-SIGNALS = {"n_rows": "DOUBLE", "remoteness": "DOUBLE", "is_single": "DOUBLE"}
 
 
-def probabilities_of(graph: Graph, model: SEPModel, rows: Value, squared: Value | None) -> Value:
-    """Probabilities of the classes alone, of shape (n, C); rows as in `judged`."""
-    return _judged(graph, model, rows, squared, ["probabilities"])[0]["probabilities"]
-
-
-def judged(graph: Graph, model: SEPModel, rows: Value, squared: Value | None) -> tuple[Verdict, Value]:
-    """Label (a position), trust, probabilities and region, and whether each row lies in an ellipsoid.
-
-    `rows` are standardised, of shape (d, n); `squared` are their squared radii, of shape (K, n), or None if there is no
-    ellipsoid.
-    """
-    if model.calibration is None:
-        return _judged(graph, model, rows, squared, KINDS)
-    found, inside = _judged(graph, model, rows, squared, KINDS | SIGNALS)
-    n_rows, remote, is_single = (found[name] for name in SIGNALS)
-    trust = calibrated(graph, model.calibration, found["trust"], n_rows, remote, is_single, inside)
-    return found | {"trust": trust}, inside
-
-
-def _judged(
-    graph: Graph, model: SEPModel, rows: Value, squared: Value | None, wanted: Collection[str]
-) -> tuple[Verdict, Value]:
-    if squared is None:
-        outside = graph("Expand", np.array([True]), graph("Slice", graph("Shape", rows), [1], [2]))
+def judged(graph: Graph, model: SEPModel, lying: Lying) -> tuple[Verdict, Value]:
+    """Label (a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
+    if lying.squared is None:
+        outside = graph("Expand", np.array([True]), graph("Slice", graph("Shape", lying.columns), [1], [2]))
         row = graph.cast(graph("Not", outside), "INT64")
-        found = _of_table(graph, model, row, wanted)
+        found = _of_table(graph, model, row)
     else:
-        memberships = graph.cast(graph("LessOrEqual", squared, 1.0 + model.slack), "DOUBLE")
+        memberships = graph.cast(graph("LessOrEqual", lying.squared, 1.0 + model.slack), "DOUBLE")
         row, is_known, size = find(graph, memberships, model.table.memberships)
         outside = graph("Equal", size, np.int64(0))
         unseen = graph("Not", graph("Or", is_known, outside))
-        found = _with_unseen(graph, model, memberships, unseen, _of_table(graph, model, row, wanted))
-    return _with_outside(graph, model, rows, squared, outside, found), graph("Not", outside)
+        found = _with_unseen(graph, model, memberships, unseen, _of_table(graph, model, row))
+    return _with_outside(graph, model, lying, outside, found), graph("Not", outside)
 
 
-def _of_table(graph: Graph, model: SEPModel, row: Value, wanted: Collection[str]) -> Verdict:
+def _of_table(graph: Graph, model: SEPModel, row: Value) -> Verdict:
     """What the rules say of the sets that training rows have; of the empty set it is overwritten later."""
     seen = judge_sets(model, model.table.memberships)
-    tables: dict[str, NDArray[Any]] = {name: getattr(seen, name) for name in KINDS}
-    tables["n_rows"] = seen.counts.sum(axis=1).astype(np.float64)
-    tables["remoteness"] = np.zeros(len(seen.label))
-    tables["is_single"] = (seen.rule == Rule.SINGLE).astype(np.float64)
-    return {name: graph("Gather", tables[name], row, axis=0) for name in wanted}
+    return {name: graph("Gather", getattr(seen, name), row, axis=0) for name in KINDS}
 
 
 def _with_unseen(graph: Graph, model: SEPModel, memberships: Value, unseen: Value, found: Verdict) -> Verdict:
@@ -81,23 +54,18 @@ def _with_unseen(graph: Graph, model: SEPModel, memberships: Value, unseen: Valu
         owner = graph("Where", is_single, graph("Gather", model.owners, owner), np.int64(-1))
         said = _said(graph, model, graph("Mul", wider, 0.0), wider, wider, model.shares, owner)
         said["region"] = graph("Where", is_single, np.int64(-1), np.int64(-1))
-        said["is_single"] = graph.cast(is_single, "DOUBLE")
-        said["remoteness"] = graph("Mul", said["is_single"], 0.0)
         return said
 
     return _overwritten(graph, unseen, judge, found)
 
 
-def _with_outside(
-    graph: Graph, model: SEPModel, rows: Value, squared: Value | None, outside: Value, found: Verdict
-) -> Verdict:
+def _with_outside(graph: Graph, model: SEPModel, lying: Lying, outside: Value, found: Verdict) -> Verdict:
     """Case 3: as if in the nearest ellipsoid alone, or at the nearest isolated row, but fading."""
 
     def judge(at: Value) -> Verdict:
-        own_rows = graph("Gather", rows, at, axis=1)
-        own_squared = None if squared is None else graph("Gather", squared, at, axis=1)
-        place, distance, near = first_of(graph, distances_to_places(graph, model, own_rows, own_squared))
-        gauge = gauges(graph, model, own_squared, place, distance)
+        own = lying.some(graph, at)
+        place, distance, near = first_of(graph, distances_to_places(graph, model, own))
+        gauge = gauges(graph, model, own.squared, place, distance)
         exact, counts, owner = _counted(graph, model, place, near)
         larger = graph("Max", gauge, 1.0)
         fading = graph("Unsqueeze", graph("Reciprocal", graph("Mul", larger, larger)), [1])
@@ -105,8 +73,6 @@ def _with_outside(
         equal = np.full(len(model.classes), 1.0 / len(model.classes))
         said = _said(graph, model, exact, faded, counts, equal, owner)
         said["region"] = graph("Add", place, np.int64(len(model.table.counts)))
-        said["remoteness"] = remoteness(graph, gauge)
-        said["is_single"] = graph("Mul", distance, 0.0)
         return said
 
     return _overwritten(graph, outside, judge, found)
@@ -153,8 +119,7 @@ def _said(
         probabilities = evidence(graph, exact, wider, shares)
         label = most_likely(graph, probabilities, model.shares)
     believed = published(graph, counts, label, model.class_counts) if model.trust == "published" else probabilities
-    trust, n_rows = of_label(graph, believed, label), graph.total(counts, 1)
-    return {"probabilities": probabilities, "label": label, "trust": trust, "n_rows": n_rows}
+    return {"probabilities": probabilities, "label": label, "trust": of_label(graph, believed, label)}
 
 
 def _overwritten(graph: Graph, mask: Value, judge: Callable[[Value], Verdict], found: Verdict) -> Verdict:
@@ -164,7 +129,7 @@ def _overwritten(graph: Graph, mask: Value, judge: Callable[[Value], Verdict], f
         said = judge(at)
         return [graph.put(before, at, said[name]) for name, before in found.items()]
 
-    kinds = [(KINDS | SIGNALS)[name] for name in found]
+    kinds = [KINDS[name] for name in found]
     return dict(zip(found, graph.where_any(mask, kinds, put, list(found.values())), strict=True))
 
 

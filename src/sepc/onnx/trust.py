@@ -1,4 +1,4 @@
-"""From counts to probabilities and trust in the graph: an image of `sepc.regions.trust` and `calibration`."""
+"""From counts to probabilities and trust in the graph: an image of `sepc.regions.trust`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.onnx.graph import Graph, Value
-from sepc.regions.calibration import NEVER_CERTAIN, Calibration
 from sepc.regions.trust import PRIOR_ROWS, TIE
 
 
@@ -38,20 +37,3 @@ def most_likely(graph: Graph, probabilities: Value, shares: FloatArray) -> Value
 def of_label(graph: Graph, probabilities: Value, label: Value) -> Value:
     """The probability of each row's label."""
     return graph("Squeeze", graph("GatherElements", probabilities, graph("Unsqueeze", label, [1]), axis=1), [1])
-
-
-def remoteness(graph: Graph, gauge: Value) -> Value:
-    """The signal of how far outside a row lies."""
-    return graph("Neg", graph("Log", graph("Clip", gauge, np.float64(1.0), np.float64(1.0 / NEVER_CERTAIN))))
-
-
-def calibrated(
-    graph: Graph, calibration: Calibration, trust: Value, n_rows: Value, remote: Value, is_single: Value, inside: Value
-) -> Value:
-    """The probability that each label is right, from what is known of its decision."""
-    never, ever = np.float64(NEVER_CERTAIN), np.float64(1.0 - NEVER_CERTAIN)
-    believed = graph("Clip", trust, never, ever)
-    odds = graph("Log", graph("Div", believed, graph("Sub", 1.0, believed)))
-    signals = [odds, graph("Log", graph("Add", n_rows, 1.0)), remote, graph.cast(inside, "DOUBLE"), is_single]
-    terms = [graph("Mul", one, weight) for one, weight in zip(signals, calibration.coefficients, strict=True)]
-    return graph("Sigmoid", graph("Add", graph("Sum", *terms), calibration.intercept))

@@ -5,5 +5,13 @@ from sepc.plot.partition import PartitionDisplay
 from sepc.plot.regions import TrustDisplay
 from sepc.plot.reliability import ReliabilityDisplay
 from sepc.plot.risk import RiskCoverageDisplay
+from sepc.plot.weights import WeightsDisplay
 
-__all__ = ["LandscapeDisplay", "PartitionDisplay", "ReliabilityDisplay", "RiskCoverageDisplay", "TrustDisplay"]
+__all__ = [
+    "LandscapeDisplay",
+    "PartitionDisplay",
+    "ReliabilityDisplay",
+    "RiskCoverageDisplay",
+    "TrustDisplay",
+    "WeightsDisplay",
+]

@@ -15,6 +15,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.estimator.classifier import SEPClassifier
 from sepc.selective._inner import inner_decisions
 from sepc.selective.selective import SelectiveClassifier
+from sepc.selective.trusted import TrustedClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +67,8 @@ def _instead(estimator: Any) -> str:
     kind = type(estimator).__name__
     if isinstance(estimator, Pipeline):
         return "Of a pipeline, give the last step, pipeline[-1], and rows transformed by the steps before it."
-    if hasattr(estimator, "members_") or hasattr(estimator, "forest_"):
-        return f"{kind} has many partitions; RiskCoverageDisplay and ReliabilityDisplay show what it decides."
+    if isinstance(estimator, TrustedClassifier):
+        return f"{kind} labels by another model; RiskCoverageDisplay and ReliabilityDisplay show what it decides."
     if hasattr(estimator, "repaired_"):
         return f"{kind} has one for each repaired region as well; give its estimator_, or one of repaired_."
     if hasattr(estimator, "estimators_"):

@@ -39,8 +39,9 @@ class PartitionDisplay:
     accepted stands out. Hyperplanes are drawn as lines, numbered as they were found.
 
     For more features, the exact shadows of the ellipsoids are drawn: where two shadows overlap, the ellipsoids
-    themselves need not. The strength of an ellipsoid's colour is the trust of rows that lie in it alone. Hyperplanes
-    have no line as their shadow, so they are left out.
+    themselves need not. The strength of an ellipsoid's colour is the trust of rows that lie in it alone, by the counts
+    of the training rows there; with weights, each row is trusted by its own values as well, and `WeightsDisplay` shows
+    what counts. Hyperplanes have no line as their shadow, so they are left out.
 
     Thin outlines enclose what was left at the end, and may be impure.
 
@@ -134,7 +135,8 @@ class PartitionDisplay:
         entries += draw_isolated(self.ax_, self.model, self.plane)
         if self.is_whole:
             entries += draw_cuts(self.ax_, self.model, self.ellipsoids, self.plane, max_hyperplanes)
-        entries += trust_entries(self.min_trust)
+        by_counts = self.model.weights is not None and not self.is_whole
+        entries += trust_entries(self.min_trust, by_counts=by_counts)
         place_legend(self.ax_, entries, is_own=ax is None, title=rows.told())
         return self
 

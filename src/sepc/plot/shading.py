@@ -24,16 +24,17 @@ def draw_ground(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> No
     ax.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto", zorder=0.5)
 
 
-def trust_entries(min_trust: float) -> list[tuple[Any, str]]:
-    """Entries of a legend for the shades of trust, in grey."""
+def trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[Any, str]]:
+    """Entries of a legend for the shades of trust, in grey; trust `by_counts` does not decide what is accepted."""
     from matplotlib.patches import Patch
 
-    told = {min_trust: f"accepted: trust ≥ {min_trust:g}"}
+    trust = "trust by counts" if by_counts else "trust"
+    told = {min_trust: f"{trust} ≥ {min_trust:g}" if by_counts else f"accepted: trust ≥ {min_trust:g}"}
     middle = round(0.5 * (NO_TRUST + min_trust), 1)
     if NO_TRUST < middle < min_trust:
-        told[middle] = f"trust {middle:g}"
+        told[middle] = f"{trust} {middle:g}"
     if min_trust > NO_TRUST:
-        told[NO_TRUST] = f"trust ≤ {NO_TRUST:g}"
+        told[NO_TRUST] = f"{trust} ≤ {NO_TRUST:g}"
     greys = lightened(as_rgb(["0.35"]), strength(np.array(list(told)), min_trust))
     return [
         (Patch(facecolor=tuple(grey), edgecolor="0.6", linewidth=0.5), text)

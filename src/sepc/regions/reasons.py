@@ -73,9 +73,11 @@ def _disagreement(decision: Decision) -> str:
     if decision.counts_label == decision.label:
         return ""
     terms = decision.terms()
-    named = terms.by_name() | {"what is usual": float(terms.offset)}
-    speak = [(name, value) for name, value in sorted(named.items(), key=lambda item: -item[1]) if value > 0.0]
+    named = [*terms.named(), ("what is usual", float(terms.offset))]
+    speak = sorted([item for item in named if item[1] > 0.0], key=lambda item: -item[1])
     told = [f"{name} ({value:+.1f})" for name, value in speak[:NAMED_MOST]]
+    if not told:
+        return ""
     return (
         f"These rows alone would say {shown(decision.counts_label)}; "
         f"{listed(told)}, in log-odds, {'speak' if len(told) > 1 else 'speaks'} for {shown(decision.label)}."

@@ -156,7 +156,7 @@ def _region(row: RegionRow, y: float, step: float, counts: Frame, shares: Frame)
 
 
 def _named(row: RegionRow) -> str:
-    return row.name if row.label is None else f"{row.name}, label {row.label}"
+    return row.name if row.label is None else f"{row.name}, mostly {row.label}"
 
 
 def overlap_chart(classes: Classes) -> Markup | None:

@@ -20,7 +20,7 @@ def facts_of(estimator: Any) -> Facts:
     else:
         facts["training rows"] = f"{int(np.sum(counts)):,}"
         facts["classes"] = ", ".join(f"{label} ({n:,})" for label, n in zip(labels, counts, strict=True))
-    for name, value in (("ellipsoids", "ellipsoids_"), ("regions", "regions_"), ("members", "members_")):
+    for name, value in (("ellipsoids", "ellipsoids_"), ("regions", "regions_")):
         if hasattr(estimator, value):
             facts[name] = f"{len(getattr(estimator, value)):,}"
     return tuple({**facts, **_of_wrapper(estimator)}.items())

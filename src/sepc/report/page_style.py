@@ -52,6 +52,7 @@ td.why { min-width: 22rem; max-width: 40rem; }
 thead th { background: var(--raised); border-bottom: 1px solid var(--line); vertical-align: bottom; }
 th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
+td.terms { min-width: 14rem; }
 td.name { min-width: 8.8rem; }
 td.wrong { color: var(--wrong); font-weight: 600; }
 th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
@@ -66,6 +67,7 @@ svg text { fill: var(--ink); font-family: inherit; }
 svg .tick { fill: var(--quiet); font-size: 11px; }
 svg .axis, svg .note { font-size: 12px; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr)); gap: 1rem 2rem; }
+.curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: .4rem 1.2rem; }
 .frame { fill: none; stroke: var(--line); }
 .grid { stroke: var(--faint); }
 .curve { fill: none; stroke: var(--accent); stroke-width: 2; stroke-linejoin: round; }
@@ -88,11 +90,18 @@ svg .cell text { font-size: 10px; fill: var(--ink); }
 .mark { fill: var(--own); fill-opacity: .85; stroke: var(--own); stroke-width: .8; }
 .mark.hollow { fill: var(--paper); stroke-width: 1.2; }
 .cross { fill: none; stroke: var(--ink); stroke-width: 1.4; }
+.term { fill: var(--own); stroke: var(--ink); stroke-width: .6; }
+.area { fill: var(--own); fill-opacity: .6; }
+.term-line { fill: none; stroke: var(--ink); stroke-width: 1.3; stroke-linejoin: round; }
+.density { fill: var(--other); fill-opacity: .55; }
+.zero { stroke: var(--quiet); }
+.under { stroke: var(--paper); stroke-width: 3.4; }
+.most { stroke: var(--ink); stroke-width: 1.4; }
 footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bottom: 2.5rem; }
 @media (max-width: 40rem) {
   body { font-size: 15px; }
   header, nav, main, footer { padding-left: .9rem; padding-right: .9rem; }
-  td.why { min-width: 12rem; }
+  td.why, td.terms { min-width: 12rem; }
   .cards, .cards caption, .cards tbody, .cards tr, .cards td { display: block; }
   .cards thead { display: none; }
   .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }

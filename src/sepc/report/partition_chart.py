@@ -71,7 +71,7 @@ def _ellipse(frame: Frame, shadow: Shadow, classes: tuple[str, ...]) -> Markup:
         ry=number(max(lengths[1], 0.5)),
         transform=f"rotate({number(angle)} {x} {y})",
         stroke_dasharray=DASHES[shadow.owner % len(DASHES)],
-        class_=f"ellipse {_colour(shadow.owner)}",
+        class_=f"ellipse {colour_of(shadow.owner)}",
     )
 
 
@@ -83,7 +83,7 @@ def _marks(frame: Frame, points: list[Point]) -> list[Markup]:
     paths = []
     for (owner, accepted), rows in sorted(alike.items(), key=lambda one: -len(one[1])):
         path = "".join(mark(_shape(owner), frame.x(row.x), frame.y(row.y)) for row in rows)
-        paths.append(tag("path", d=path, class_=f"mark {_colour(owner)}{'' if accepted else ' hollow'}"))
+        paths.append(tag("path", d=path, class_=f"mark {colour_of(owner)}{'' if accepted else ' hollow'}"))
     wrong = [row for row in points if row.right is False]
     size = CROSS if len(wrong) <= MANY_CROSSES else 0.65 * CROSS
     crosses = "".join(_cross(frame.x(row.x), frame.y(row.y), size) for row in wrong)
@@ -106,7 +106,7 @@ def _legend(picture: Picture, top: float) -> tuple[list[Markup], float]:
     drawn = []
     for i, (name, owner) in enumerate(keys):
         x, y = FRAME["left"] + step * (i % n_columns), top + 18.0 * (i // n_columns)
-        drawn.append(tag("path", d=mark(_shape(owner), x + 6, y - 4, 4.0), class_=f"mark {_colour(owner)}"))
+        drawn.append(tag("path", d=mark(_shape(owner), x + 6, y - 4, 4.0), class_=f"mark {colour_of(owner)}"))
         drawn.append(words(name, x + 16, y, class_="note"))
     y = top + 18.0 * ((len(keys) - 1) // n_columns) + 24.0
     return [*drawn, *_states(y, picture.points)], y + 10.0
@@ -127,7 +127,8 @@ def _states(y: float, points: tuple[Point, ...]) -> list[Markup]:
     return drawn
 
 
-def _colour(owner: int) -> str:
+def colour_of(owner: int) -> str:
+    """The class of the page's style that colours the class at this position; -1 is any other."""
     return f"k{owner % N_COLOURS}" if 0 <= owner < N_STYLES else "k-other"
 
 

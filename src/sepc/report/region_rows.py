@@ -29,13 +29,14 @@ class RegionRow:
     name : str
         In words, by the numbers of its ellipsoids.
     label : str or None
-        The label given there; None for -1, where it differs.
+        The label that the training rows there give; None for -1, where it differs. Weights may give rows
+        another.
     n_training : int
         Training rows; none in a region outside.
     classes : str
         How many of them are of which class.
     low, high : float or None
-        Between which shares the label is right, by a 95 % credible interval from the training rows; None without any.
+        Between which shares this label is right, by a 95 % credible interval from the training rows; None without any.
     n_rows, n_accepted : int
         Held-out rows.
     n_right : int or None

@@ -69,8 +69,8 @@ def report(
     Parameters
     ----------
     estimator : estimator
-        Fitted, and one that decides: `SEPClassifier`, `SEPForestClassifier`, `TrustedClassifier`,
-        `SelectiveClassifier`, `StratifiedClassifier`, or a pipeline that ends in one.
+        Fitted, and one that decides: `SEPClassifier`, `TrustedClassifier`, `SelectiveClassifier`,
+        `StratifiedClassifier`, or a pipeline that ends in one.
     X : array or DataFrame
         Held-out rows: none of them may have trained it. Rows of a DataFrame are named by its index.
     y : array, optional

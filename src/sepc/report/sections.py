@@ -19,7 +19,9 @@ from sepc.report.picture import Picture
 from sepc.report.region_rows import RegionTable
 from sepc.report.summary import Summary
 from sepc.report.tables import Cell, Column, count, decimal, table
-from sepc.report.wording import percent
+from sepc.report.weighed import WhatCounts
+from sepc.report.weights_chart import curve_charts, ellipsoid_chart
+from sepc.report.wording import NO_BREAK, percent, signed
 
 Section = tuple[str, str, list[Markup | None]]
 
@@ -29,6 +31,7 @@ def sections_of(summary: Summary) -> list[Section]:
     return [
         ("glance", "At a glance", _glance(summary)),
         ("promise", "The promise", _promise(summary)),
+        ("weights", "What counts", _weights(summary.weights)),
         ("landscape", "The landscape of the training rows", _landscape(summary.landscape)),
         ("partition", "The partition", _partition(summary.picture)),
         ("regions", "Regions", _regions(summary.regions)),
@@ -102,6 +105,55 @@ def _promise(summary: Summary) -> list[Markup | None]:
     return [tag("div", (tag("p", line) for line in summary.promise), class_="promise"), seen]
 
 
+def _weights(weights: WhatCounts | None) -> list[Markup | None]:
+    if weights is None:
+        return []
+    label, against = weights.label, weights.against or "the average of the others"
+    which = ""
+    if weights.against is None:
+        which = f" Shown is {label}, the label most often given to rows that are not accepted."
+    intro = (
+        "The label of a row is that with the largest sum of terms: one for each feature, which its curve tells, and "
+        f"one for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles the odds, 2.3 "
+        f"makes them ten times as large, and what is below zero speaks against {label}.{which}"
+    )
+    curves = (
+        f"The {len(weights.curves)} of {weights.n_features:,} features whose terms spread most over the held-out rows, "
+        "on one scale. At the foot is where these rows lie; a curve means little where there are none."
+    )
+    drawn = ellipsoid_chart(weights)
+    told = (
+        f"{_how_many(len(weights.ellipsoids), weights.n_ellipsoids)}, that with the largest terms first. The bar is "
+        "what lying inside adds, in the colour of the class the ellipsoid was made for; the line holds the terms of "
+        "nine in ten held-out rows, inside or not."
+    )
+    figure = tag("figure", tag("div", curve_charts(weights), class_="curves"), tag("figcaption", curves))
+    return [
+        tag("p", intro),
+        figure,
+        None if drawn is None else _figure(drawn, told),
+        _by_class(weights),
+        tag("p", weights.disagreement.told()),
+    ]
+
+
+def _how_many(n: int, n_all: int) -> str:
+    if n < n_all:
+        return f"{n:,} of {n_all:,} ellipsoids"
+    return "The only ellipsoid" if n == 1 else f"All {n:,} ellipsoids"
+
+
+def _by_class(weights: WhatCounts) -> Markup | None:
+    if not weights.by_class:
+        return None
+    caption = "The features that count most for each class against the average of the others, with the spread of terms"
+    columns = [Column("class"), Column("features")]
+    rows = [
+        [name, ", ".join(f"{one}{NO_BREAK}{spread:.2f}" for one, spread in most)] for name, most in weights.by_class
+    ]
+    return table(caption, columns, rows, sortable=len(rows) > 5)
+
+
 def _landscape(classes: Classes | None) -> list[Markup | None]:
     if classes is None:
         return []
@@ -166,8 +218,8 @@ def _regions(regions: RegionTable | None) -> list[Markup | None]:
     told = "Bars count held-out rows. The upright line is their mean trust, the dot how often labels were right."
     intro = (
         "A region is the set of rows that lie in the same ellipsoids, here by their numbers; rows in none belong to "
-        "the one that is nearest. The interval is where the share of right labels lies by the training rows, with "
-        "95 % probability."
+        "the one that is nearest. The label is that of its training rows, and the interval where the share of rows "
+        "lies that have it, with 95 % probability; held-out rows are right or wrong by the labels given to each."
     )
     return [tag("p", intro), None if chart is None else _figure(chart, told), _region_table(regions)]
 
@@ -220,11 +272,14 @@ def _review(summary: Summary) -> list[Markup | None]:
     with_causes = summary.review[0].cause is not None
     columns = [Column("row"), Column("label given"), *([Column("true label")] if with_labels else [])]
     columns += [Column("trust", True), *([Column("cause")] if with_causes else []), Column("why", class_="why")]
+    with_terms = summary.review[0].runner_up is not None
+    columns += [Column("counts most", class_="terms")] if with_terms else []
     rows = []
     for one in summary.review:
         row = [Cell(one.row), Cell(one.label)]
         row += [] if one.true_label is None else [Cell(one.true_label, None, "wrong" if one.right is False else "")]
-        rows.append([*row, decimal(one.trust), *([Cell(one.cause)] if one.cause else []), Cell(one.why)])
+        row += [decimal(one.trust), *([Cell(one.cause)] if one.cause else []), Cell(one.why)]
+        rows.append([*row, *([Cell(f"against {one.runner_up}: {signed(one.terms)}")] if with_terms else [])])
     shown = "" if len(rows) == n else f", the {len(rows)} least trusted"
     return [table(f"{n:,} rows not accepted{shown}", columns, rows, sortable=True, cards=True)]
 

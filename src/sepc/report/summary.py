@@ -19,6 +19,7 @@ from sepc.report.facts import Facts, facts_of, parameters_of
 from sepc.report.held_out import Curves, Group, HeldOut, Histogram, by_cause, by_label, curves, held_out, histogram
 from sepc.report.picture import Picture, picture
 from sepc.report.region_rows import RegionTable, region_table
+from sepc.report.weighed import WhatCounts, terms_of, what_counts
 from sepc.report.wording import name_of, percent, short, visible
 from sepc.selective._inner import inner_decisions
 from sepc.views.outcomes import is_right, rows_to_review
@@ -30,7 +31,11 @@ LONGEST_TEXT = 800
 
 @dataclass(frozen=True)
 class ReviewRow:
-    """A row for a person: its position, its name in the table's index, what was decided of it, and why."""
+    """A row for a person: its position, its name in the table's index, what was decided of it, and why.
+
+    With weights, `runner_up` is the second label, and `terms` are the names and log-odds of what counts most for the
+    label against it; else these are None and empty.
+    """
 
     position: int
     row: str
@@ -40,6 +45,8 @@ class ReviewRow:
     trust: float
     cause: str | None
     why: str
+    runner_up: str | None = None
+    terms: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class Summary:
     landscape : Classes or None
     picture : Picture or None
     regions : RegionTable or None
+    weights : WhatCounts or None
     histogram : Histogram
     curves : Curves or None
     review : tuple of ReviewRow
@@ -77,6 +85,7 @@ class Summary:
     landscape: Classes | None
     picture: Picture | None
     regions: RegionTable | None
+    weights: WhatCounts | None
     histogram: Histogram
     curves: Curves | None
     review: tuple[ReviewRow, ...]
@@ -110,6 +119,7 @@ def summarize(
     figures = held_out(decisions, right, labels, classes)
     regional = _regional(decisions)
     drawn = None if regional is None else picture(regional, accepted, right, labels)
+    weighed = None if regional is None else what_counts(regional, accepted, labels)
     landscape, no_landscape = classes_of(X_train, y_train)
     kind = type(estimator).__name__
     return Summary(
@@ -123,12 +133,13 @@ def summarize(
         landscape=landscape,
         picture=drawn,
         regions=None if regional is None else region_table(regional, accepted, right, regions_of(regional.model)),
+        weights=weighed,
         histogram=histogram(decisions, right),
         curves=None if right is None else curves(right, decisions.trust),
-        review=_review(decisions, X, labels, right),
+        review=_review(decisions, regional if weighed else None, X, labels, right),
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
-        left_out=_left_out(kind, no_landscape, regional, drawn, right is not None, hasattr(estimator, "promise")),
+        left_out=_left_out(estimator, no_landscape, regional, drawn, weighed, right is not None),
     )
 
 
@@ -169,11 +180,14 @@ def _verdict(figures: HeldOut) -> str:
     return f"{told}; the other {n - n_accepted:,} should go to a person."
 
 
-def _review(decisions: Any, X: Any, labels: NDArray[Any] | None, right: BoolArray | None) -> tuple[ReviewRow, ...]:
+def _review(
+    decisions: Any, weighed: Decisions | None, X: Any, labels: NDArray[Any] | None, right: BoolArray | None
+) -> tuple[ReviewRow, ...]:
     index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None
     rows = []
     for i in rows_to_review(decisions, N_REVIEW).tolist():
         one = decisions[i]
+        runner_up, terms = (None, ()) if weighed is None else terms_of(weighed[i])
         rows.append(
             ReviewRow(
                 position=i,
@@ -184,26 +198,44 @@ def _review(decisions: Any, X: Any, labels: NDArray[Any] | None, right: BoolArra
                 trust=float(one.trust),
                 cause=None if (cause := getattr(one, "cause", None)) is None else Cause(cause).name,
                 why=short(visible(one.why()), LONGEST_TEXT),
+                runner_up=runner_up,
+                terms=terms,
             )
         )
     return tuple(rows)
 
 
 def _left_out(
-    kind: str, landscape: str, regional: Decisions | None, drawn: Picture | None, labelled: bool, promises: bool
+    estimator: Any,
+    landscape: str,
+    regional: Decisions | None,
+    drawn: Picture | None,
+    weighed: WhatCounts | None,
+    labelled: bool,
 ) -> dict[str, str]:
     """Why a part of the report is not there, by the names of parts."""
+    kind = type(estimator).__name__
     left: dict[str, str] = {"landscape": landscape} if landscape else {}
     if regional is None:
-        left["picture"] = f"{kind} is not one partition, so there is none to draw."
-        left["regions"] = f"{kind} is not one partition, so it has no regions to list."
-    elif drawn is None:
-        left["picture"] = "A picture needs two features, and the model has one."
+        left["picture"] = f"{kind} does not label by one partition, so there is none to draw."
+        left["regions"] = f"{kind} does not label by one partition, so it has no regions to list."
+        left["weights"] = f"{kind} does not label by one partition, so it has no curves and weights to show."
+    else:
+        if drawn is None:
+            left["picture"] = "A picture needs two features, and the model has one."
+        if weighed is None:
+            left["weights"] = _unweighed(regional)
     if not labelled:
         left["curves"] = "How often labels are right needs the true labels of the held-out rows; give y."
-    if not promises:
+    if not hasattr(estimator, "promise"):
         left["promise"] = f"{kind} promises nothing; put it into a SelectiveClassifier for a promise about errors."
     return left
+
+
+def _unweighed(regional: Decisions) -> str:
+    if len(regional.model.classes) < 2:
+        return "The model knows one class, so there is nothing to weigh."
+    return f"Trust by {regional.model.trust!r} has no curves and weights; they come with trust='weights'."
 
 
 def _plain(value: Any) -> Any:

@@ -57,14 +57,28 @@ class Frame:
         (x, y), (width, height) = map(number, corner), map(number, size)
         return tag("rect", x=x, y=y, width=width, height=height, **attributes)
 
-    def axes(self, x_name: str, y_name: str, *, shares: tuple[bool, bool] = (False, False)) -> list[Markup]:
-        """The axes with their names, and a faint line at every tick; `shares` are written as percentages."""
+    def axes(
+        self,
+        x_name: str,
+        y_name: str,
+        *,
+        shares: tuple[bool, bool] = (False, False),
+        x_ticks: Sequence[tuple[float, str]] | None = None,
+        y_least: float | None = None,
+        about: int = 5,
+    ) -> list[Markup]:
+        """The axes with their names, and a faint line at every tick; `shares` are written as percentages.
+
+        `x_ticks` replaces the ticks across, and no tick up lies below `y_least`.
+        """
         drawn = [self.area(class_="frame")]
-        for value in ticks(self.x_from, self.x_to):
-            at, told = number(self.x(value)), tick_text(value, shares[0])
+        if x_ticks is None:
+            x_ticks = [(value, tick_text(value, shares[0])) for value in ticks(self.x_from, self.x_to, about)]
+        for value, told in x_ticks:
+            at = number(self.x(value))
             drawn.append(tag("line", x1=at, x2=at, y1=number(self.top), y2=number(self.bottom), class_="grid"))
             drawn.append(words(told, self.x(value), self.bottom + 16, "middle"))
-        for value in ticks(self.y_from, self.y_to):
+        for value in ticks(self.y_from if y_least is None else y_least, self.y_to, about):
             at, told = number(self.y(value)), tick_text(value, shares[1])
             drawn.append(tag("line", x1=number(self.left), x2=number(self.right), y1=at, y2=at, class_="grid"))
             drawn.append(words(told, self.left - 6, self.y(value) + 4, "end"))

@@ -9,7 +9,8 @@ from sepc.report.classes import Classes
 from sepc.report.held_out import Curves, Group, HeldOut
 from sepc.report.region_rows import RegionTable
 from sepc.report.summary import ReviewRow, Summary
-from sepc.report.wording import columns_of, percent, short
+from sepc.report.weighed import WhatCounts
+from sepc.report.wording import columns_of, percent, short, signed
 
 WIDTH = 96
 N_REGIONS = 12
@@ -30,6 +31,7 @@ def lines(summary: Summary) -> Iterator[str]:
     yield from _wrapped(summary.verdict)
     parts: list[tuple[str, Iterator[str]]] = [
         ("Promise", _paragraphs(summary.promise)),
+        ("What counts", _weights(summary.weights)),
         ("Landscape of the training rows", _landscape(summary.landscape)),
         ("Held-out rows", _figures(summary.held_out)),
         ("By the label given", _groups("label", summary.labels)),
@@ -83,6 +85,28 @@ def _groups(kind: str, groups: Sequence[Group]) -> Iterator[str]:
     head.append("")
     yield from _table(head, rows)
     yield from _more(len(groups) - len(rows), "labels")
+
+
+def _weights(weights: WhatCounts | None) -> Iterator[str]:
+    if weights is None:
+        return
+    against = short(weights.against, LONGEST_CELL) if weights.against else "the average of the others"
+    yield from _wrapped(f"Log-odds of {short(weights.label, LONGEST_CELL)} against {against}:")
+    rows = []
+    for one in weights.curves:
+        least, most = (choose(range(len(one.x)), key=one.term.__getitem__) for choose in (min, max))
+        ends = [cell for i in (least, most) for cell in (f"{one.term[i]:+.2f}", f"{one.x[i]:.4g}")]
+        rows.append([one.name, f"{one.spread:.2f}", *ends])
+    yield from _table(["feature", "spread", "least", "at", "most", "at"], rows, text=(0,))
+    yield from _more(weights.n_features - len(rows), "features")
+    if weights.ellipsoids:
+        inside = []
+        for part in weights.ellipsoids:
+            wide = "" if part.low is None else f"{part.low:+.2f} to {part.high:+.2f}"
+            inside.append([f"{part.number} of {weights.classes[part.owner]}", f"{part.inside:+.2f}", wide])
+        yield from ("", *_table(["ellipsoid", "a row inside", "90 % of rows"], inside, text=(0,)))
+        yield from _more(weights.n_ellipsoids - len(inside), "ellipsoids")
+    yield from ("", *_wrapped(weights.disagreement.told()))
 
 
 def _landscape(classes: Classes | None) -> Iterator[str]:
@@ -150,6 +174,9 @@ def _review(summary: Summary) -> Iterator[str]:
     for one in shown:
         yield _head(one)
         yield from _wrapped(one.why, indent="    ")
+        if one.runner_up is not None:
+            counts = f"Against {short(one.runner_up, 20)} count most: {signed(one.terms)}."
+            yield from _wrapped(counts, indent="    ")
 
 
 def _head(one: ReviewRow) -> str:

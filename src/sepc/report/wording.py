@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
+NO_BREAK = "\u00a0"
 SPACES = re.compile(r"[ \t\r\n\f\v\x85\u2028\u2029]+")
 
 
@@ -61,6 +63,17 @@ def percent(share: float) -> str:
     if share < 1.0 and told == "100.0 %":
         return "above 99.9 %"
     return "below 0.1 %" if share > 0.0 and told == "0.0 %" else told
+
+
+def signed(terms: Sequence[tuple[str, float]]) -> str:
+    """Names and signed numbers; no line ends between the two.
+
+    Examples
+    --------
+    >>> print(signed([("area", 0.714), ("texture", -0.4)]).replace(NO_BREAK, " "))
+    area +0.71, texture -0.40
+    """
+    return ", ".join(f"{name}{NO_BREAK}{value:+.2f}" for name, value in terms)
 
 
 def columns_of(text: str) -> int:

@@ -71,7 +71,7 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
     """
     if isinstance(features, str) or len(features) != 2:
         raise ValueError(f"features is {features!r}; a picture needs a pair of them, by name or position.")
-    first, second = (_position(names, feature) for feature in features)
+    first, second = (position_of(names, feature) for feature in features)
     if first == second:
         raise ValueError(f"features names {names[first]!r} twice; a picture needs two different ones.")
     directions = np.eye(len(names))[[first, second]]
@@ -111,7 +111,8 @@ def outline(ellipse: Ellipsoid, n: int = 120) -> FloatArray:
     return ellipse.boundary(n)
 
 
-def _position(names: Sequence[str], feature: str | int) -> int:
+def position_of(names: Sequence[str], feature: str | int) -> int:
+    """The position of a feature given by name or position."""
     known = [str(name) for name in names]
     if isinstance(feature, Integral):
         if not 0 <= feature < len(known):

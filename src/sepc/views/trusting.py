@@ -1,25 +1,21 @@
-"""How far a fitted model trusts its ellipsoids, and the labels it gives over a picture."""
+"""How far the counts in an ellipsoid are to be trusted, and the labels a model gives over a picture."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.regions.calibration import signals
 from sepc.regions.model import SEPModel
 from sepc.regions.rules import decide, judge_sets
 from sepc.views.planes import Plane
 
 
 def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
-    """Trust of a row that lies in one ellipsoid alone, of shape (K,)."""
-    verdicts = judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool))
-    if model.calibration is None:
-        return verdicts.trust
-    d = model.centers.shape[1]
-    # The root mean square gauge of rows spread evenly in an ellipsoid.
-    gauge = np.full(model.n_ellipsoids, np.sqrt(d / (d + 2)))
-    return model.calibration.apply(signals(verdicts.trust, verdicts.counts, gauge, verdicts.rule))
+    """Trust of a row that lies in one ellipsoid alone, by the counts of the training rows there; of shape (K,).
+
+    Weights trust rows of one ellipsoid differently, each by its own values, so that they have no one trust to tell.
+    """
+    return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
 
 
 def trust_over(

@@ -1,0 +1,134 @@
+"""Decisions by weights in the graph: an image of `sepc.regions.weights`, and of the rules that go with it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc._typing import IntArray
+from sepc.onnx.graph import Graph, Value
+from sepc.onnx.locating import Lying
+from sepc.onnx.lookup import find
+from sepc.onnx.trust import most_likely, of_label
+from sepc.regions.model import SEPModel
+from sepc.regions.weights import (
+    DEPTH_FLOOR,
+    FADING_BEGINS,
+    FADING_POWER,
+    FARTHEST_SQUARED,
+    LINE_END,
+    NEARNESS_DECAY,
+    Weights,
+)
+
+# Knots are compared in one piece, filled up to the most of any feature, if that is at most so many times as many.
+FILLED_UP = 2
+
+
+def weighed(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> tuple[dict[str, Value], Value]:
+    """Label (a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
+    place, gauge = _smallest_gauge(graph, model, lying)
+    region, inside = _regions(graph, model, lying, place)
+    near, n_classes = graph("Softmax", _scores(graph, model, weights, lying), axis=1), len(model.classes)
+    probabilities = _faded(graph, near, gauge, n_classes)
+    label = most_likely(graph, probabilities, model.shares)
+    # One class alone fades as if there were another.
+    believed = probabilities if n_classes > 1 else _faded(graph, near, gauge, 2)
+    trust = of_label(graph, believed, label)
+    return {"probabilities": probabilities, "label": label, "trust": trust, "region": region}, inside
+
+
+def _scores(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> Value:
+    """Scores of the classes, of shape (n, C)."""
+    terms = [graph("Clip", lying.columns, np.float64(-LINE_END), np.float64(LINE_END))]
+    coefficients = [weights.lines]
+    if lying.squared is not None:
+        capped = graph("Min", lying.squared, FARTHEST_SQUARED)
+        terms.append(graph("Exp", graph("Mul", graph("Max", capped, 1.0), -NEARNESS_DECAY)))
+        terms.append(graph("Log", graph("Add", capped, DEPTH_FLOOR)))
+        # Nearness is 1, and not its power of e, where the squared gauge is 1.
+        coefficients += [np.exp(NEARNESS_DECAY) * weights.near, weights.deep]
+    weighty = np.flatnonzero(weights.isolated.any(axis=1))
+    if lying.apart is not None and len(weighty):
+        apart = lying.apart if len(weighty) == len(model.isolated) else graph("Gather", lying.apart, weighty, axis=0)
+        terms.append(graph("Exp", graph("Mul", apart, -0.5 / weights.width**2)))
+        coefficients.append(weights.isolated[weighty])
+    constant = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
+    without = np.flatnonzero(weights.n_knots == 0)
+    constant = constant + sum((weights.curves[j][1][:, 0] for j in without.tolist()), np.zeros(len(constant)))
+    together = graph("Concat", *terms, axis=0) if len(terms) > 1 else terms[0]
+    scores = graph("Gemm", together, np.concatenate(coefficients), constant, transA=1)
+    for which in _groups(weights.n_knots):
+        scores = graph("Add", scores, _curves(graph, weights, lying.columns, which))
+    return scores
+
+
+def _curves(graph: Graph, weights: Weights, columns: Value, which: IntArray) -> Value:
+    """What the steps of some features add to the scores, of shape (n, C): count the knots passed, look up levels."""
+    curves, most = [weights.curves[j] for j in which.tolist()], weights.n_knots[which].max()
+    # No row lies at infinity: the graph draws in those far away.
+    knots = np.full((len(which), most, 1), np.inf)
+    for own, (given, _) in zip(knots, curves, strict=True):
+        own[: len(given), 0] = given
+    levels = np.concatenate([own.T for _, own in curves])
+    starts = np.cumsum([0, *(weights.n_knots[which] + 1)])[:-1]
+    own_columns = columns if len(which) == len(weights.n_knots) else graph("Gather", columns, which, axis=0)
+    passed = graph("GreaterOrEqual", graph("Unsqueeze", own_columns, [1]), knots)
+    # Single precision counts exactly, and twice as fast as whole numbers.
+    n_passed = graph.cast(graph.total(graph.cast(passed, "FLOAT"), 1), "INT64")
+    return graph.total(graph("Gather", levels, graph("Add", n_passed, starts[:, np.newaxis])), 0)
+
+
+def _groups(n_knots: IntArray) -> list[IntArray]:
+    """Features with knots, in order; in two parts, few knots and many, where filling up would cost too much."""
+    order = np.argsort(n_knots, kind="stable")
+    order = order[n_knots[order] > 0]
+    if len(order) == 0:
+        return []
+    ordered = n_knots[order]
+    if len(ordered) * ordered[-1] <= FILLED_UP * ordered.sum():
+        return [np.sort(order)]
+    first = np.arange(1, len(order))
+    cut = int(first[np.argmin(first * ordered[:-1] + (len(order) - first) * ordered[-1])])
+    return [np.sort(order[:cut]), np.sort(order[cut:])]
+
+
+def _smallest_gauge(graph: Graph, model: SEPModel, lying: Lying) -> tuple[Value, Value]:
+    """The place of the smallest gauge and that gauge; of rows in an ellipsoid the gauge may be too small."""
+    K = model.n_ellipsoids
+    found = []
+    if lying.squared is not None:
+        place = graph("ArgMin", lying.squared, axis=0, keepdims=0)
+        found.append((place, graph("Sqrt", graph("ReduceMin", lying.squared, [0], keepdims=0))))
+    if lying.apart is not None:
+        nearest = graph("ArgMin", lying.apart, axis=0, keepdims=0)
+        # Measured again: near a point, a difference of squares has lost half of the digits.
+        way = graph("Sub", lying.rows, graph("Gather", model.isolated, nearest))
+        distance = graph("Sqrt", graph("ReduceSumSquare", way, [1], keepdims=0))
+        gauge = graph("Add", graph("Div", distance, np.sqrt(model.isolated.shape[1])), 1.0)
+        # Of rows that are the same, Python always finds the same one.
+        same = np.asarray(model.places.isolated.query(model.isolated)[1], dtype=np.int64)
+        found.append((graph("Gather", K + same, nearest), gauge))
+    if len(found) == 1:
+        return found[0]
+    (place, gauge), (isolated, from_isolated) = found
+    nearer = graph("Less", from_isolated, gauge)
+    return graph("Where", nearer, isolated, place), graph("Min", from_isolated, gauge)
+
+
+def _regions(graph: Graph, model: SEPModel, lying: Lying, place: Value) -> tuple[Value, Value]:
+    """The row of the table of regions, and whether each row lies in an ellipsoid; both of shape (n,)."""
+    at_place = graph("Add", place, np.int64(len(model.table.counts)))
+    if lying.squared is None:
+        return at_place, graph("Less", place, np.int64(0))
+    memberships = graph.cast(graph("LessOrEqual", lying.squared, 1.0 + model.slack), "DOUBLE")
+    row, is_known, size = find(graph, memberships, model.table.memberships)
+    inside = graph("Greater", size, np.int64(0))
+    return graph("Where", inside, graph("Where", is_known, row, np.int64(-1)), at_place), inside
+
+
+def _faded(graph: Graph, probabilities: Value, gauge: Value, n_classes: int) -> Value:
+    """Probabilities drawn towards equal ones where the gauge is large."""
+    left = graph("Div", FADING_BEGINS, graph("Max", graph("Unsqueeze", gauge, [1]), FADING_BEGINS))
+    left = graph("Pow", left, float(FADING_POWER))
+    kept = graph("Mul", left, probabilities)
+    return graph("Add", kept, graph("Div", graph("Sub", 1.0, left), float(n_classes)))

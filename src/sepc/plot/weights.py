@@ -1,0 +1,204 @@
+"""WeightsDisplay: the curves of the features that count most, and the ellipsoids by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc.plot.asking import the_partition
+from sepc.plot.canvas import panels
+from sepc.plot.palette import look
+from sepc.plot.rows import Rows
+from sepc.plot.words import counted, shown
+from sepc.regions.model import SEPModel
+from sepc.views.weighed import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoids_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Of all others together, where there are more than two classes.
+OTHERS = "0.62"
+FILLED = 0.55
+# The share of a panel, at its foot, that shows where rows lie.
+FOOT = 0.17
+DENSITY = "0.45"
+# Fewer ellipsoids leave room below, so that their bars are not huge.
+FEWEST_BARS = 7
+
+
+@dataclass(eq=False)
+class WeightsDisplay:
+    """What counts in an `SEPClassifier` that weighs: curves of features, and ellipsoids by weight.
+
+    Make it with `from_estimator`. Each curve is what a feature adds to the log-odds of a class against the other or,
+    of more than two, against the average of the others; the terms of a row add up. Above zero a feature speaks for the
+    class, below against it. All curves have one scale. A feature of few values has bars instead of a curve. At the
+    foot is where rows lie: a curve means little where there are none.
+
+    A bar of the last panel is what lying in an ellipsoid adds, coloured by the class the ellipsoid was made for; the
+    thin line holds the terms of nine in ten rows, inside or not. Isolated rows have a term too, which is not drawn.
+
+    Attributes
+    ----------
+    model : SEPModel
+    contrast : Contrast
+        The class, and what it is compared with.
+    curves : tuple of Curve
+        That of the largest spread first.
+    ellipsoids : tuple of EllipsoidWeight
+        That which counts most first.
+    axes_ : tuple of matplotlib axes
+        Of the curves, after `plot`.
+    ax_ellipsoids_ : matplotlib axes or None
+        Of the ellipsoids, if there are any.
+    figure_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import SEPClassifier
+    >>> from sepc.plot import WeightsDisplay
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> display = WeightsDisplay.from_estimator(SEPClassifier().fit(X, y), X, label=2, max_features=2)
+    >>> [curve.name for curve in display.curves]
+    ['petal width (cm)', 'petal length (cm)']
+    """
+
+    model: SEPModel
+    contrast: Contrast
+    curves: tuple[Curve, ...]
+    ellipsoids: tuple[EllipsoidWeight, ...]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike | None = None,
+        features: Sequence[str | int] | None = None,
+        *,
+        label: Any = None,
+        max_features: int = 6,
+        max_ellipsoids: int = 10,
+        ax: Any = None,
+    ) -> Self:
+        """Draw what counts in a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : SEPClassifier
+            Fitted, with ``trust="weights"``; also in a `FrozenEstimator` or in a `SelectiveClassifier`.
+        X : array or DataFrame of shape (n, d), optional
+            Rows to tell by what counts, for instance those it was fitted on; their histogram is at the foot of each
+            curve, which ends where all but one in a hundred lie. Without rows, ticks at the foot are the quantiles of
+            the training rows at which the curve may step.
+        features : sequence of str or int, optional
+            Which curves to draw, by name or position. By default, those whose terms spread most over the rows.
+        label : object, optional
+            The class whose log-odds are drawn. By default the second of two classes, and the first of more.
+        max_features, max_ellipsoids : int
+            Draw at most so many.
+        ax : matplotlib axes, or a sequence of them, optional
+            One is divided into panels. Of several, each takes a curve, and one more the ellipsoids.
+
+        Returns
+        -------
+        WeightsDisplay
+        """
+        for name, most in (("max_features", max_features), ("max_ellipsoids", max_ellipsoids)):
+            if most < 1:
+                raise ValueError(f"{name} is {most}; it must be at least 1.")
+        classifier = the_partition(estimator, cls.__name__)
+        model: SEPModel = classifier.model_
+        contrast = contrast_of(model, label)
+        rows = None if X is None else Rows.checked(classifier, X, None).values
+        curves = curves_of(model, contrast, rows, features, max_features)
+        return cls(model, contrast, curves, ellipsoids_of(model, contrast, rows, max_ellipsoids)).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw, on axes given or on a new figure."""
+        self.axes_, self.ax_ellipsoids_, is_first = panels(ax, len(self.curves), with_last=bool(self.ellipsoids))
+        self.figure_ = self.axes_[0].figure
+        low, high = self._heights()
+        for axes, curve, first in zip(self.axes_, self.curves, is_first, strict=True):
+            self._draw_curve(axes, curve)
+            axes.set_ylim(low - FOOT / (1.0 - FOOT) * (high - low), high)
+            axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
+            axes.set_xlabel(shown(curve.name, 30))
+            if first:
+                axes.set_ylabel(f"log-odds of {shown(self._label, 14)}\nagainst {self._against}", fontsize="small")
+            else:
+                axes.tick_params(labelleft=False)
+        if self.ax_ellipsoids_ is not None:
+            self._draw_ellipsoids(self.ax_ellipsoids_)
+        return self
+
+    @property
+    def _label(self) -> Any:
+        return self.model.classes[self.contrast.label]
+
+    @property
+    def _against(self) -> str:
+        other = self.contrast.against
+        return "the average of the others" if other is None else shown(self.model.classes[other], 14)
+
+    def _heights(self) -> tuple[float, float]:
+        """One range for all curves, with a little room."""
+        terms = np.concatenate([[0.0], *(curve.term for curve in self.curves)])
+        room = 0.08 * float(np.ptp(terms)) or 0.1
+        return float(terms.min()) - room, float(terms.max()) + room
+
+    def _draw_curve(self, ax: Axes, curve: Curve) -> None:
+        own = look(self.contrast.label).colour
+        other = OTHERS if self.contrast.against is None else look(self.contrast.against).colour
+        ax.axhline(0.0, color="0.3", linewidth=0.8)
+        if curve.is_discrete:
+            at = np.arange(len(curve.x))
+            colours = [own if term > 0.0 else other for term in curve.term]
+            ax.bar(at, curve.term, 0.8, color=colours, edgecolor="0.15", linewidth=0.6)
+            step = 1 + (len(at) - 1) // 8
+            ax.set_xticks(at[::step], [f"{value:.6g}" for value in curve.x[::step]])
+            ax.set_xlim(-0.6, len(at) - 0.4)
+        else:
+            ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=own, alpha=FILLED, linewidth=0.0)
+            ax.fill_between(curve.x, curve.term, where=curve.term <= 0.0, color=other, alpha=FILLED, linewidth=0.0)
+            ax.plot(curve.x, curve.term, color="0.1", linewidth=1.2)
+            ax.set_xlim(curve.x[0], curve.x[-1])
+        _draw_foot(ax, curve)
+
+    def _draw_ellipsoids(self, ax: Axes) -> None:
+        at = np.arange(len(self.ellipsoids))
+        colours = [look(one.owner).colour for one in self.ellipsoids]
+        ax.barh(at, [one.inside for one in self.ellipsoids], 0.66, color=colours, edgecolor="0.15", linewidth=0.6)
+        for y, one in zip(at, self.ellipsoids, strict=True):
+            if one.low is not None and one.high is not None:
+                for colour, width in (("white", 3.2), ("0.1", 1.3)):
+                    ax.plot([one.low, one.high], [y, y], color=colour, linewidth=width, solid_capstyle="butt")
+        ax.axvline(0.0, color="0.3", linewidth=0.8)
+        owners = [self.model.classes[one.owner] for one in self.ellipsoids]
+        names = [f"{one.number} of {shown(owner, 14)}" for one, owner in zip(self.ellipsoids, owners, strict=True)]
+        ax.set_yticks(at, names, fontsize="small")
+        ax.set_ylim(max(len(at), FEWEST_BARS) - 0.4, -0.6)
+        has_line = self.ellipsoids[0].low is not None
+        line = "\n(line: 90 % of all rows)" if has_line else ""
+        ax.set_xlabel(f"log-odds that lying inside adds{line}", fontsize="small")
+        n, n_all = len(self.ellipsoids), self.model.n_ellipsoids
+        told = counted(n, "ellipsoid") if n == n_all else f"{n} of {n_all:,} ellipsoids"
+        order = "\nthat with the largest terms first" if has_line and n > 1 else ""
+        ax.set_title(f"{told}{order}", fontsize="small")
+
+
+def _draw_foot(ax: Axes, curve: Curve) -> None:
+    """Where rows lie: a histogram, or ticks at the quantiles."""
+    foot: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": DENSITY, "linewidth": 0.0, "zorder": 0.5}
+    if len(curve.n_rows) == 0:
+        ax.vlines(curve.knots, 0.0, 0.35 * FOOT, transform=foot["transform"], color=DENSITY, linewidth=0.9)
+        return
+    tall = 0.85 * FOOT * curve.n_rows / curve.n_rows.max()
+    if curve.is_discrete:
+        ax.bar(np.arange(len(tall)), tall, 0.8, **foot)
+    else:
+        ax.bar(curve.edges[:-1], tall, np.diff(curve.edges), align="edge", **foot)

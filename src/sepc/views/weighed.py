@@ -1,0 +1,261 @@
+"""What counts in a weighed model: the curve of each feature and the weight of each ellipsoid, as they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.regions.membership import squared_radii
+from sepc.regions.model import SEPModel
+from sepc.regions.weights import LINE_END, Weights, depth, nearness
+from sepc.views.planes import position_of
+
+# More rows than this make no other picture.
+MOST_ROWS = 10_000
+# A feature with no more values than this is drawn value by value.
+MOST_VALUES = 16
+N_BARS = 24
+# Curves end where so small a share of the rows is left out on either side.
+BEYOND = 0.005
+# Terms of an ellipsoid are told between these quantiles of the rows.
+MOST_TERMS = (0.05, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """Log-odds of one class against another or, of more than two, against the average of all others.
+
+    Attributes
+    ----------
+    label : int
+        The class, as a position in `classes`.
+    against : int or None
+        The other of two classes.
+    coefficients : (C,) array
+        Of the scores; they add up to zero.
+    """
+
+    label: int
+    against: int | None
+    coefficients: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What a feature adds to the log-odds, and where rows lie.
+
+    Attributes
+    ----------
+    feature : int
+        Its position.
+    name : str
+    x, term : arrays
+        The corners of the curve, in the feature's own units; if `is_discrete`, its values and their terms.
+    is_discrete : bool
+        Whether the rows have few different values, so that there is nothing between them.
+    spread : float
+        Standard deviation of the term over the rows or, without rows, over the knots.
+    edges, n_rows : arrays
+        A histogram of the rows; if `is_discrete`, `n_rows` is of each value and there are no edges. Both are empty
+        without rows.
+    knots : array
+        Where the curve steps, which is at quantiles of the training rows.
+    """
+
+    feature: int
+    name: str
+    x: FloatArray
+    term: FloatArray
+    is_discrete: bool
+    spread: float
+    edges: FloatArray
+    n_rows: IntArray
+    knots: FloatArray
+
+
+@dataclass(frozen=True)
+class EllipsoidWeight:
+    """What an ellipsoid adds to the log-odds.
+
+    Attributes
+    ----------
+    number : int
+    owner : int
+        Its class, as a position in `classes`.
+    inside : float
+        The term of a row inside, at the depth rows have on average if they are spread evenly.
+    low, high : float or None
+        Between these are the terms of nine in ten rows, wherever they lie; None without rows.
+    size : float
+        The mean absolute term of the rows; without rows, the absolute value of `inside`.
+    """
+
+    number: int
+    owner: int
+    inside: float
+    low: float | None
+    high: float | None
+    size: float
+
+
+def weights_of(model: SEPModel) -> Weights:
+    """The weights of a model that has some, and classes to tell apart."""
+    if model.weights is None:
+        raise ValueError(f"A model that trusts by {model.trust!r} has no weights; they come with trust='weights'.")
+    if len(model.classes) < 2:
+        raise ValueError(f"The model knows one class, {model.classes[0]}; there is nothing to weigh against it.")
+    return model.weights
+
+
+def contrast_of(model: SEPModel, label: Any = None) -> Contrast:
+    """Log-odds of `label`; by default of the second of two classes, and of the first of more."""
+    n_classes = len(model.classes)
+    if label is None:
+        position = 1 if n_classes == 2 else 0
+    else:
+        found = [k for k, known in enumerate(model.classes.tolist()) if known == label]
+        if not found:
+            raise ValueError(f"There is no class {label!r}; the classes are {_some(model.classes.tolist())}.")
+        position = found[0]
+    coefficients = np.full(n_classes, -1.0 / max(n_classes - 1, 1))
+    coefficients[position] = 1.0
+    return Contrast(position, 1 - position if n_classes == 2 else None, coefficients)
+
+
+def curves_of(
+    model: SEPModel,
+    contrast: Contrast,
+    rows: FloatArray | None = None,
+    features: Sequence[str | int] | None = None,
+    most: int = 6,
+) -> tuple[Curve, ...]:
+    """The curves of these features; by default of those whose terms spread most, the first of them first.
+
+    Rows are given in the user's own features.
+    """
+    weights_of(model)
+    if rows is not None and len(rows) == 0:
+        rows = None
+    if features is None:
+        spreads = spreads_of(model, contrast.coefficients[:, np.newaxis], rows)[:, 0]
+        chosen: Sequence[int] = np.argsort(-spreads, kind="stable")[:most].tolist()
+    else:
+        chosen = [position_of(model.feature_names, one) for one in features]
+    return tuple(_curve(model, contrast, j, None if rows is None else rows[:, j]) for j in chosen)
+
+
+def spreads_of(model: SEPModel, coefficients: FloatArray, rows: FloatArray | None = None) -> FloatArray:
+    """How much the terms of the features spread, of shape (d, M), for contrasts of shape (C, M)."""
+    weights = weights_of(model)
+    spreads = np.empty((len(model.feature_names), coefficients.shape[1]))
+    some = None if rows is None else model.standardize(sample(rows))
+    for j, (knots, levels) in enumerate(weights.curves):
+        values = _first_and(knots) if some is None else some[:, j]
+        spreads[j] = _terms(weights.lines[j] @ coefficients, knots, levels.T @ coefficients, values).std(axis=0)
+    return spreads
+
+
+def ellipsoids_of(
+    model: SEPModel, contrast: Contrast, rows: FloatArray | None = None, most: int = 10
+) -> tuple[EllipsoidWeight, ...]:
+    """The ellipsoids that count most, the first of them first."""
+    weights, d = weights_of(model), len(model.feature_names)
+    near, deep, means = (one @ contrast.coefficients for one in (weights.near, weights.deep, weights.ellipsoid_means))
+    # Of rows spread evenly in an ellipsoid, the squared gauge is this on average.
+    inside = near + deep * depth(np.array(d / (d + 2.0))) - means
+    size, low, high = np.abs(inside), None, None
+    if rows is not None and len(rows):
+        squared = squared_radii(model.standardize(sample(rows)), model.centers, model.roots)
+        terms = nearness(squared) * near + depth(squared) * deep - means
+        size = np.abs(terms).mean(axis=0)
+        low, high = np.quantile(terms, MOST_TERMS, axis=0)
+    return tuple(
+        EllipsoidWeight(
+            number=k,
+            owner=int(model.owners[k]),
+            inside=float(inside[k]),
+            low=None if low is None else float(low[k]),
+            high=None if high is None else float(high[k]),
+            size=float(size[k]),
+        )
+        for k in np.argsort(-size, kind="stable")[:most].tolist()
+    )
+
+
+def sample(rows: FloatArray) -> FloatArray:
+    """At most `MOST_ROWS` of the rows, chosen at random, always the same."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return rows[np.sort(np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False))]
+
+
+def _curve(model: SEPModel, contrast: Contrast, j: int, values: FloatArray | None) -> Curve:
+    weights, (shift, scale) = weights_of(model), (model.shift[j], model.scale[j])
+    knots, levels = weights.curves[j]
+    slope, levels = weights.lines[j] @ contrast.coefficients, levels.T @ contrast.coefficients
+    distinct, n_each = (np.empty(0), None) if values is None else np.unique(values, return_counts=True)
+    is_discrete = n_each is not None and len(distinct) <= MOST_VALUES
+    seen = _first_and(knots) if values is None else (sample(values) - shift) / scale
+    spread = float(_terms(slope, knots, levels, seen).std())
+    edges, n_rows = np.empty(0), np.empty(0, dtype=np.int64)
+    if is_discrete and n_each is not None:
+        x, n_rows = distinct, n_each
+        term = _terms(slope, knots, levels, (distinct - shift) / scale)
+    else:
+        low, high = _ends(knots) if values is None else _range((values - shift) / scale)
+        corners, term = _corners(slope, knots, levels, low, high)
+        x = shift + scale * corners
+        if values is not None:
+            n_rows, edges = np.histogram(values, N_BARS, (x[0], x[-1]))
+    return Curve(j, str(model.feature_names[j]), x, term, is_discrete, spread, edges, n_rows, shift + scale * knots)
+
+
+def _terms(slope: Any, knots: FloatArray, levels: FloatArray, values: FloatArray) -> FloatArray:
+    """What a feature adds at these standardised values."""
+    line = np.multiply.outer(np.clip(values, -LINE_END, LINE_END), slope)
+    return np.asarray(line + levels[np.searchsorted(knots, values, side="right")])
+
+
+def _corners(
+    slope: float, knots: FloatArray, levels: FloatArray, low: float, high: float
+) -> tuple[FloatArray, FloatArray]:
+    """The corners of a curve from `low` to `high`: two at every knot, before and after its step."""
+    inner = knots[(knots > low) & (knots < high)]
+    bends = [end for end in (-LINE_END, LINE_END) if low < end < high and end not in inner]
+    after = np.sort(np.concatenate([[low, high], inner, bends]))
+    at = np.concatenate([after, inner])
+    level = np.searchsorted(knots, at, side="right")
+    level[len(after) :] -= 1
+    order = np.lexsort([level, at])
+    return at[order], (slope * np.clip(at, -LINE_END, LINE_END) + levels[level])[order]
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    """Between which values all but a few lie; if nearly all are the same, between which all lie."""
+    low, high = np.quantile(values, [BEYOND, 1.0 - BEYOND]).tolist()
+    return (low, high) if low < high else (float(values.min()), float(values.max()))
+
+
+def _ends(knots: FloatArray) -> tuple[float, float]:
+    """Where to begin and end a curve without rows."""
+    if len(knots) == 0:
+        return -1.0, 1.0
+    low, high = _first_and(knots)[0], knots[-1]
+    return float(low), float(high + 0.05 * (high - low))
+
+
+def _first_and(knots: FloatArray) -> FloatArray:
+    """The knots, and a value below the first."""
+    if len(knots) == 0:
+        return np.zeros(1)
+    gap = float(np.median(np.diff(knots))) if len(knots) > 1 else 1.0
+    return np.concatenate([[knots[0] - gap], knots])
+
+
+def _some(names: list[Any], most: int = 12) -> str:
+    told = ", ".join(map(repr, names[:most]))
+    return told if len(names) <= most else f"{told} and {len(names) - most} more"

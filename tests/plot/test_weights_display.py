@@ -1,0 +1,133 @@
+"""WeightsDisplay: what is drawn is what counts, in the user's own units, on any axes."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from sklearn.datasets import load_breast_cancer, make_blobs
+from sklearn.frozen import FrozenEstimator
+
+from sepc import SelectiveClassifier, SEPClassifier
+from sepc.plot import WeightsDisplay
+from sepc.plot.palette import look
+
+
+@pytest.fixture(scope="module")
+def wdbc():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    y = y.map({0: "malignant", 1: "benign"})
+    return SEPClassifier().fit(X[::2], y[::2]), X[1::2]
+
+
+@pytest.fixture(scope="module")
+def letters():
+    X, y = make_blobs(1300, centers=26, n_features=4, cluster_std=2.0, random_state=0)
+    return SEPClassifier(max_rounds=2).fit(X, np.array([chr(65 + k) for k in range(26)])[y]), X
+
+
+def within(value, limits):
+    return min(limits) <= value <= max(limits)
+
+
+def overlapping(figure):
+    """Pairs of texts of the figure that cover one another."""
+    figure.canvas.draw()
+    boxes = []
+    for ax in figure.axes:
+        texts = [ax.xaxis.label, ax.yaxis.label, ax.title]
+        # Ticks beyond the limits exist, and are not drawn.
+        texts += [text for text in ax.get_xticklabels() if within(text.get_position()[0], ax.get_xlim())]
+        texts += [text for text in ax.get_yticklabels() if within(text.get_position()[1], ax.get_ylim())]
+        shown = [text for text in texts if text.get_visible() and text.get_text() and ax.axison]
+        boxes += [(text.get_text(), text.get_window_extent()) for text in shown]
+    return [
+        (one, other)
+        for i, (one, box) in enumerate(boxes)
+        for other, second in boxes[i + 1 :]
+        if box.shrunk(0.9, 0.9).overlaps(second.shrunk(0.9, 0.9))
+    ]
+
+
+def test_six_curves_and_the_ellipsoids_in_their_own_units(wdbc):
+    classifier, X = wdbc
+    display = WeightsDisplay.from_estimator(classifier, X)
+    assert [ax.get_xlabel() for ax in display.axes_] == [curve.name for curve in display.curves]
+    assert len(display.axes_) == 6
+    assert len({ax.get_ylim() for ax in display.axes_}) == 1
+    for ax, curve in zip(display.axes_, display.curves, strict=True):
+        line = next(one for one in ax.get_lines() if len(one.get_xdata()) == len(curve.x))
+        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([curve.x, curve.term]))
+        assert np.quantile(X[curve.name], 0.1) > ax.get_xlim()[0]
+        assert np.quantile(X[curve.name], 0.9) < ax.get_xlim()[1]
+        assert len(ax.patches) == len(curve.n_rows)
+        assert min(ax.get_yticks()) >= min(one.term.min() for one in display.curves) - 0.5
+    assert display.axes_[0].get_ylabel() == "log-odds of malignant\nagainst benign"
+    bars = display.ax_ellipsoids_.patches
+    assert [bar.get_width() for bar in bars] == [one.inside for one in display.ellipsoids]
+    owners = [classifier.model_.owners[one.number] for one in display.ellipsoids]
+    assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == [look(int(k)).colour for k in owners]
+    assert overlapping(display.figure_) == []
+
+
+def test_one_of_many_classes(letters):
+    classifier, X = letters
+    display = WeightsDisplay.from_estimator(classifier, X, label="Q", max_ellipsoids=8)
+    assert display.axes_[0].get_ylabel() == "log-odds of Q\nagainst the average of the others"
+    assert display.ax_ellipsoids_.get_title().startswith(f"8 of {len(classifier.ellipsoids_)} ellipsoids")
+    assert len(display.axes_) == 4
+    assert overlapping(display.figure_) == []
+    with pytest.raises(ValueError, match="There is no class 'ä'; the classes are 'A', 'B'.* and 14 more"):
+        WeightsDisplay.from_estimator(classifier, label="ä")
+
+
+def test_values_have_bars_coloured_by_what_they_speak_for():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(1, 5, 300), rng.normal(size=(300, 2))]).astype(float)
+    classifier = SEPClassifier().fit(X, (X[:, 0] + X[:, 1] > 2.5).astype(int))
+    display = WeightsDisplay.from_estimator(classifier, X, [0])
+    (ax,) = display.axes_
+    bars, (curve,) = ax.patches, display.curves
+    assert [bar.get_height() for bar in bars[:4]] == curve.term.tolist()
+    colours = [to_hex(bar.get_facecolor()).upper() for bar in bars[:4]]
+    assert colours == [look(int(term > 0)).colour for term in curve.term]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "3", "4"]
+    assert [bar.get_height() for bar in bars[4:]] == pytest.approx(0.85 * 0.17 * curve.n_rows / curve.n_rows.max())
+
+
+def test_without_rows_quantiles_are_shown(wdbc):
+    display = WeightsDisplay.from_estimator(wdbc[0], max_features=2)
+    (foot,) = display.axes_[0].collections[-1:]
+    assert sorted(segment[0, 0] for segment in foot.get_segments()) == display.curves[0].knots.tolist()
+    assert "line" not in display.ax_ellipsoids_.get_xlabel()
+
+
+def test_axes_of_the_user(wdbc, plt):
+    classifier, X = wdbc
+    figure, axes = plt.subplots(1, 2, figsize=(14, 4), layout="constrained")
+    display = WeightsDisplay.from_estimator(classifier, X, ["worst area", 0], ax=axes[1])
+    assert display.figure_ is figure
+    assert [curve.name for curve in display.curves] == ["worst area", "mean radius"]
+    figure.canvas.draw()
+    assert all(ax.get_position().x0 > 0.45 for ax in (*display.axes_, display.ax_ellipsoids_))
+    three = plt.subplots(1, 3)[1]
+    again = display.plot(three)
+    assert (*again.axes_, again.ax_ellipsoids_) == tuple(three)
+    assert again.plot(plt.subplots(1, 2)[1]).ax_ellipsoids_ is None
+    with pytest.raises(ValueError, match="5 axes are given for 3 panels"):
+        display.plot(plt.subplots(1, 5)[1])
+    with pytest.raises(ValueError, match="cannot be divided"):
+        display.plot(plt.figure().add_axes((0.1, 0.1, 0.8, 0.8)))
+
+
+def test_wrappers_are_looked_into_and_what_has_no_weights_is_refused(wdbc):
+    classifier, X = wdbc
+    frozen = FrozenEstimator(classifier)
+    selective = SelectiveClassifier(frozen, max_risk=0.3).fit(X, classifier.predict(X))
+    for one in (frozen, selective):
+        assert WeightsDisplay.from_estimator(one, X).model is classifier.model_
+    counted = SEPClassifier(trust="counts").fit(X, classifier.predict(X))
+    with pytest.raises(ValueError, match="they come with trust='weights'"):
+        WeightsDisplay.from_estimator(counted, X)
+    with pytest.raises(ValueError, match="max_features is 0"):
+        WeightsDisplay.from_estimator(classifier, X, max_features=0)
+    with pytest.raises(ValueError, match="did you mean one of 'worst area'"):
+        WeightsDisplay.from_estimator(classifier, X, ["worst aria"])
