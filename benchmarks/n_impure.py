@@ -23,7 +23,7 @@ SETS = (
     *("iris", "wdbc", "banknote_authentication", "blood_transfusion", "ecoli", "glass", "haberman", "heart_cleveland"),
     *("htru2", "ilpd", "parkinsons", "vehicle", "vertebral_column_2c"),
 )
-CHOICES = (0, 2, 5, 10, 0.05, 0.1, 0.2, 0.3)
+CHOICES = (0, 2, 0.05, 0.1, 0.2, 0.4)
 TRIED_INSIDE = (2, 0.05, 0.2)
 AUTO = "auto"
 MOST_ROWS = 400
