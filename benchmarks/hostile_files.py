@@ -20,7 +20,7 @@ import numpy as np
 from measure import arguments, save, show
 from sklearn.datasets import load_iris, make_moons
 
-from sepc import FormatError, SelectiveClassifier, SEPClassifier, SEPForestClassifier, TrustedClassifier
+from sepc import FormatError, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.io.container import decode, encode
 from sepc.io.files import from_bytes, to_bytes
 
@@ -31,13 +31,12 @@ N_ROWS = 20
 def originals() -> dict[str, Any]:
     """Fitted estimators of every kind that stands on its own."""
     X, y = make_moons(150, noise=0.3, random_state=0)
-    forest = SEPForestClassifier(2, random_state=0)
     return {
         "SEPClassifier": SEPClassifier().fit(X, np.where(y, "one", "other")),
-        "SEPClassifier, calibrated": SEPClassifier(trust="calibrated").fit(*load_iris(return_X_y=True)),
-        "SEPForestClassifier": forest.fit(X, y),
+        "SEPClassifier, three classes": SEPClassifier().fit(*load_iris(return_X_y=True)),
+        "SEPClassifier, counts": SEPClassifier(trust="counts").fit(X, y),
         "SelectiveClassifier": SelectiveClassifier(SEPClassifier(), {0: 0.3, 1: 0.4}, random_state=0).fit(X, y),
-        "TrustedClassifier": TrustedClassifier(SEPClassifier(), forest=forest, cv=2).fit(X, y),
+        "TrustedClassifier": TrustedClassifier(SEPClassifier(), cv=2).fit(X, y),
     }
 
 

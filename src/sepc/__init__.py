@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from sepc.kernels.enclose import Enclosure, enclose
     from sepc.landscape.landscape import Landscape
     from sepc.selective.costs import Costs
-    from sepc.selective.forest import SEPForestClassifier
     from sepc.selective.selective import SelectiveClassifier
     from sepc.selective.stratified import StratifiedClassifier
     from sepc.selective.trusted import TrustedClassifier
@@ -22,7 +21,6 @@ _HOME = {
     "Enclosure": "sepc.kernels.enclose",
     "Landscape": "sepc.landscape.landscape",
     "SEPClassifier": "sepc.estimator.classifier",
-    "SEPForestClassifier": "sepc.selective.forest",
     "SelectiveClassifier": "sepc.selective.selective",
     "StratifiedClassifier": "sepc.selective.stratified",
     "TrustedClassifier": "sepc.selective.trusted",
@@ -40,7 +38,6 @@ __all__ = [
     "FormatError",
     "Landscape",
     "SEPClassifier",
-    "SEPForestClassifier",
     "SelectiveClassifier",
     "StratifiedClassifier",
     "TrustedClassifier",

@@ -26,7 +26,7 @@ def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **o
 
     Parameters
     ----------
-    estimator : SEPClassifier, SEPForestClassifier, or a wrapper of these
+    estimator : SEPClassifier, or a wrapper of one
         Fitted; everything inside must be ours, since MLflow gives nobody else's model back.
     name : str
         Of the model.

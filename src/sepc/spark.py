@@ -31,7 +31,7 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
 
     Parameters
     ----------
-    estimator : SEPClassifier, SEPForestClassifier, or a wrapper of these
+    estimator : SEPClassifier, or a wrapper of one
         Fitted; everything inside must be ours.
     frame : pyspark.sql.DataFrame
         With the columns that the estimator was fitted on, or, if these had no names, with as many columns of numbers

@@ -272,7 +272,7 @@ def test_wrong_usage(capsys, folder):
     ("given", "said"),
     [
         (["--confidence", "0.9"], "--max-risk"),
-        (["--model", "forest", "--trust", "calibrated"], "--trust is for --model sep"),
+        (["--trust", "calibrated"], "invalid choice: 'calibrated'"),
         (["--n-impure", "-1"], "n_impure is -1"),
         (["--min-trust", "7"], "min_trust is 7.0"),
         (["--max-risk", "2"], "max_risk is 2.0"),

@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from sepc import (
     SelectiveClassifier,
     SEPClassifier,
-    SEPForestClassifier,
     StratifiedClassifier,
     TrustedClassifier,
     load,
@@ -34,15 +33,13 @@ def estimators(wdbc):
     strata = StratifiedClassifier(SEPClassifier(), by=["ward"]).fit(
         wdbc[[*FEATURES, "ward"]], wdbc["target"].to_numpy()
     )
-    forest = SEPForestClassifier(4, random_state=0)
     return {
         "sep": one,
-        "calibrated": SEPClassifier(trust="calibrated").fit(X, y),
+        "counts": SEPClassifier(trust="counts").fit(X, y),
         "whole": SEPClassifier().fit(X, (y == "benign").astype(int)),
         "truth": SEPClassifier().fit(X, y == "benign"),
-        "forest": forest.fit(X, y),
         "selective": SelectiveClassifier(FrozenEstimator(one), 0.1).fit(wdbc[FEATURES][1::2], wdbc["target"][1::2]),
-        "trusted": TrustedClassifier(SEPClassifier(), forest=forest, random_state=0).fit(X, y),
+        "trusted": TrustedClassifier(SEPClassifier(), cv=2).fit(X, y),
         "strata": strata,
         "selective strata": SelectiveClassifier(FrozenEstimator(strata), 0.2).fit(
             wdbc[[*FEATURES, "ward"]], wdbc["target"].to_numpy()
@@ -50,7 +47,7 @@ def estimators(wdbc):
     }
 
 
-KINDS = ["sep", "calibrated", "whole", "truth", "forest", "selective", "trusted", "strata", "selective strata"]
+KINDS = ["sep", "counts", "whole", "truth", "selective", "trusted", "strata", "selective strata"]
 
 
 @pytest.fixture(scope="module")
@@ -189,11 +186,10 @@ def test_a_model_around_anothers(wdbc, folder, tmp_path, capsys):
 
 FITS = {
     "plain": ([], SEPClassifier),
-    "forest": (["--model", "forest", "--members", "4"], SEPForestClassifier),
     "promise": (["--max-risk", "0.1", "--confidence", "0.9"], SelectiveClassifier),
     "strata": (["--by", "ward"], StratifiedClassifier),
     "options": (
-        ["--n-impure", "0.05", "--trust", "calibrated", "--min-trust", "0.8", "--fit-rows", "300"],
+        ["--n-impure", "0.05", "--trust", "counts", "--min-trust", "0.8", "--fit-rows", "300"],
         SEPClassifier,
     ),
 }
@@ -221,7 +217,7 @@ def test_fits_are_those_of_the_library(kind, suffix, folder, wdbc, tmp_path, cap
         assert facts["promise"] == model.promise().splitlines()
         assert "with 90 % confidence" in facts["promise"][0]
     if kind == "options":
-        assert (model.n_impure, model.trust, model.min_trust, model.fit_rows) == (0.05, "calibrated", 0.8, 300)
+        assert (model.n_impure, model.trust, model.min_trust, model.fit_rows) == (0.05, "counts", 0.8, 300)
 
 
 @pytest.mark.parametrize("labels", [["ja", "nein"], [3, 7], ["true", "false"], [0.0, 1.0]])

@@ -10,7 +10,7 @@ from same_model import assert_same_model, draw, fitted_on_blocks
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
-from sepc import SEPClassifier, SEPForestClassifier, StratifiedClassifier
+from sepc import SEPClassifier, StratifiedClassifier, TrustedClassifier
 
 dask = package_or_skip("dask")
 da = package_or_skip("dask.array")
@@ -307,13 +307,13 @@ def strata():
     return X.iloc[:, :3].assign(group=np.where(X.iloc[:, 3] > 550, "large", "small")), y
 
 
-@pytest.mark.parametrize("kind", ["forest", "strata"])
-def test_members_and_strata_are_spread_over_the_cluster(kind, client, strata):
+@pytest.mark.parametrize("kind", ["folds", "strata"])
+def test_folds_and_strata_are_spread_over_the_cluster(kind, client, strata):
     from dask.distributed import get_task_stream
 
     X, y = strata
-    if kind == "forest":
-        X, model = X.iloc[:, :3], SEPForestClassifier(4, random_state=0)
+    if kind == "folds":
+        X, model = X.iloc[:, :3], TrustedClassifier(SEPClassifier(), cv=4)
     else:
         model = StratifiedClassifier(SEPClassifier(), by=["group"], min_class_rows=2)
     here = clone(model).fit(X, y)

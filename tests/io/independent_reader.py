@@ -41,7 +41,12 @@ def _decide_one(z, model, node, min_trust):
         [np.linalg.norm(root @ (z - c)) for root, c in zip(model["roots"], model["centers"], strict=True)]
     )
     inside = gauges**2 <= 1 + node["slack"]
-    fading, gauge, owner, is_inside = 1.0, 1.0, None, inside.any()
+    is_inside = inside.any()
+    if node["weights"] is not None:
+        p = _weighed(z, gauges, model, node["weights"]["width"])
+        label = _largest(p, shares)
+        return _answer(z, gauges, is_inside, model, node, label, p[label], min_trust)
+    fading, owner = 1.0, None
     if is_inside:
         exact = counts[(sets == inside).all(axis=1)].sum(axis=0)
         wider = counts[(sets | ~inside).all(axis=1)].sum(axis=0)
@@ -53,8 +58,7 @@ def _decide_one(z, model, node, min_trust):
         fading, shares_there = max(gauge, 1.0) ** -2, np.full(len(shares), 1 / len(shares))
     around = (wider * fading + (shares if is_inside else shares_there)) / (wider.sum() * fading + 1)
     evidence = (exact * fading + 30 * around) / (exact.sum() * fading + 30)
-    score = wider if node["published"] else evidence
-    label = int(np.argmax(np.where(score >= score.max() * (1 - 1e-12), shares, -1.0)))
+    label = _largest(wider if node["published"] else evidence, shares)
     label = int(owner) if node["published"] and owner is not None else label
     trust = evidence[label]
     if node["trust"] == "published":
@@ -62,14 +66,36 @@ def _decide_one(z, model, node, min_trust):
         here[label] += 1
         prior[class_counts.argmax()] += 1
         trust = (here * prior)[label] / (here * prior).sum()
-    if node["calibration"] is not None:
-        p = np.clip(trust, 1e-6, 1 - 1e-6)
-        beyond = 0.0 if is_inside else -np.log(np.clip(gauge, 1, 1e6))
-        signals = [np.log(p / (1 - p)), np.log1p(wider.sum()), beyond, is_inside, inside.sum() == 1]
-        trust = 1 / (1 + np.exp(-(signals @ model["calibration/coefficients"] + node["calibration"]["intercept"])))
+    return _answer(z, gauges, is_inside, model, node, label, trust, min_trust)
+
+
+def _answer(z, gauges, is_inside, model, node, label, trust, min_trust):
     accepted = bool(trust >= min_trust)
+    counts = model["counts"].astype(float)
     cause = "ACCEPTED" if accepted else _cause(z, gauges, is_inside, model, counts, min_trust)
     return node["classes"]["values"][label], float(trust), accepted, cause
+
+
+def _largest(scores, shares):
+    return int(np.argmax(np.where(scores >= scores.max() * (1 - 1e-12), shares, -1.0)))
+
+
+def _weighed(z, gauges, model, width):
+    """Probabilities of the classes: a softmax of sums of terms, fading to equal ones far from every place."""
+    w = {name.removeprefix("weights/"): array for name, array in model.items() if name.startswith("weights/")}
+    squares, ways = np.minimum(gauges**2, 1e6), np.linalg.norm(model["isolated"] - z, axis=1)
+    scores = w["offsets"] - w["ellipsoid_means"].sum(axis=0) - w["isolated_mean"]
+    scores = scores + np.clip(z, -8, 8) @ w["lines"]
+    scores += np.exp(-0.75 * np.maximum(squares - 1, 0)) @ w["near"] + np.log(squares + 0.3) @ w["deep"]
+    scores += np.exp(-0.5 * (ways / width) ** 2) @ w["isolated"]
+    start = 0
+    for j, n in enumerate(w["n_knots"]):
+        scores += w["levels"][start + j + np.sum(w["knots"][start : start + n] <= z[j])]
+        start += n
+    odds = np.exp(scores - scores.max())
+    gauge = min(gauges.min(initial=np.inf), 1 + ways.min(initial=np.inf) / np.sqrt(len(z)))
+    left = min(1.0, (2 / max(gauge, 1.0)) ** 4)
+    return left * odds / odds.sum() + (1 - left) / len(odds)
 
 
 def _nearest(z, gauges, model, counts):

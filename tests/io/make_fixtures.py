@@ -1,4 +1,4 @@
-"""Write the files of this format version that later versions must read. Run once for a format, and never again."""
+"""Write the files of this format that later versions must read. Run once for a format; not again after a release."""
 
 from pathlib import Path
 
@@ -14,9 +14,10 @@ if __name__ == "__main__":
     X, y = make_moons(120, noise=0.25, random_state=0)
     rows = np.vstack([X[::4], 3.0 * X[::8] + 1.0]).round(3)
     models = {
-        "classifier": sepc.SEPClassifier(trust="calibrated").fit(X, y),
-        "selective": sepc.SelectiveClassifier(
-            sepc.SEPForestClassifier(3, random_state=0), max_risk=0.3, random_state=0
+        "classifier": sepc.SEPClassifier().fit(X, y),
+        "counts": sepc.SEPClassifier(trust="counts").fit(X, y),
+        "trusted": sepc.SelectiveClassifier(
+            sepc.TrustedClassifier(sepc.SEPClassifier.as_published(), cv=3), max_risk=0.3, random_state=0
         ).fit(X, y),
     }
     FOLDER.mkdir(exist_ok=True)

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sepc
-from sepc import Costs, SelectiveClassifier, SEPClassifier, SEPForestClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.io.files import from_bytes, to_bytes
 from sepc.regions.kinds import Cause
 
@@ -45,7 +45,8 @@ def around(X, n, seed=0):
 def same(one, two, rows):
     """Whether all that two estimators decide is equal to the last bit."""
     first, second = one.decide(rows), two.decide(rows)
-    for name in ("label", "trust", "accepted", "cause"):
+    more = ("probabilities", "region", "gauge", "counts_label", "support", "confidence", "agreement")
+    for name in ("label", "trust", "accepted", "cause", *(name for name in more if hasattr(first, name))):
         np.testing.assert_array_equal(np.asarray(getattr(first, name)), np.asarray(getattr(second, name)), name)
     return True
 
@@ -53,16 +54,13 @@ def same(one, two, rows):
 def fitted(kind):
     X, y = moons()
     text = np.where(y == 0, "left", "right")
-    forest = SEPForestClassifier(4, random_state=0)
     return {
-        "evidence": lambda: (SEPClassifier().fit(named(X), text), named(X)),
-        "calibrated": lambda: (SEPClassifier(trust="calibrated", cv=KFold(3)).fit(X, y), X),
+        "weights": lambda: (SEPClassifier().fit(named(X), text), named(X)),
+        "counts": lambda: (SEPClassifier(2, trust="counts", max_ellipsoids=500).fit(X, y), X),
         "published": lambda: (SEPClassifier.as_published().fit(X, y.astype(bool)), X),
         "multiclass": lambda: (SEPClassifier().fit(*load_iris(return_X_y=True)), load_iris().data),
         "isolated only": lambda: (SEPClassifier().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), X),
         "one class": lambda: (SEPClassifier().fit(X, np.zeros(len(X))), X),
-        "forest": lambda: (forest.fit(named(X), text), named(X)),
-        "forest of three": lambda: (SEPForestClassifier(3, random_state=0).fit(*load_iris(return_X_y=True)), X4()),
         "selective": lambda: (SelectiveClassifier(SEPClassifier(), 0.2, random_state=0).fit(X, y), X),
         "per label": lambda: (
             SelectiveClassifier(FrozenEstimator(SEPClassifier().fit(X, text)), {"left": 0.1, "right": 0.3}).fit(
@@ -70,9 +68,22 @@ def fitted(kind):
             ),
             X,
         ),
-        "costs": lambda: (SelectiveClassifier(forest, Costs([[0, 5], [1, 0]], 0.7), random_state=0).fit(X, y), X),
+        "costs": lambda: (
+            SelectiveClassifier(SEPClassifier(), Costs([[0, 5], [1, 0]], 0.7), random_state=0).fit(X, y),
+            X,
+        ),
         "no promise": lambda: (SelectiveClassifier(SEPClassifier(), 0.001, random_state=0).fit(X, y), X),
-        "trust in ours": lambda: (TrustedClassifier(SEPClassifier(), forest=forest, cv=2).fit(X, y), X),
+        "trust in ours": lambda: (TrustedClassifier(SEPClassifier.as_published(), cv=2).fit(X, y), X),
+        "own partition": lambda: (
+            TrustedClassifier(SEPClassifier(), partition=SEPClassifier(0.1, trust="counts"), cv=KFold(3)).fit(
+                named(X), text
+            ),
+            named(X),
+        ),
+        "promise on trust": lambda: (
+            SelectiveClassifier(TrustedClassifier(SEPClassifier(), cv=2), 0.3, random_state=0).fit(X, y),
+            X,
+        ),
         "strata": lambda: (
             StratifiedClassifier(SEPClassifier(), by=[0], min_rows=50).fit(stratified_rows(X), text),
             stratified_rows(X),
@@ -84,17 +95,14 @@ def named(X):
     return pd.DataFrame(X, columns=["across", "höhe"])
 
 
-def X4():
-    return load_iris().data
-
-
 def stratified_rows(X):
     return np.column_stack([np.arange(len(X)) % 3, X])
 
 
+NOT_COMPARED = ("cv", "estimator", "partition", "max_risk")
 KINDS = [
-    *("evidence", "calibrated", "published", "multiclass", "isolated only", "one class", "forest", "forest of three"),
-    *("selective", "per label", "costs", "no promise", "trust in ours", "strata"),
+    *("weights", "counts", "published", "multiclass", "isolated only", "one class", "selective", "per label", "costs"),
+    *("no promise", "trust in ours", "own partition", "promise on trust", "strata"),
 ]
 
 
@@ -110,17 +118,19 @@ def test_round_trip(kind, tmp_path):
     np.testing.assert_array_equal(model.classes_, again.classes_)
     assert model.classes_.dtype == again.classes_.dtype
     assert to_bytes(model) == (tmp_path / "model.sepc").read_bytes()
-    assert (to_bytes(again) == to_bytes(model)) is (kind != "calibrated")  # its splitter is not kept
-    kept = {k: v for k, v in model.get_params(deep=False).items() if k not in ("cv", "estimator", "forest", "max_risk")}
+    assert (to_bytes(again) == to_bytes(model)) is (kind != "own partition")  # its splitter is not kept
+    kept = {k: v for k, v in model.get_params(deep=False).items() if k not in NOT_COMPARED}
     assert {name: again.get_params(deep=False)[name] for name in kept} == kept
     if hasattr(model, "feature_names_in_"):
         assert list(again.feature_names_in_) == list(model.feature_names_in_)
     if isinstance(model, SelectiveClassifier):
         assert again.promise() == model.promise()
+    if getattr(model, "partition", None) is not None:
+        assert again.partition.get_params() == model.partition.get_params()
 
 
 def test_the_story_of_a_fit_survives(tmp_path):
-    model, _ = fitted("evidence")
+    model, _ = fitted("weights")
     sepc.save(model, tmp_path / "model.sepc")
     again = sepc.load(tmp_path / "model.sepc")
     assert again.history_ == model.history_
@@ -156,7 +166,7 @@ def test_the_same_fit_gives_the_same_bytes_in_another_process(tmp_path):
     script = (
         "import sys; from sklearn.datasets import make_moons; import sepc;"
         "X, y = make_moons(200, noise=0.3, random_state=0);"
-        "sepc.save(sepc.SEPForestClassifier(3, random_state=0).fit(X, y), sys.argv[1])"
+        "sepc.save(sepc.TrustedClassifier(sepc.SEPClassifier(), cv=2).fit(X, y), sys.argv[1])"
     )
     for name in ("one.sepc", "two.sepc"):
         subprocess.run([sys.executable, "-c", script, str(tmp_path / name)], check=True)
@@ -166,7 +176,7 @@ def test_the_same_fit_gives_the_same_bytes_in_another_process(tmp_path):
 def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
     X, y = load_breast_cancer(return_X_y=True)
     base = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-    model = TrustedClassifier(FrozenEstimator(base), forest=SEPForestClassifier(3, random_state=0)).fit(X, y)
+    model = TrustedClassifier(FrozenEstimator(base), cv=2).fit(X, y)
     sepc.save(model, tmp_path / "model.sepc")
     assert same(model, sepc.load(tmp_path / "model.sepc", estimator=base), X)
     assert b"LogisticRegression" not in (tmp_path / "model.sepc").read_bytes().replace(b'"base\\":\\"Log', b"")
@@ -182,13 +192,19 @@ def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
 def test_a_view_is_given_again_too(tmp_path):
     X, y = load_iris(return_X_y=True)
     base = RandomForestClassifier(5, random_state=0)
-    model = TrustedClassifier(base, forest=SEPForestClassifier(3, random_state=0), view=StandardScaler(), cv=2).fit(
-        X, y
-    )
+    model = TrustedClassifier(base, view=StandardScaler(), cv=2).fit(X, y)
     sepc.save(model, tmp_path / "model.sepc")
     with pytest.raises(ValueError, match="view="):
         sepc.load(tmp_path / "model.sepc", estimator=model.estimator_)
     assert same(model, sepc.load(tmp_path / "model.sepc", estimator=model.estimator_, view=model.view_), X)
+
+
+def test_terms_survive():
+    X, y = load_iris(return_X_y=True)
+    model = SEPClassifier().fit(X, y)
+    one, two = (some.decide(around(X, 500)).terms() for some in (model, from_bytes(to_bytes(model))))
+    for name in ("label", "runner_up", "offset", "features", "ellipsoids", "isolated", "fading", "log_odds"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), name)
 
 
 def test_what_cannot_be_saved_is_refused_in_plain_words(tmp_path):
@@ -220,13 +236,13 @@ def test_inspect_tells_what_is_inside(tmp_path):
     model, _ = fitted("per label")
     sepc.save(model, tmp_path / "model.sepc")
     told = str(sepc.inspect(tmp_path / "model.sepc"))
-    assert told.startswith("SelectiveClassifier, format 1, written by sepc ")
+    assert told.startswith("SelectiveClassifier, format 2, written by sepc ")
     assert "classes: left, right" in told
     assert "around: SEPClassifier" in told
     assert "min_trust=0.95" in told
 
 
-@pytest.mark.parametrize("kind", ["evidence", "calibrated", "published", "multiclass", "isolated only"])
+@pytest.mark.parametrize("kind", ["weights", "counts", "published", "multiclass", "isolated only", "one class"])
 def test_a_script_without_sepc_comes_to_the_same_decisions(kind, tmp_path):
     model, X = fitted(kind)
     sepc.save(model, tmp_path / "model.sepc")
@@ -241,7 +257,7 @@ def test_a_script_without_sepc_comes_to_the_same_decisions(kind, tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.sepc")), ids=lambda path: path.stem)
-def test_files_of_the_first_format_stay_readable(path):
+def test_files_of_this_format_stay_readable(path):
     model = sepc.load(path)
     expected = np.loadtxt(path.with_suffix(".csv"), delimiter=",", skiprows=1)
     decisions = model.decide(expected[:, :2])
@@ -250,5 +266,5 @@ def test_files_of_the_first_format_stay_readable(path):
     np.testing.assert_array_equal(decisions.cause, expected[:, 4])
 
 
-def test_there_are_files_of_the_first_format():
-    assert len(list(FIXTURES.glob("format1_*.sepc"))) == 2
+def test_there_are_files_of_this_format():
+    assert len(list(FIXTURES.glob("format2_*.sepc"))) == 3

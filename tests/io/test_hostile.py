@@ -11,7 +11,7 @@ from safetensors.numpy import save as lay_out
 from sklearn.datasets import make_moons
 
 import sepc
-from sepc import FormatError, SEPClassifier
+from sepc import FormatError, SEPClassifier, TrustedClassifier
 from sepc.io.container import canonical, decode, encode
 from sepc.io.files import from_bytes, to_bytes
 
@@ -67,6 +67,24 @@ def test_a_flipped_bit_is_noticed(model):
         ("centers", lambda a: a * 1e200, "farther away"),
         ("scale", lambda a: -a, "not positive"),
         ("scale", lambda a: a * 1e-310, "too large for its features"),
+        ("weights/offsets", lambda a: a[:1], "shape"),
+        ("weights/offsets", lambda a: a * np.inf, "NaN or infinity"),
+        ("weights/lines", lambda a: a.T[:1], "shape"),
+        ("weights/lines", lambda a: a + 1e200, "weights that no fit gives"),
+        ("weights/n_knots", lambda a: a + 1, "another number of knots"),
+        ("weights/n_knots", lambda a: -a, "out of range"),
+        ("weights/n_knots", lambda a: a * 2**50, "out of range"),
+        ("weights/n_knots", lambda a: a[:1], "shape"),
+        ("weights/knots", lambda a: a[::-1], "do not ascend"),
+        ("weights/knots", lambda a: np.append(a[1], a[1:]), "do not ascend"),
+        ("weights/knots", lambda a: a * 1e150, "do not ascend within a feature, or lie farther away"),
+        ("weights/knots", lambda a: a[1:], "out of range|another number of knots"),
+        ("weights/levels", lambda a: a[1:], "shape"),
+        ("weights/near", lambda a: a[1:], "shape"),
+        ("weights/deep", lambda a: np.concatenate([a, a]), "shape"),
+        ("weights/ellipsoid_means", lambda a: a[:, :1], "shape"),
+        ("weights/isolated", lambda a: np.concatenate([a, a, a[:1], np.ones((1, 2))]), "shape"),
+        ("weights/isolated_mean", lambda a: a.astype(np.int64), "type int64"),
     ],
 )
 def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, message):
@@ -82,7 +100,14 @@ def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, messag
         ("slack", 0.5, "which no model has"),
         ("slack", 10**400, "which no model has"),
         ("slack", True, "wrong type"),
-        ("trust", "blind", "way that is not known"),
+        ("trust", "blind", "weights without trust by weights"),
+        ("trust", "counts", "weights without trust by weights"),
+        ("weights", None, "trust by weights without them"),
+        ("weights", [], "wrong type"),
+        ("weights", {}, "width is missing"),
+        ("weights", {"width": 0.0}, "which no model has"),
+        ("weights", {"width": -1.0}, "which no model has"),
+        ("weights", {"width": None}, "wrong type"),
         ("published", 1, "wrong type"),
         ("feature_names", [1, 2], "must hold strings"),
         ("feature_names", [], "shape"),
@@ -100,11 +125,39 @@ def test_signed_files_with_values_that_make_no_sense(parts, key, value, message)
         from_bytes(encode(arrays, content))
 
 
-@pytest.mark.parametrize(("name", "value"), [("min_trust", None), ("min_trust", 7), ("n_impure", -1), ("cv", {})])
+@pytest.mark.parametrize(
+    ("name", "value"), [("min_trust", None), ("min_trust", 7), ("n_impure", -1), ("cv", 5), ("trust", "evidence")]
+)
 def test_signed_files_with_parameters_that_make_no_sense(parts, name, value):
     arrays, content = parts
     content["model"]["parameters"]["kept"][name] = value
     with pytest.raises(FormatError, match="parameter"):
+        from_bytes(encode(arrays, content))
+
+
+@pytest.mark.parametrize(("trust", "published"), [("blind", False), ("counts", True)])
+def test_signed_files_with_trust_that_makes_no_sense(trust, published):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    arrays, content = decode(to_bytes(SEPClassifier(trust="counts").fit(X, y)))
+    content["model"]["model"] |= {"trust": trust, "published": published}
+    with pytest.raises(FormatError, match="way that is not known"):
+        from_bytes(encode(arrays, content))
+
+
+@pytest.mark.parametrize("change", [lambda a: a[:2], lambda a: -1.0 - a, lambda a: a * np.nan])
+def test_signed_files_with_a_trust_layer_that_makes_no_sense(change):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    arrays, content = decode(to_bytes(TrustedClassifier(SEPClassifier(), cv=2).fit(X, y)))
+    path = "model/trust/coefficients"
+    with pytest.raises(FormatError, match="shape|negative coefficient|NaN"):
+        from_bytes(encode(arrays | {path: change(arrays[path])}, content))
+
+
+def test_a_trust_layer_and_its_partition_speak_of_the_same_labels():
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    arrays, content = decode(to_bytes(TrustedClassifier(SEPClassifier(), cv=2).fit(X, y)))
+    content["model"]["partition"]["model"]["classes"] = {"type": "text", "values": ["a", "b"]}
+    with pytest.raises(FormatError, match="labels are not of its own type"):
         from_bytes(encode(arrays, content))
 
 
@@ -155,11 +208,12 @@ def with_text(text):
         (with_text("[" * 900 + "]" * 900), "nested deeper|no JSON"),
         (with_text('{"content":{},"format":NaN,"sha256":""}'), "NaN is no number"),
         (with_text('{"content":{},"format":1e999,"sha256":""}'), "1e999 is no number"),
-        (with_text('{"content":{},"content":{},"format":1,"sha256":""}'), "repeated"),
-        (with_text('{"content": {}, "format":1,"sha256":""}'), "not written as sepc writes"),
+        (with_text('{"content":{},"content":{},"format":2,"sha256":""}'), "repeated"),
+        (with_text('{"content": {}, "format":2,"sha256":""}'), "not written as sepc writes"),
         (with_text(canonical({"content": {}, "format": "1", "sha256": ""})), "whole number"),
-        (with_text(canonical({"content": {}, "format": 1, "sha256": ""})), "damaged"),
-        (with_text(canonical({"content": {}, "format": 99, "sha256": ""})), "format 99.*Upgrade"),
+        (with_text(canonical({"content": {}, "format": 2, "sha256": ""})), "damaged"),
+        (with_text(canonical({"content": {}, "format": 99, "sha256": ""})), "format 99.*reads 2. Upgrade sepc"),
+        (with_text(canonical({"content": {}, "format": 1, "sha256": ""})), "format 1.*reads 2. Fit and save it again"),
         (with_text('{"content":{},"format":' + "9" * 5000 + ',"sha256":""}'), "no JSON"),
     ],
 )

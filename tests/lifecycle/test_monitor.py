@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.lifecycle import Monitor, repair
 from sepc.regions.kinds import Cause
 
@@ -244,8 +244,8 @@ def test_wrappers_are_watched_too(wrapped):
 
 def test_what_cannot_be_watched_is_refused():
     X, y = moons(200, 1)
-    with pytest.raises(TypeError, match="SEPForestClassifier has none"):
-        Monitor(SEPForestClassifier(2, random_state=0).fit(X, y), X, y)
+    with pytest.raises(TypeError, match="TrustedClassifier has none"):
+        Monitor(TrustedClassifier(SEPClassifier(), cv=2).fit(X, y), X, y)
     with pytest.raises(ValueError, match="alpha is 1.5"):
         Monitor(model(), X, y, alpha=1.5)
     with pytest.raises(ValueError, match="200 rows and 199 labels"):

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 
 mlflow = package_or_skip("mlflow")
 import sepc.mlflow as door  # noqa: E402
@@ -54,11 +54,11 @@ def test_logged_and_loaded(rows, classifier, tmp_path, monkeypatch):
     assert "On held-out rows" in card
 
 
-@pytest.mark.parametrize("kind", ["forest", "selective", "array"])
+@pytest.mark.parametrize("kind", ["trusted", "selective", "array"])
 def test_every_model_of_ours_is_saved(kind, rows, classifier, tmp_path):
     X, y = rows
     model = {
-        "forest": lambda: SEPForestClassifier(3, random_state=0).fit(X, y),
+        "trusted": lambda: TrustedClassifier(SEPClassifier(), cv=2).fit(X, y),
         "selective": lambda: SelectiveClassifier(FrozenEstimator(classifier), 0.2).fit(X[1::2], y[1::2]),
         "array": lambda: SEPClassifier().fit(X.to_numpy(), y),
     }[kind]()

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import SEPClassifier, SEPForestClassifier
+from sepc import SEPClassifier, TrustedClassifier
 from sepc.regions.kinds import Cause
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
@@ -186,7 +186,7 @@ def test_classes_that_a_stratum_lacks_have_probability_0():
     place, y = np.repeat([0, 1], 300), rng.integers(2, size=600)
     y = y + place
     X = np.column_stack([place, rng.normal(size=600) + 6 * y, rng.normal(size=600)])
-    classifier = StratifiedClassifier(SEPForestClassifier(4, random_state=0), by=[0]).fit(X, y)
+    classifier = StratifiedClassifier(TrustedClassifier(LogisticRegression(), cv=2), by=[0]).fit(X, y)
     probabilities = classifier.predict_proba(X)
     assert probabilities.shape == (600, 3)
     assert (probabilities[:300, 2] == 0).all()

@@ -1,5 +1,7 @@
 """TrustedClassifier: labels are kept, trust is learnt on unseen rows, and it says why."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -13,17 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import SelectiveClassifier, SEPForestClassifier, TrustedClassifier
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc, ece
 from sepc.regions.kinds import Cause
-from sepc.selective._trust_layer import positions, signals, supports
+from sepc.selective._trust_layer import Labelled, positions, probability_of, signals
 
 
-def small_forest(n=8):
-    return SEPForestClassifier(n, random_state=0)
-
-
-@parametrize_with_checks([TrustedClassifier(LogisticRegression(), forest=SEPForestClassifier(5), cv=2)])
+@parametrize_with_checks([TrustedClassifier(LogisticRegression(), cv=2)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -33,7 +32,7 @@ def wdbc():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     labels = np.where(y == 0, "malignant", "benign")
     base = RandomForestClassifier(30, random_state=0)
-    return TrustedClassifier(base, forest=small_forest()).fit(X[::2], labels[::2]), X[1::2], labels[1::2]
+    return TrustedClassifier(base).fit(X[::2], labels[::2]), X[1::2], labels[1::2]
 
 
 def test_keeps_the_labels_and_probabilities(wdbc):
@@ -57,7 +56,7 @@ def test_trust_is_a_probability_that_ranks_errors(wdbc):
 
 def test_a_sure_model_is_not_trusted_where_it_has_seen_nothing():
     X, y = make_moons(600, noise=0.15, random_state=0)
-    trusted = TrustedClassifier(LogisticRegression(C=1e4), forest=small_forest(20)).fit(X, y)
+    trusted = TrustedClassifier(LogisticRegression(C=1e4)).fit(X, y)
     far = trusted.decide(np.array([[0.5, -30.0]]))[0]
     assert far.confidence > 0.999
     assert far.trust < 0.95
@@ -69,12 +68,52 @@ def test_says_why(wdbc):
     decisions = trusted.decide(X)
     least = decisions[int(decisions.trust.argmin())]
     why = least.why()
-    assert why.startswith(f"{str(least.label)!r} by RandomForestClassifier, itself {least.confidence:.3f} sure, ")
-    assert f"{round(8 * least.agreement)} of 8 members agree" in why
+    assert re.match(rf"{str(least.label)!r} by RandomForestClassifier, itself [\d.]+ % sure, with trust 0\.\d+: ", why)
+    assert "ellipsoid" in why
     assert f"Not accepted ({least.cause.name})" in why
-    assert "ost for it: ellipsoid " in why
-    assert any(repr(name) in why for name in X.columns)
     assert repr(least) == f"TrustedDecision({least.label!r}, trust={least.trust:.3f}, {least.cause.name})"
+    most = decisions[int(decisions.trust.argmax())]
+    assert "The partition agrees (" in most.why()
+    assert "Not accepted" not in most.why()
+    apart = decisions[int(np.flatnonzero(~decisions.agreement)[0])]
+    assert f"The partition says {str(apart.partition.label)!r} (" in apart.why()
+    assert any(name in decisions[0].why() for name in X.columns)
+
+
+def test_a_decision_shows_what_the_partition_says(wdbc):
+    trusted, X, _ = wdbc
+    decisions, own = trusted.decide(X), trusted.partition_.decide(X)
+    np.testing.assert_array_equal(decisions.agreement, own.label == decisions.label)
+    np.testing.assert_array_equal(decisions.region, own.region)
+    np.testing.assert_array_equal(decisions.gauge, own.gauge)
+    column = np.searchsorted(trusted.classes_, decisions.label)
+    np.testing.assert_array_equal(decisions.support, own.probabilities[np.arange(len(X)), column])
+    some = decisions[decisions.agreement]
+    assert len(some.partition) == len(some) == decisions.agreement.sum()
+
+
+def test_causes_are_those_of_the_rows_that_this_trust_refuses(wdbc):
+    trusted, X, _ = wdbc
+    decisions, own = trusted.decide(X), trusted.partition_.decide(X)
+    both = ~decisions.accepted & ~own.accepted
+    assert both.any()
+    np.testing.assert_array_equal(decisions.cause[both], own.cause[both])
+    only_here = ~decisions.accepted & own.accepted
+    assert (decisions.cause[only_here] != Cause.ACCEPTED).all()
+
+
+@pytest.mark.parametrize("base", [HistGradientBoostingClassifier(random_state=0), LogisticRegression(C=1e4)])
+def test_far_rows_are_not_accepted_whatever_the_classifier_says(base):
+    X, y = make_moons(600, noise=0.15, random_state=0)
+    trusted = TrustedClassifier(base, cv=2).fit(X, y)
+    directions = np.random.default_rng(0).standard_normal((500, 2))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    size = np.sqrt(np.sum(X.var(axis=0)))
+    for n_deviations, most in ((5, 0.02), (10, 0.0), (1000, 0.0)):
+        far = trusted.decide(X.mean(axis=0) + n_deviations * size * directions)
+        assert far.accepted.mean() <= most
+    assert far.trust.max() < 0.6
+    assert (far.cause == Cause.OUTSIDE).all()
 
 
 def test_decisions_as_a_frame(wdbc):
@@ -87,7 +126,7 @@ def test_decisions_as_a_frame(wdbc):
 def test_a_frozen_pipeline_learns_trust_from_held_out_rows():
     X, y = load_iris(return_X_y=True)
     base = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2])
-    trusted = TrustedClassifier(FrozenEstimator(base), forest=small_forest()).fit(X[1::2], y[1::2])
+    trusted = TrustedClassifier(FrozenEstimator(base)).fit(X[1::2], y[1::2])
     np.testing.assert_array_equal(trusted.predict(X), base.predict(X))
     assert "by LogisticRegression" in trusted.decide(X[:1])[0].why()
 
@@ -96,27 +135,16 @@ def test_a_frozen_model_may_know_labels_that_the_held_out_rows_lack():
     X, y = load_iris(return_X_y=True)
     base = LogisticRegression(max_iter=1000).fit(X, y)
     held_out = y != 1
-    trusted = TrustedClassifier(FrozenEstimator(base), forest=small_forest()).fit(X[held_out], y[held_out])
+    trusted = TrustedClassifier(FrozenEstimator(base)).fit(X[held_out], y[held_out])
     decisions = trusted.decide(X[y == 1])
     assert set(decisions.label[decisions.support == 0.0]) == {1}
     assert decisions.trust[decisions.support == 0.0].max() < trusted.decide(X[y == 0]).trust.min()
-    assert "0 of 8 members agree" in decisions[int(decisions.support.argmin())].why()
-
-
-def test_a_frozen_forest_of_the_same_rows_is_used_as_it_is():
-    X, y = load_iris(return_X_y=True)
-    forest = small_forest().fit(X, y)
-    once = TrustedClassifier(LogisticRegression(max_iter=1000), forest=FrozenEstimator(forest)).fit(X, y)
-    assert once.forest_ is forest
-    again = TrustedClassifier(LogisticRegression(max_iter=1000), forest=small_forest()).fit(X, y)
-    np.testing.assert_array_equal(once.decide(X).trust, again.decide(X).trust)
-    with pytest.raises(ValueError, match="fitted on 150 rows, but 100 are given"):
-        TrustedClassifier(LogisticRegression(), forest=FrozenEstimator(forest)).fit(X[:100], y[:100])
+    assert "and gives 1 0.0 %." in decisions[int(decisions.support.argmin())].why()
 
 
 def test_a_classifier_without_probabilities():
     X, y = load_iris(return_X_y=True)
-    trusted = TrustedClassifier(RidgeClassifier(), forest=small_forest()).fit(X, y)
+    trusted = TrustedClassifier(RidgeClassifier()).fit(X, y)
     decisions = trusted.decide(X)
     assert np.isnan(decisions.confidence).all()
     assert not hasattr(trusted, "predict_proba")
@@ -128,8 +156,8 @@ def test_text_columns_reach_the_classifier_only():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.assign(colour=np.where(y == 0, "blue", "red")).astype({"colour": "category"})
     base = HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype")
-    trusted = TrustedClassifier(base, forest=small_forest(), cv=2).fit(X, y)
-    assert trusted.forest_.n_features_in_ == 4
+    trusted = TrustedClassifier(base, cv=2).fit(X, y)
+    assert trusted.partition_.n_features_in_ == 4
     assert trusted.n_features_in_ == 5
     assert len(trusted.decide(X)) == 150
     with pytest.raises(ValueError, match="no column of numbers"):
@@ -140,9 +168,9 @@ def test_missing_values_need_a_view():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.05)
     base = HistGradientBoostingClassifier(max_iter=10)
-    with pytest.raises(ValueError, match="'sepal length .cm.', and the forest needs finite numbers.*SimpleImputer"):
+    with pytest.raises(ValueError, match="'sepal length .cm.', and the partition needs finite numbers.*SimpleImputer"):
         TrustedClassifier(base, cv=2).fit(X, y)
-    trusted = TrustedClassifier(base, forest=small_forest(), view=SimpleImputer(), cv=2).fit(X, y)
+    trusted = TrustedClassifier(base, view=SimpleImputer(), cv=2).fit(X, y)
     assert np.mean(trusted.decide(X).trust > 0.8) > 0.8
 
 
@@ -156,34 +184,59 @@ def test_folds_may_keep_groups_together():
             seen.append(len(y))
             return super().fit(X, y)
 
-    trusted = TrustedClassifier(Remembering(max_iter=1000), forest=small_forest(), cv=GroupKFold(5))
+    trusted = TrustedClassifier(Remembering(max_iter=1000), cv=GroupKFold(5))
     trusted.fit(X, y, groups=groups)
     assert sorted(seen) == [120] * 5 + [150]
 
 
 def test_a_class_of_one_row_is_refused_in_plain_words():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="TrustedClassifier compares decisions .* at least 2 rows of every class"):
+    with pytest.raises(ValueError, match="TrustedClassifier compares labels .* at least 2 rows of every class"):
         TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X[:101], y[:101])
 
 
-def test_too_small_a_forest_is_refused_in_plain_words():
-    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
-    base = LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="larger n_estimators"):
-        TrustedClassifier(FrozenEstimator(base), forest=SEPForestClassifier(1, random_state=0)).fit(X, y)
+def test_a_partition_of_other_settings_stands_beside():
+    X, y = load_iris(return_X_y=True)
+    partition = SEPClassifier(trust="counts", max_ellipsoids=4)
+    trusted = TrustedClassifier(LogisticRegression(max_iter=1000), partition=partition).fit(X, y)
+    assert trusted.partition_.get_params() == partition.get_params()
+    assert trusted.model_.partition is trusted.partition_.model_
+    assert not hasattr(partition, "model_")
+    with pytest.raises(TypeError, match="partition is LogisticRegression.*must be an SEPClassifier"):
+        TrustedClassifier(LogisticRegression(), partition=LogisticRegression()).fit(X, y)
+
+
+def test_a_view_that_looks_at_labels_sees_none_of_the_rows_left_out():
+    X, y = load_iris(return_X_y=True)
+    seen = []
+
+    class Remembering(SimpleImputer):
+        def fit(self, X, y=None):
+            seen.append(len(X))
+            return super().fit(X, y)
+
+    TrustedClassifier(LogisticRegression(max_iter=1000), view=Remembering(), cv=3).fit(X, y)
+    assert sorted(seen) == [100, 100, 100, 150]
+
+
+def test_flat_rows_are_told_once():
+    X, y = load_iris(return_X_y=True)
+    flat = np.column_stack([X, X[:, 0] + X[:, 1]])
+    with pytest.warns(FlatSetWarning) as told:
+        TrustedClassifier(LogisticRegression(max_iter=1000)).fit(flat, y)
+    assert len(told) == 1
 
 
 def test_a_promise_about_trusted_labels(wdbc):
     trusted, X, labels = wdbc
     selective = SelectiveClassifier(FrozenEstimator(trusted), max_risk=0.1).fit(X, labels)
     assert selective.coverage_ > 0.5
-    assert "members agree" in selective.decide(X)[0].inner.why()
+    assert "The partition " in selective.decide(X)[0].inner.why()
 
 
 def test_the_number_of_jobs_changes_nothing():
     X, y = load_iris(return_X_y=True)
-    one = TrustedClassifier(LogisticRegression(max_iter=1000), forest=small_forest(4)).fit(X, y)
+    one = TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
     two = clone(one).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(one.decide(X).trust, two.decide(X).trust)
 
@@ -197,16 +250,36 @@ def test_signals_and_positions():
     classes = np.array(["a", "c"])
     given = positions(classes, np.array(["c", "b", "a", "z"]))
     assert given.tolist() == [1, -1, 0, -1]
-    held = supports(np.array([[0.2, 0.8]] * 4), given)
+    held = probability_of(np.array([[0.2, 0.8]] * 4), given)
     assert held.tolist() == [0.8, 0.0, 0.2, 0.0]
-    odds = signals(np.array([np.nan, 1.0, 0.5, 0.9]), held)
-    np.testing.assert_allclose(odds[:, 0], [0.0, np.log(999), 0.0, np.log(9)])
-    np.testing.assert_allclose(odds[:, 1], [np.log(4), -np.log(999), -np.log(4), -np.log(999)])
+
+
+def test_signals_grow_with_what_speaks_for_a_label():
+    X, y = load_iris(return_X_y=True)
+    decided = SEPClassifier().fit(X, y).decide(X[:3])
+    labelled = Labelled(np.array([0, 1, 0]), np.array([np.nan, 1.0, 0.9]), np.array([np.nan, 1.0, 0.0]))
+    found = signals(labelled, decided)
+    np.testing.assert_allclose(found[:, 0], [0.0, np.log(999), np.log(9)])
+    np.testing.assert_allclose(found[:, 1] > 0, [True, False, True])
+    np.testing.assert_allclose(found[:, 2], [0.0, 0.0, np.log(1e-3)])
+    np.testing.assert_array_equal(found[:, 3], [1, 0, 1])
+
+
+def test_the_margin_is_that_of_the_label_given():
+    class Contrary(LogisticRegression):
+        def predict(self, X):
+            return self.classes_[self.predict_proba(X).argmin(axis=1)]
+
+    X, y = load_iris(return_X_y=True)
+    base, contrary = LogisticRegression(max_iter=1000).fit(X, y), Contrary(max_iter=1000).fit(X, y)
+    ordered = np.sort(base.predict_proba(X), axis=1)
+    np.testing.assert_allclose(Labelled.by(base, X).margin, ordered[:, 2] - ordered[:, 1])
+    np.testing.assert_allclose(Labelled.by(contrary, X).margin, ordered[:, 0] - ordered[:, 2])
 
 
 def test_polars_frames():
     polars = pytest.importorskip("polars")
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = polars.from_pandas(X)
-    trusted = TrustedClassifier(LogisticRegression(max_iter=1000), forest=small_forest(4)).fit(X, y)
+    trusted = TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
     assert len(trusted.decide(X)) == 150

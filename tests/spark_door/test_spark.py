@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 
 import sepc.spark
-from sepc import SelectiveClassifier, SEPClassifier, SEPForestClassifier
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 
 pd = package_or_skip("pandas")
 
@@ -46,11 +46,11 @@ def test_decisions_are_those_of_numpy(classifier, table, rows):
             assert found[name].tolist() == expected[name].tolist()
 
 
-@pytest.mark.parametrize("kind", ["forest", "selective"])
+@pytest.mark.parametrize("kind", ["trusted", "selective"])
 def test_other_estimators_decide_as_well(kind, classifier, table, rows):
     X, y = rows
-    if kind == "forest":
-        model = SEPForestClassifier(3, random_state=0).fit(X[::2], y[::2])
+    if kind == "trusted":
+        model = TrustedClassifier(SEPClassifier(), cv=2).fit(X[::2], y[::2])
     else:
         model = SelectiveClassifier(FrozenEstimator(classifier), max_risk=0.1).fit(X[1::2], y[1::2])
     found, expected = decided(model, table), model.decide(X).to_frame()

@@ -16,12 +16,12 @@ PLAIN = (
     "accepted",
     "rule",
     "cause",
-    "region",
-    "gauge",
     "confidence",
     "support",
     "agreement",
-    "outside",
+    "region",
+    "gauge",
+    "counts_label",
     "stratum",
 )
 NAMED: dict[str, type[Rule] | type[Cause]] = {"rule": Rule, "cause": Cause}
@@ -43,7 +43,7 @@ def columns_of(decisions: Any, classes: NDArray[Any]) -> dict[str, Column]:
 
     Parameters
     ----------
-    decisions : Decisions, ForestDecisions, TrustedDecisions, SelectiveDecisions or StratifiedDecisions
+    decisions : Decisions, TrustedDecisions, SelectiveDecisions or StratifiedDecisions
     classes : (C,) array
         The estimator's labels.
     """
@@ -51,12 +51,18 @@ def columns_of(decisions: Any, classes: NDArray[Any]) -> dict[str, Column]:
     for name in PLAIN:
         values = getattr(decisions, name, None)
         if values is not None:
-            columns[name] = _coded(np.asarray(values), NAMED[name]) if name in NAMED else np.asarray(values)
+            columns[name] = _column(name, np.asarray(values), classes)
     if hasattr(decisions, "counts"):
         columns |= {f"n_{label}": decisions.counts[:, k] for k, label in enumerate(classes)}
     elif hasattr(decisions, "probabilities"):
         columns |= {f"p_{label}": decisions.probabilities[:, k] for k, label in enumerate(classes)}
     return columns
+
+
+def _column(name: str, values: NDArray[Any], classes: NDArray[Any]) -> Column:
+    if name in NAMED:
+        return _coded(values, NAMED[name])
+    return _labels(values, classes) if name == "counts_label" else values
 
 
 def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:

@@ -28,12 +28,10 @@ def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) 
 
 
 def _found(estimator: Any) -> dict[str, Any]:
-    """How many ellipsoids and regions, members or strata there are."""
+    """How many ellipsoids and regions, or strata, there are."""
     if hasattr(estimator, "strata_"):
         fitted = int(estimator.strata_.fitted.sum())
         return {"strata": len(estimator.strata_), "strata_with_a_model": fitted}
-    if hasattr(estimator, "members_"):
-        return {"members": len(estimator.members_)}
     regions = estimator.regions_
     return {
         "ellipsoids": len(estimator.ellipsoids_),
@@ -70,8 +68,6 @@ def _found_words(facts: dict[str, Any]) -> str:
         return (
             f"{_counted(facts['strata'], 'combination')} of categories, {facts['strata_with_a_model']:,} with a model"
         )
-    if "members" in facts:
-        return f"{facts['members']:,} partitions"
     words = f"{_counted(facts['ellipsoids'], 'ellipsoid')} in {_counted(facts['regions'], 'region')}"
     return words + (f", {_counted(facts['isolated'], 'row')} isolated" if facts["isolated"] else "")
 

@@ -8,7 +8,6 @@ from typing import Any
 from sepc.cli.errors import InputError
 from sepc.cli.labelled_rows import LabelledRows, names_in
 
-KINDS = ("sep", "forest")
 TRUSTS = ("weights", "counts", "published")
 
 
@@ -20,18 +19,19 @@ def number_or_share(text: str) -> int | float:
 def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
     """The options that choose and set an estimator; with `or_file`, it may also be one that was fitted before."""
     model = parser.add_argument_group("the model")
-    told = "sep, one partition, or forest, many of them" + (
-        "; or a model file that has not seen these rows" if or_file else ""
-    )
-    limits: dict[str, Any] = {"metavar": "MODEL"} if or_file else {"choices": KINDS}
-    model.add_argument("--model", default="sep", help=told, **limits)
-    model.add_argument("--members", type=int, metavar="N", help="partitions of a forest; 50 by default")
+    if or_file:
+        model.add_argument(
+            "--model", metavar="MODEL", help="a model file that has not seen these rows, instead of a fit"
+        )
     model.add_argument(
-        "--n-impure", type=number_or_share, metavar="N", help="rows of other labels an ellipsoid may hold"
+        "--n-impure",
+        type=number_or_share,
+        metavar="N",
+        help="rows of other labels an ellipsoid may hold: a number, or a share",
     )
-    model.add_argument("--trust", choices=TRUSTS, help="how trust is computed (of --model sep)")
+    model.add_argument("--trust", choices=TRUSTS, help="where labels and trust come from; weights by default")
     model.add_argument("--min-trust", type=float, metavar="T", help="trust from which a label is accepted")
-    model.add_argument("--fit-rows", type=int, metavar="N", help="partition only so many rows (of --model sep)")
+    model.add_argument("--fit-rows", type=int, metavar="N", help="partition only so many rows; 10,000 by default")
     model.add_argument("--by", type=names_in, default=[], metavar="A,B", help="a model for each value of these columns")
     model.add_argument(
         "--max-risk", type=float, metavar="R", help="promise that at most this share of accepted rows is wrong"
@@ -59,21 +59,14 @@ def check_fit_options(options: argparse.Namespace) -> None:
     """Raise if options do not go together, before anything is read."""
     if options.confidence is not None and options.max_risk is None:
         raise InputError("--confidence is that of a promise; give --max-risk as well.")
-    is_forest = options.model == "forest"
-    for name in ("trust", "fit_rows") if is_forest else ("members",):
-        if getattr(options, name) is not None:
-            raise InputError(f"--{name.replace('_', '-')} is for --model {'sep' if is_forest else 'forest'}.")
 
 
 def _partition(options: argparse.Namespace) -> Any:
     from sepc.estimator.classifier import SEPClassifier
-    from sepc.selective.forest import SEPForestClassifier
 
     names = ("n_impure", "min_trust", "trust", "fit_rows")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if options.model != "forest":
-        return SEPClassifier(**given, random_state=options.seed)
-    return SEPForestClassifier(options.members or 50, **given, random_state=options.seed)
+    return SEPClassifier(**given, random_state=options.seed)
 
 
 def share(text: str) -> float:

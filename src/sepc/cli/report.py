@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from sepc.cli.errors import InputError
-from sepc.cli.fit_options import KINDS, add_fit_arguments, check_fit_options, estimator_of, share, split
+from sepc.cli.fit_options import add_fit_arguments, check_fit_options, estimator_of, share, split
 from sepc.cli.fitting import fitted
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled
 from sepc.cli.model_file import category_positions, loaded
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("Give --output FILE for an HTML file, or --text for words.")
     if options.output:
         check_writable(options.output, options.data)
-    estimator, rows, training = _of_file(options) if options.model not in KINDS else _of_fit(options)
+    estimator, rows, training = _of_file(options) if options.model else _of_fit(options)
     found = _reported(estimator, rows, training, options)
     facts = found.to_dict()
     if options.output:

@@ -22,10 +22,10 @@ from safetensors.numpy import save as lay_out_tensors
 
 from sepc.errors import FormatError
 
-FORMAT = 1
+FORMAT = 2
 ENTRY = "sepc"
 
-# A header this long, or of so many parts, would take a forest of thousands of members.
+# A header this long, or of so many parts, would take thousands of strata or repaired regions.
 MOST_HEADER_BYTES = 16 * 2**20
 MOST_PARTS = 300_000
 MOST_DEPTH = 64
@@ -50,8 +50,9 @@ def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
     number = document["format"]
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise FormatError(f"The format number is {str(number)[:40]!r}; it must be a whole number.")
-    if number > FORMAT:
-        raise FormatError(f"The file has format {number}; this version reads up to {FORMAT}. Upgrade sepc.")
+    if number != FORMAT:
+        remedy = "Upgrade sepc." if number > FORMAT else "Fit and save it again."
+        raise FormatError(f"The file has format {number}; this version reads {FORMAT}. {remedy}")
     if canonical(document) != text or not isinstance(document["content"], dict):
         raise FormatError("The file's description is not written as sepc writes it.")
     try:

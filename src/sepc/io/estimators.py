@@ -1,4 +1,4 @@
-"""`SEPClassifier` and `SEPForestClassifier` in a model file."""
+"""`SEPClassifier` in a model file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import numpy as np
 
 from sepc.estimator.classifier import SEPClassifier
 from sepc.estimator.story import FittedEllipsoid, History, Hyperplane, regions_of
-from sepc.io.forest_model import forest_from, forest_to_node
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.sep_model import model_from, model_to_node
 from sepc.io.values import parameters_from, parameters_to_node
 from sepc.regions.model import SEPModel
-from sepc.selective.forest import SEPForestClassifier
 
 Estimator = TypeVar("Estimator")
 
@@ -111,23 +109,3 @@ def _history_from(reader: Reader, label: Any) -> History:
     if not all(isinstance(one, list) and len(one) == 2 and all(type(n) is int for n in one) for one in left):
         raise reader.wrong("has rows left that are no pairs of numbers")
     return History(label, tuple((one[0], one[1]) for one in left), reader.text("stopped_because"))
-
-
-def forest_classifier_to_node(forest: SEPForestClassifier, writer: Writer) -> Node:
-    """Write a forest; what it said of its training rows stays behind."""
-    score = float(forest.oob_score_)
-    return shell_to_node(forest) | {
-        "model": forest_to_node(forest.model_, writer.under("model")),
-        "oob_score": None if np.isnan(score) else score,
-    }
-
-
-def forest_classifier_from(reader: Reader) -> SEPForestClassifier:
-    """Read a forest."""
-    forest = fill_shell(SEPForestClassifier(), reader)
-    forest.model_ = forest_from(reader.part("model"))
-    if len(forest.model_.feature_names) != forest.n_features_in_:
-        raise reader.wrong("has a model of another number of features")
-    forest.members_, forest.classes_ = forest.model_.members, forest.model_.classes
-    forest.oob_score_ = reader.number("oob_score", 0.0, 1.0) if reader.has("oob_score") else float("nan")
-    return forest

@@ -14,12 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sepc.errors import FormatError
 from sepc.estimator.classifier import SEPClassifier
 from sepc.io.container import FORMAT, decode, encode, read_bytes
-from sepc.io.estimators import (
-    classifier_from,
-    classifier_to_node,
-    forest_classifier_from,
-    forest_classifier_to_node,
-)
+from sepc.io.estimators import classifier_from, classifier_to_node
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.repaired import repaired_from, repaired_to_node
 from sepc.io.replacing import write_whole
@@ -32,7 +27,6 @@ from sepc.io.wrappers import (
     trusted_from,
     trusted_to_node,
 )
-from sepc.selective.forest import SEPForestClassifier
 from sepc.selective.repaired import RepairedClassifier
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
@@ -54,11 +48,6 @@ class Kind:
 KINDS = {
     "SEPClassifier": Kind(
         SEPClassifier, lambda one, writer, _: classifier_to_node(one, writer), lambda reader, _: classifier_from(reader)
-    ),
-    "SEPForestClassifier": Kind(
-        SEPForestClassifier,
-        lambda one, writer, _: forest_classifier_to_node(one, writer),
-        lambda reader, _: forest_classifier_from(reader),
     ),
     "TrustedClassifier": Kind(TrustedClassifier, trusted_to_node, trusted_from),
     "SelectiveClassifier": Kind(SelectiveClassifier, selective_to_node, selective_from),
@@ -114,7 +103,7 @@ def load(path: str | Path, *, estimator: Any = None, view: Any = None) -> Any:
     Raises
     ------
     FormatError
-        If the file is damaged, hostile, or from a later version.
+        If the file is damaged, hostile, or of a format that this version does not read.
     """
     return from_bytes(read_bytes(path), estimator=estimator, view=view)
 
@@ -228,8 +217,6 @@ def _lines(node: Any, indent: str) -> list[str]:
     told.append(f"{indent}parameters: {', '.join(kept)}")
     if parameters.get("lost"):
         told.append(f"{indent}parameters not kept: {', '.join(parameters['lost'])}")
-    if "members" in inner:
-        told.append(f"{indent}members: {len(inner['members'])}")
     held = node.get("estimator")
     if isinstance(held, dict):
         kind = _described(held["ours"]) if "ours" in held else held.get("foreign", {}).get("kind")

@@ -7,14 +7,14 @@ import numpy as np
 from sepc._typing import BoolArray
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.values import labels_from, labels_to_node
-from sepc.regions.calibration import Calibration
+from sepc.io.weights import weights_from, weights_to_node
 from sepc.regions.membership import FARTHEST
 from sepc.regions.model import SEPModel
 from sepc.regions.table import SignatureTable
+from sepc.regions.weights import Weights
 from sepc.shapes.ellipsoid import Ellipsoid
 
 TRUSTS = ("weights", "counts", "published")
-N_SIGNALS = 5
 
 # Slack is rounding, so a file that claims more is not ours.
 MOST_SLACK = 1e-3
@@ -35,14 +35,14 @@ def model_to_node(model: SEPModel, writer: Writer) -> Node:
         memberships=model.table.memberships,
         counts=model.table.counts,
     )
-    calibration = model.calibration
+    weights = model.weights
     return {
         "classes": labels_to_node(model.classes),
         "feature_names": list(model.feature_names),
         "slack": model.slack,
         "trust": model.trust,
         "published": model.published,
-        "calibration": None if calibration is None else calibration_to_node(calibration, writer.under("calibration")),
+        "weights": None if weights is None else weights_to_node(weights, writer.under("weights")),
     }
 
 
@@ -68,24 +68,19 @@ def model_from(reader: Reader) -> SEPModel:
         slack=reader.number("slack", 0.0, MOST_SLACK),
         trust=reader.text("trust"),
         published=reader.value("published", bool),
-        calibration=calibration_from(reader.part("calibration"), N_SIGNALS) if reader.has("calibration") else None,
+        weights=_weights_from(reader, n_classes, d, len(centers), len(isolated)),
     )
     _check(model, reader)
     return model
 
 
-def calibration_to_node(calibration: Calibration, writer: Writer) -> Node:
-    """Write a calibration."""
-    writer.put(coefficients=calibration.coefficients)
-    return {"intercept": calibration.intercept}
-
-
-def calibration_from(reader: Reader, n_signals: int) -> Calibration:
-    """Read a calibration."""
-    coefficients = reader.floats("coefficients", n_signals)
-    if (coefficients < 0.0).any():
-        raise reader.wrong("has a negative coefficient")
-    return Calibration(coefficients, reader.number("intercept"))
+def _weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_isolated: int) -> Weights | None:
+    """The weights, which a model has if and only if trust is theirs."""
+    if reader.has("weights") is not (reader.text("trust") == "weights"):
+        raise reader.wrong("has weights without trust by weights, or trust by weights without them")
+    if not reader.has("weights"):
+        return None
+    return weights_from(reader.part("weights"), n_classes, d, n_ellipsoids, n_isolated)
 
 
 def _table_from(reader: Reader, n_ellipsoids: int, n_classes: int) -> SignatureTable:
@@ -106,7 +101,7 @@ def _is_ordered(memberships: BoolArray) -> bool:
 def _check(model: SEPModel, reader: Reader) -> None:
     if len(model.feature_names) == 0 or (model.scale <= 0.0).any():
         raise reader.wrong("has no features, or a scale that is not positive")
-    if model.trust not in TRUSTS:
+    if model.trust not in TRUSTS or (model.published and model.trust != "published"):
         raise reader.wrong("computes trust in a way that is not known")
     if not np.array_equal(model.table.counts.sum(axis=0), model.class_counts) or model.class_counts.min() < 1:
         raise reader.wrong("has a signature table that does not count its training rows")

@@ -11,15 +11,19 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
 
-from sepc.io.estimators import fill_shell, forest_classifier_from, forest_classifier_to_node, shell_to_node
+from sepc.io.estimators import classifier_from, classifier_to_node, fill_shell, shell_to_node
 from sepc.io.fingerprint import fingerprint_of, reattached
-from sepc.io.forest_model import trust_from, trust_to_node
 from sepc.io.nodes import Node, Reader, Writer
 from sepc.io.values import checked_plain, labels_from, labels_to_node, plain
+from sepc.regions.calibration import Calibration
+from sepc.regions.model import SEPModel
 from sepc.selective._cost_control import CostControl
 from sepc.selective._risk_control import Control
 from sepc.selective._strat_table import Strata
+from sepc.selective._trust_layer import N_SIGNALS, TrustModel
 from sepc.selective.costs import Costs
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
@@ -51,12 +55,13 @@ class Inner:
 
 def trusted_to_node(trusted: TrustedClassifier, writer: Writer, inner: Inner) -> Node:
     """Write a trust layer."""
-    return shell_to_node(trusted, but=("estimator", "forest", "view")) | {
+    return shell_to_node(trusted, but=("estimator", "partition", "view")) | {
         "classes": labels_to_node(trusted.classes_),
         "estimator": inner.to_node(trusted.estimator_, writer.under("estimator")),
         "view": None if trusted.view is None else fingerprint_of(trusted.view_),
-        "forest": forest_classifier_to_node(trusted.forest_, writer.under("forest")),
-        "trust": trust_to_node(trusted.model_, writer.under("trust")),
+        "partition": classifier_to_node(trusted.partition_, writer.under("partition")),
+        "own_partition": trusted.partition is not None,
+        "trust": _trust_to_node(trusted.model_, writer.under("trust")),
     }
 
 
@@ -67,9 +72,30 @@ def trusted_from(reader: Reader, inner: Inner) -> TrustedClassifier:
     trusted.estimator_, trusted.classes_ = estimator, labels_from(reader.part("classes"))
     if reader.has("view"):
         trusted.view = trusted.view_ = reattached(inner.view, reader.part("view"), "view")
-    trusted.forest_ = forest_classifier_from(reader.part("forest"))
-    trusted.model_ = trust_from(reader.part("trust"), trusted.forest_.model_)
+    trusted.partition_ = classifier_from(reader.part("partition"))
+    if _are_text(trusted.partition_.classes_) is not _are_text(trusted.classes_):
+        raise reader.wrong("has a partition whose labels are not of its own type")
+    if reader.value("own_partition", bool):
+        trusted.partition = clone(trusted.partition_)
+    trusted.model_ = _trust_from(reader.part("trust"), trusted.partition_.model_)
     return trusted
+
+
+def _are_text(labels: NDArray[Any]) -> bool:
+    """Whether labels are text, or anything else that is not compared with numbers."""
+    return labels.dtype.kind not in "biuf"
+
+
+def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:
+    writer.put(coefficients=trust.calibration.coefficients)
+    return {"base": trust.base, "intercept": trust.calibration.intercept}
+
+
+def _trust_from(reader: Reader, partition: SEPModel) -> TrustModel:
+    coefficients = reader.floats("coefficients", N_SIGNALS)
+    if (coefficients < 0.0).any():
+        raise reader.wrong("has a negative coefficient")
+    return TrustModel(partition, Calibration(coefficients, reader.number("intercept")), reader.text("base"))
 
 
 def selective_to_node(selective: SelectiveClassifier, writer: Writer, inner: Inner) -> Node:

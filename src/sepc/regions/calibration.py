@@ -1,4 +1,4 @@
-"""Calibrated trust: the probability that a label is right, learnt from decisions on rows not used for fitting."""
+"""The probability that a label is right, learnt from labels of rows not used for fitting."""
 
 from __future__ import annotations
 
@@ -8,31 +8,12 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.regions.kinds import Rule
+from sepc._typing import BoolArray, FloatArray
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-6
 # Of the squared coefficients, relative to the number of rows: enough to hold them where a few rows say little.
 PENALTY = 1.0
-
-
-def signals(probability: FloatArray, counts: IntArray, gauge: FloatArray, rule: IntArray) -> FloatArray:
-    """What is known of a decision, of shape (n, 5); a larger value never speaks against the label.
-
-    Log-odds of the label where the row lies, logarithm of the training rows there, how far outside the nearest
-    ellipsoid (0 inside), whether the row lies in some ellipsoid, and whether in just one.
-    """
-    outside = rule == Rule.NEAREST
-    return np.column_stack(
-        [
-            logit(np.clip(probability, NEVER_CERTAIN, 1.0 - NEVER_CERTAIN)),
-            np.log1p(counts.sum(axis=1)),
-            np.where(outside, -np.log(np.clip(gauge, 1.0, 1.0 / NEVER_CERTAIN)), 0.0),
-            ~outside,
-            rule == Rule.SINGLE,
-        ]
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +32,7 @@ class Calibration:
 
     @classmethod
     def learnt(
-        cls, given: FloatArray, correct: BoolArray, *, towards: float = 0.0, penalty: float = PENALTY
+        cls, given: FloatArray, correct: BoolArray, *, towards: float | FloatArray = 0.0, penalty: float = PENALTY
     ) -> Calibration:
         """Fit to signals of shape (n, s) and to whether the labels were right.
 

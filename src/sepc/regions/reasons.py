@@ -23,15 +23,16 @@ NAMED_MOST = 3
 def explain(decision: Decision) -> str:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     sentences = [
-        f"{shown(decision.label)} with trust {decision.trust:.3f}: {_where(decision)}.",
+        f"{shown(decision.label)} with trust {decision.trust:.3f}: {where(decision)}.",
         _disagreement(decision),
-        _other_side(decision),
+        other_side(decision),
         verdict(decision.cause),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _where(decision: Decision) -> str:
+def where(decision: Decision) -> str:
+    """Where the row lies, and how many training rows of each class lie there."""
     model: SEPModel = decision.model
     counts = counted(model, decision.counts)
     if decision.rule is Rule.NEAREST:
@@ -50,7 +51,7 @@ def _where(decision: Decision) -> str:
     return f"where {named_ellipsoids(model, inside)} overlap and no training row lies; together they hold {counts}"
 
 
-def _other_side(decision: Decision) -> str:
+def other_side(decision: Decision) -> str:
     """The features that keep the row out of the nearest ellipsoid of the runner-up label, if it is out of it."""
     model: SEPModel = decision.model
     order = np.argsort(-decision.probabilities, kind="stable")

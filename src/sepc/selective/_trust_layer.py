@@ -1,4 +1,4 @@
-"""How far to trust labels that another model gave: its own confidence, weighed with what a forest says of them."""
+"""How far to trust labels that another model gave: its own confidence, weighed with what a partition says of them."""
 
 from __future__ import annotations
 
@@ -11,40 +11,86 @@ from scipy.special import logit
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.regions.calibration import Calibration
+from sepc.regions.causes import causes
+from sepc.regions.decisions import Decision, Decisions
 from sepc.regions.frames import column_of_names, frame_of
-from sepc.regions.kinds import Cause
-from sepc.regions.reasons import shown, verdict
+from sepc.regions.kinds import Cause, Rule
+from sepc.regions.model import SEPModel
+from sepc.regions.reasons import other_side, shown, verdict, where
 from sepc.regions.rowwise import OneRow, RowWise
-from sepc.selective._forest_model import ForestModel, causes
-from sepc.selective._forest_reasons import explain_forest
+from sepc.regions.weights import fading
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Probabilities are kept this far from 0 and 1, where log-odds are infinite.
+# Probabilities are kept this far from 0 and 1, where log-odds are infinite, and margins from 0.
 NEVER_CERTAIN = 1e-3
 
-# Before rows have said otherwise, the base model and the forest have an equal say: the mean of their log-odds. This
-# many rows' worth of penalty holds them there; with less, small sets lose, and with more, large ones gain nothing.
-EQUAL_SAY = 0.5
+# Before rows have said otherwise, the base model and the partition have an equal say: the mean of their log-odds. This
+# many rows' worth of penalty holds them there.
+N_SIGNALS = 4
+TOWARDS = np.array([0.5, 0.5, 0.0, 0.0])
 PENALTY = 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Labels of rows by the base model, and its own confidence in each; NaN if it has none."""
+    """Labels of rows by the base model.
+
+    Attributes
+    ----------
+    label : array
+    confidence : array of float
+        The probability it gives to its own label; NaN if it gives none.
+    margin : array of float
+        By how much that probability is larger than that of any other label; NaN if it gives none.
+    """
 
     label: NDArray[Any]
     confidence: FloatArray
+    margin: FloatArray
 
     @classmethod
     def by(cls, estimator: Any, X: Any) -> Labelled:
-        """Ask a fitted classifier; its confidence is the probability it gives to its own label."""
+        """Ask a fitted classifier."""
         label = np.asarray(estimator.predict(X))
         if not hasattr(estimator, "predict_proba"):
-            return cls(label, np.full(len(label), np.nan))
-        probabilities, given = np.asarray(estimator.predict_proba(X)), positions(estimator.classes_, label)
-        return cls(label, np.where(given >= 0, probabilities[np.arange(len(label)), given], 0.0))
+            return cls(label, np.full(len(label), np.nan), np.full(len(label), np.nan))
+        probabilities, given = (
+            np.array(estimator.predict_proba(X), dtype=np.float64),
+            positions(estimator.classes_, label),
+        )
+        confidence = probability_of(probabilities, given)
+        probabilities[np.arange(len(label)), given] = np.where(given >= 0, 0.0, probabilities[:, -1])
+        return cls(label, confidence, confidence - probabilities.max(axis=1))
+
+
+def signals(labelled: Labelled, decided: Decisions) -> FloatArray:
+    """What is known of the base model's labels, of shape (n, 4); a larger value never speaks against the label.
+
+    Log-odds of the label by the base model and by the partition, logarithm of the base model's margin (both of the base
+    model's are 0 if it gives no probabilities), and whether the partition has the same label.
+    """
+    support = probability_of(decided.probabilities, positions(decided.model.classes, labelled.label))
+    odds = [logit(np.clip(values, NEVER_CERTAIN, 1.0 - NEVER_CERTAIN)) for values in (labelled.confidence, support)]
+    margin = np.log(np.maximum(labelled.margin, NEVER_CERTAIN))
+    return np.asarray(np.nan_to_num(np.column_stack([*odds, margin, decided.label == labelled.label])))
+
+
+def learn(given: FloatArray, correct: BoolArray) -> Calibration:
+    """How signals on unseen rows go with labels' being right."""
+    return Calibration.learnt(given, correct, towards=TOWARDS, penalty=PENALTY)
+
+
+def probability_of(probabilities: FloatArray, given: IntArray) -> FloatArray:
+    """The probability of each given class; none for a class that is not known (-1)."""
+    return np.where(given >= 0, probabilities[np.arange(len(given)), given], 0.0)
+
+
+def positions(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
+    """Where each label stands in the sorted `classes`; -1 if it does not."""
+    found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[found] == labels, found, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,58 +99,39 @@ class TrustModel:
 
     Attributes
     ----------
-    forest : ForestModel
+    partition : SEPModel
     calibration : Calibration
-        From the log-odds of the label, by the base model and by the forest, to the probability that it is right.
+        From the signals of a label to the probability that it is right.
     base : str
         What the other model is called.
     """
 
-    forest: ForestModel
+    partition: SEPModel
     calibration: Calibration
     base: str
 
-    def decide(self, rows: FloatArray, labelled: Labelled, min_trust: float) -> TrustedDecisions:
-        """How far to trust the labels of `rows`, given in the features of the forest."""
-        poll = self.forest.poll(rows)
-        given = positions(self.forest.classes, labelled.label)
-        support = supports(self.forest.platt.apply(poll.average), given)
-        trust = self.calibration.apply(signals(labelled.confidence, support))
-        accepted, agreement = trust >= min_trust, poll.agreement(given)
+    def judge(self, labelled: Labelled, decided: Decisions, min_trust: float) -> TrustedDecisions:
+        """How far to trust the labels of rows that the partition has decided on."""
+        trust = self._faded(self.calibration.apply(signals(labelled, decided)), decided.gauge)
+        accepted = trust >= min_trust
+        cause = np.full(len(trust), int(Cause.ACCEPTED))
+        refused = np.flatnonzero(~accepted)
+        standardized = self.partition.standardize(decided.rows[refused])
+        cause[refused] = causes(self.partition, standardized, decided.rule[refused] != Rule.NEAREST, min_trust)
         return TrustedDecisions(
             model=self,
-            rows=rows,
             label=labelled.label,
             trust=trust,
             accepted=accepted,
-            cause=causes(accepted, agreement, poll.outside, min_trust),
+            cause=cause,
             confidence=labelled.confidence,
-            support=support,
-            agreement=agreement,
-            outside=poll.outside,
+            partition=decided,
         )
 
-
-def learn(confidence: FloatArray, support: FloatArray, correct: BoolArray) -> Calibration:
-    """How confidence and support of labels on unseen rows go with their being right."""
-    return Calibration.learnt(signals(confidence, support), correct, towards=EQUAL_SAY, penalty=PENALTY)
-
-
-def signals(confidence: FloatArray, support: FloatArray) -> FloatArray:
-    """Log-odds of the labels, of shape (n, 2): by the base model (0 where it does not say), and by the forest."""
-    odds = [logit(np.clip(values, NEVER_CERTAIN, 1.0 - NEVER_CERTAIN)) for values in (confidence, support)]
-    return np.nan_to_num(np.column_stack(odds))
-
-
-def supports(probabilities: FloatArray, given: IntArray) -> FloatArray:
-    """The forest's probability of each given class; none for a class it does not know (-1)."""
-    return np.where(given >= 0, probabilities[np.arange(len(given)), given], 0.0)
-
-
-def positions(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
-    """Where each label stands in the sorted `classes`; -1 if it does not."""
-    found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return np.where(classes[found] == labels, found, -1)
+    def _faded(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:
+        """Trust, drawn towards that of a guess where nothing was seen, however sure the base model is."""
+        left, guess = fading(gauge), 1.0 / max(2, len(self.partition.classes))
+        return np.asarray(left * trust + (1.0 - left) * guess)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,28 +149,54 @@ class TrustedDecisions(RowWise["TrustedDecision"]):
     accepted : array of bool
         Whether the trust reaches `min_trust`; the rest should go to a person.
     cause : array of `Cause`
-        Why a row was not accepted: OUTSIDE if it is far from all that more than half of the members have seen; else
-        THIN if a share of at least `min_trust` of the members give its label; else OVERLAP.
+        Why a row was not accepted, by the training rows around it.
     confidence : array of float
         The other model's own probability of its label; NaN if it gives none.
     support : array of float
-        The forest's probability of that label.
-    agreement : array of float
-        Share of the forest's members that give that label.
-    outside : array of float
-        Share of the members that have seen nothing near the row.
+        The partition's probability of that label.
+    agreement : array of bool
+        Whether the partition gives that label too.
+    region : array of int
+        Where the row lies: row of the partition's `regions_`.
+    gauge : array of float
+        How far out the row lies in the partition, as in `Decisions`.
+    partition : Decisions
+        What the partition alone decides.
     """
 
     model: TrustModel
-    rows: FloatArray
     label: NDArray[Any]
     trust: FloatArray
     accepted: BoolArray
     cause: IntArray
     confidence: FloatArray
-    support: FloatArray
-    agreement: FloatArray
-    outside: FloatArray
+    partition: Decisions
+
+    @property
+    def rows(self) -> FloatArray:
+        """The rows in the features of the partition."""
+        return self.partition.rows
+
+    @property
+    def support(self) -> FloatArray:
+        """The partition's probability of the label."""
+        given = positions(self.model.partition.classes, self.label)
+        return probability_of(self.partition.probabilities, given)
+
+    @property
+    def agreement(self) -> BoolArray:
+        """Whether the partition gives the label too."""
+        return np.asarray(self.partition.label == self.label)
+
+    @property
+    def region(self) -> IntArray:
+        """Where the row lies."""
+        return self.partition.region
+
+    @property
+    def gauge(self) -> FloatArray:
+        """How far out the row lies."""
+        return self.partition.gauge
 
     def alone(self) -> TrustedDecision:
         """The only decision, as single values."""
@@ -153,8 +206,8 @@ class TrustedDecisions(RowWise["TrustedDecision"]):
         """The decisions as a pandas DataFrame, with names for causes."""
         columns = {name: getattr(self, name) for name in ("label", "trust", "accepted")}
         columns["cause"] = column_of_names(Cause, self.cause)
-        columns |= {name: getattr(self, name) for name in ("confidence", "support", "agreement", "outside")}
-        return frame_of(columns)
+        names = ("confidence", "support", "agreement", "region", "gauge")
+        return frame_of(columns | {name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +221,21 @@ class TrustedDecision(OneRow):
         return f"TrustedDecision({self.label!r}, trust={self.trust:.3f}, {self.cause.name})"
 
     def why(self) -> str:
-        """The reasons in words: how sure the other model is, and what the forest has to say of its label."""
-        sure = "" if np.isnan(self.confidence) else f", itself {self.confidence:.3f} sure"
-        told = (
-            f"{shown(self.label)} by {self.model.base}{sure}, with trust {self.trust:.3f}. Of the forest's partitions, "
-            f"{explain_forest(self.model.forest, self.rows, self.label, self.agreement, self.outside)}"
-        )
-        return " ".join(part for part in (told, verdict(self.cause)) if part)
+        """The reasons in words: how sure the other model is, where the row lies, and what the partition says of it."""
+        decision: Decision = self.partition
+        sure = "" if np.isnan(self.confidence) else f", itself {_percent(self.confidence)} sure"
+        told = f"{shown(self.label)} by {self.model.base}{sure}, with trust {self.trust:.3f}: {where(decision)}."
+        sentences = [told, self._agreeing(decision), other_side(decision), verdict(self.cause)]
+        return " ".join(sentence for sentence in sentences if sentence)
+
+    def _agreeing(self, decision: Decision) -> str:
+        if self.agreement:
+            return f"The partition agrees ({_percent(self.support)})."
+        own = f"The partition says {shown(decision.label)} ({_percent(decision.trust)})"
+        return f"{own} and gives {shown(self.label)} {_percent(self.support)}."
+
+
+def _percent(share: float) -> str:
+    """A probability as in "97.1 %"; only certainty is 100 %."""
+    told = f"{100.0 * share:.1f} %"
+    return "over 99.9 %" if share < 1.0 and told == "100.0 %" else told

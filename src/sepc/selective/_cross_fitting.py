@@ -1,0 +1,81 @@
+"""A partition beside another model: fitted on the same rows, and asked of rows that neither has seen."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.errors import FlatSetWarning
+from sepc.estimator.classifier import SEPClassifier
+from sepc.estimator.columns import number_columns
+from sepc.regions.decisions import Decisions
+from sepc.selective._trust_layer import Labelled, signals
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A partition, and the view that makes its numbers of what the other model sees; None for columns as they are."""
+
+    partition: SEPClassifier
+    view: Any = None
+
+    def fitted(self, X: Any, labels: NDArray[Any]) -> Beside:
+        """Fit copies of both; a view that looks at labels may cross-fit the rows it is fitted on."""
+        view = None if self.view is None else clone(self.view)
+        rows = _numbers(X) if view is None else _finite(view.fit_transform(X, labels))
+        return replace(self, partition=clone(self.partition).fit(rows, labels), view=view)
+
+    def decide(self, X: Any) -> Decisions:
+        """What the partition says of rows as the other model sees them."""
+        return self.partition.decide(_numbers(X) if self.view is None else _finite(self.view.transform(X)))
+
+
+def splits_of(cv: Any, labels: NDArray[Any], groups: Any) -> list[tuple[IntArray, IntArray]]:
+    """The folds that `cv` makes of the rows: a number, a splitter of scikit-learn's, or splits of the user's own."""
+    if isinstance(cv, int):
+        fewest = int(np.unique(labels, return_counts=True)[1].min())
+        if fewest < 2:
+            raise ValueError(
+                "TrustedClassifier compares labels on rows left out, so it needs at least 2 rows of every class; one "
+                "class has a single row. Leave that class out, or give folds of your own as cv."
+            )
+        cv = min(cv, fewest)
+    return list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels, groups))
+
+
+def asked_of_left_out(
+    estimator: Any, beside: Beside, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
+) -> tuple[FloatArray, BoolArray]:
+    """Signals of the labels of rows left out, and whether these labels are right; a frozen model stays as it is."""
+    seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
+    labelled = Labelled.by(clone(estimator).fit(seen, labels[train]), left_out)
+    with warnings.catch_warnings():
+        # The fit on all rows says it, once.
+        warnings.simplefilter("ignore", FlatSetWarning)
+        decided = beside.fitted(seen, labels[train]).decide(left_out)
+    return signals(labelled, decided), np.asarray(labelled.label == labels[test])
+
+
+def _numbers(X: Any) -> Any:
+    return _finite(number_columns(X, "TrustedClassifier"))
+
+
+def _finite(rows: Any) -> Any:
+    """The rows, if all their numbers are finite; else say which column has what."""
+    values = np.asarray(rows, dtype=np.float64) if not hasattr(rows, "toarray") else rows.toarray()
+    if np.isfinite(values).all():
+        return rows
+    j = int(np.flatnonzero(~np.isfinite(values).all(axis=0))[0])
+    name = list(getattr(rows, "columns", range(values.shape[1])))[j]
+    raise ValueError(
+        f"Input X contains NaN or infinity in column {name!r}, and the partition needs finite numbers; give "
+        "TrustedClassifier a view that fills them, for example view=SimpleImputer()."
+    )
