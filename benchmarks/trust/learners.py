@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from forest import FOREST
 from numpy.typing import NDArray
 from peers import PEERS
 from sklearn.model_selection import StratifiedKFold
@@ -26,7 +25,7 @@ OURS: dict[str, Any] = {
     "curves alone": CurvesAlone(),
     LAYERED: TrustedClassifier(PEERS["RF"]),
 }
-LEARNERS = OURS | PEERS | FOREST
+LEARNERS = OURS | PEERS
 AT_FULL_SIZE = tuple(name for name in (DEFAULT, "RF", "HGB", "LightGBM", "LR") if name in LEARNERS)
 
 BASES: dict[str, Any] = {name: PEERS[name] for name in ("HGB", "RF", "LR")}

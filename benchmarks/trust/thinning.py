@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forest import FOREST
-
 
 @dataclass(frozen=True)
 class Thinned:
@@ -28,7 +26,6 @@ THINNED = {
     "EBM": Thinned("9 s a fit; the sets where it took at most 6 s", QUICK_FOR_EBM),
     "hyperboxes": Thinned("the weakest peers"),
     "random hyperboxes": Thinned("the weakest peers; the sets where a fit took at most 1.5 s", SMALL),
-    **dict.fromkeys(FOREST, Thinned("9 s a fit")),
 }
 
 

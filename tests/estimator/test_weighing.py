@@ -68,6 +68,14 @@ def test_one_class_is_certain_near_its_rows_and_fades_far_away():
     X = np.random.default_rng(7).normal(size=(60, 2))
     decisions = SEPClassifier().fit(X, np.zeros(60)).decide(np.array([[0.0, 0.0], [1e3, 0.0]]))
     np.testing.assert_allclose(decisions.probabilities, 1.0)
+    assert decisions.accepted.tolist() == [True, False]
+    assert decisions.trust[1] == pytest.approx(0.5)
+
+
+def test_rows_that_are_all_the_same_are_enough_to_fit():
+    X, y = np.zeros((3, 8)), [0, 1, 1]
+    decisions = SEPClassifier().fit(X, y).decide(X[:1])
+    assert np.isfinite(decisions.probabilities).all()
 
 
 def test_knots_of_a_continuous_column_are_quantiles():

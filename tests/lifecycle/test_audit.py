@@ -35,7 +35,7 @@ def classifier():
 
 @pytest.fixture(scope="module")
 def feedback():
-    X, y = two_sides(2000, seed=1)
+    X, y = two_sides(6000, seed=1)
     y[corner(X)] = "left"
     return X, y
 
@@ -68,7 +68,7 @@ def test_frames(classifier, feedback):
     package_or_skip("pandas")
     found = audit(classifier, *feedback)
     regions, disjuncts = found.to_frame(), found.disjuncts_to_frame()
-    assert regions["n_rows"].sum() == found.n_rows == 2000
+    assert regions["n_rows"].sum() == found.n_rows == 6000
     assert regions["n_errors"].sum() == found.n_errors
     assert regions["expected"].sum() == pytest.approx(found.expected)
     assert list(regions["region"][regions["failing"]]) == sorted(found.failing)
@@ -189,7 +189,7 @@ def test_refusals(classifier, feedback):
     X, y = feedback
     with pytest.raises(ValueError, match="fdr is 0"):
         audit(classifier, X, y, fdr=0)
-    with pytest.raises(ValueError, match="2,000 rows and 5 labels"):
+    with pytest.raises(ValueError, match="6,000 rows and 5 labels"):
         feedback_of(classifier, X, y[:5])
     with pytest.raises(TypeError, match="has no decide"):
         audit(LogisticRegression().fit(X, y), X, y)

@@ -108,7 +108,7 @@ def test_a_feature_that_moves_within_a_region_is_named():
     own = np.flatnonzero(model().apply(X) == region)
     low = own[X[own, 0] <= np.median(X[own, 0])]
     high = own[X[own, 0] > np.median(X[own, 0])]
-    X[low] = X[high[: len(low)]]  # as many rows of the region, all on one side of it
+    X[low] = X[high[np.arange(len(low)) % len(high)]]  # as many rows of the region, all on one side of it
     alarms = [one for one in watching.update(X) if one.region == region]
     assert [(one.kind, one.moved[0].name) for one in alarms] == [("feature", "x0")]
     assert alarms[0].moved[0].shift > 0.1

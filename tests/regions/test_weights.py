@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.datasets import make_moons
 
 from sepc import SEPClassifier
 from sepc.regions.membership import squared_radii
@@ -130,7 +131,7 @@ def test_one_decision_names_its_terms(three_classes):
     classifier, X = three_classes
     decisions = classifier.decide(X)
     term = decisions[3].terms()
-    named = term.by_name()
+    named = dict(term.named())
     assert list(named)[:4] == ["x0", "x1", "x2", "x3"]
     assert sum(named.values()) + term.offset == pytest.approx(term.log_odds, abs=1e-9)
     assert term.largest(2)[0][1] == max(named.values(), key=abs)
@@ -196,3 +197,14 @@ def test_a_reason_says_what_outweighs_the_counts(three_classes):
         assert f"for {str(decision.label)!r}." in decision.why()
     agrees = np.flatnonzero(decisions.label == decisions.counts_label)[0]
     assert "alone would say" not in decisions[agrees].why()
+
+
+def test_a_reason_finds_what_outweighs_the_counts_also_where_the_largest_terms_speak_against_the_label():
+    X, y = make_moons((130, 80), noise=0.24, random_state=4)
+    classifier = SEPClassifier(n_impure=2, standardize=False).fit(X, y)
+    decisions = classifier.decide(X)
+    for i in np.flatnonzero(decisions.label != decisions.counts_label):
+        assert "These rows alone would say" in decisions[i].why()
+    decision = classifier.decide([[0.12, 0.3]])[0]
+    assert all(value < 0.0 for _, value in decision.terms().largest(2))
+    assert "what is usual (+0.8)" in decision.why()

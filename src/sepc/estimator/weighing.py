@@ -61,7 +61,7 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     values = np.sort(values)
     distinct = values[np.concatenate([[True], values[1:] > values[:-1]])]
     if len(distinct) - 1 <= n_most:
-        return distinct[1:]
+        return np.asarray(distinct[1:])
     knots = np.unique(_at_ranks(values, n_most))
     knots = knots[knots > distinct[0]]
     others = np.setdiff1d(_at_ranks(distinct[1:], n_most), knots)
@@ -71,7 +71,7 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
 
 def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
     """So many of the values, at evenly spaced ranks, the last among them."""
-    return ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1]
+    return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
 
 
 class _Columns:
@@ -82,7 +82,8 @@ class _Columns:
         self.step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         n, d, K = len(rows), rows.shape[1], model.n_ellipsoids
         self.n_isolated = min(len(model.isolated), MOST_ISOLATED)
-        self.width = WIDTH_IN_REACHES * model.reach if self.n_isolated else 1.0
+        # Without isolated rows no width is needed; if all rows are one, any will do.
+        self.width = (WIDTH_IN_REACHES * model.reach if self.n_isolated else 0.0) or 1.0
         squared = squared_radii(rows, model.centers, model.roots)
         deep = depth(squared)
         self.deep_mean = deep.mean(axis=0)

@@ -28,10 +28,12 @@ def weighed(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> tu
     """Label (a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
     place, gauge = _smallest_gauge(graph, model, lying)
     region, inside = _regions(graph, model, lying, place)
-    scores = _scores(graph, model, weights, lying)
-    probabilities = _faded(graph, graph("Softmax", scores, axis=1), gauge, len(model.classes))
+    near, n_classes = graph("Softmax", _scores(graph, model, weights, lying), axis=1), len(model.classes)
+    probabilities = _faded(graph, near, gauge, n_classes)
     label = most_likely(graph, probabilities, model.shares)
-    trust = of_label(graph, probabilities, label)
+    # One class alone fades as if there were another.
+    believed = probabilities if n_classes > 1 else _faded(graph, near, gauge, 2)
+    trust = of_label(graph, believed, label)
     return {"probabilities": probabilities, "label": label, "trust": trust, "region": region}, inside
 
 

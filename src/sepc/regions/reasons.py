@@ -73,11 +73,15 @@ def _disagreement(decision: Decision) -> str:
     """What outweighs the training rows where the row lies, if these alone would give another label."""
     if decision.counts_label == decision.label:
         return ""
-    speaks_for = [(name, value) for name, value in decision.terms().largest(len(decision.rows)) if value > 0.0]
-    named = listed([f"{name} ({value:+.1f})" for name, value in speaks_for[:NAMED_MOST]])
+    terms = decision.terms()
+    named = [*terms.named(), ("what is usual", float(terms.offset))]
+    speak = sorted([item for item in named if item[1] > 0.0], key=lambda item: -item[1])
+    told = [f"{name} ({value:+.1f})" for name, value in speak[:NAMED_MOST]]
+    if not told:
+        return ""
     return (
         f"These rows alone would say {shown(decision.counts_label)}; "
-        f"{named}, in log-odds, {'speak' if len(speaks_for) > 1 else 'speaks'} for {shown(decision.label)}."
+        f"{listed(told)}, in log-odds, {'speak' if len(told) > 1 else 'speaks'} for {shown(decision.label)}."
     )
 
 

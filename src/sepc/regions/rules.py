@@ -74,7 +74,7 @@ def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
             weighed[block] = faded(softmax(located.extra, axis=1), gauge[block])
     probabilities = counted.probabilities if weighed is None else weighed
     label = counted.label if weighed is None else most_likely(weighed, model.shares)
-    trust = counted.trust if weighed is None else weighed[np.arange(n), label]
+    trust = counted.trust if weighed is None else weighed_trust(weighed, label, gauge)
     accepted = trust >= min_trust
     return Decisions(
         model=model,
@@ -160,6 +160,13 @@ def _judge_outside(
     return _judge(model, exact, counts, fading, equal, owner, rule, region), place, gauge
 
 
+def weighed_trust(probabilities: FloatArray, label: IntArray, gauge: FloatArray) -> FloatArray:
+    """The probability of each label; one class alone fades as if there were another, which nothing is known of."""
+    if probabilities.shape[1] == 1:
+        return faded(np.repeat([[1.0, 0.0]], len(label), axis=0), gauge)[:, 0]
+    return np.asarray(probabilities[np.arange(len(label)), label])
+
+
 def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[IntArray, FloatArray]:
     """The place of the smallest gauge, and that gauge, for rows outside whose squared radii of shape (m, K) are given.
 
@@ -171,7 +178,8 @@ def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tu
         place = squared.argmin(axis=1)
         gauge = np.sqrt(squared[np.arange(n), place])
     if len(model.isolated):
-        distance, nearest = map(np.asarray, model.places.isolated.query(np.clip(rows, -FARTHEST, FARTHEST)))
+        end = min(FARTHEST, model.stack.farthest)
+        distance, nearest = map(np.asarray, model.places.isolated.query(np.clip(rows, -end, end)))
         at_isolated = 1.0 + distance / np.sqrt(d)
         is_nearer = at_isolated < gauge
         place[is_nearer] = model.n_ellipsoids + nearest[is_nearer]

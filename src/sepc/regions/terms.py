@@ -79,15 +79,16 @@ class Term(OneRow):
 
     def largest(self, n: int = 5) -> list[tuple[str, float]]:
         """The terms that count most, for or against the label, by name."""
-        return sorted(self.by_name().items(), key=lambda item: -abs(item[1]))[:n]
+        return sorted(self.named(), key=lambda item: -abs(item[1]))[:n]
 
-    def by_name(self) -> dict[str, float]:
-        """All terms by name: features by their own, ellipsoids by number and label."""
+    def named(self) -> list[tuple[str, float]]:
+        """All terms with their names: features by their own, ellipsoids by number and label."""
         model: SEPModel = self.model
         owners = model.classes[model.owners].tolist()
-        named = dict(zip(model.feature_names, self.features.tolist(), strict=True))
-        named |= {f"ellipsoid {k} of {owners[k]!r}": float(term) for k, term in enumerate(self.ellipsoids)}
-        return named | ({"isolated rows": float(self.isolated)} if len(model.isolated) else {})
+        ellipsoids = [f"ellipsoid {k} of {owner!r}" for k, owner in enumerate(owners)]
+        found = [*zip(model.feature_names, self.features.tolist(), strict=True)]
+        found += zip(ellipsoids, self.ellipsoids.tolist(), strict=True)
+        return [*found, ("isolated rows", float(self.isolated))] if len(model.isolated) else found
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name} {value:+.2f}" for name, value in self.largest())
