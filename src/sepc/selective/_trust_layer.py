@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 NEVER_CERTAIN = 1e-3
 
 # Before rows have said otherwise, the base model and the partition have an equal say: the mean of their log-odds. This
-# many rows' worth of penalty holds them there.
+# many rows' worth of penalty holds them there; settled on the first drawing of the comparison, where 1 to 30 differ little.
 N_SIGNALS = 4
 TOWARDS = np.array([0.5, 0.5, 0.0, 0.0])
-PENALTY = 30.0
+PENALTY = 10.0
 
 
 @dataclass(frozen=True, eq=False)
