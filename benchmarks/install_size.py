@@ -25,7 +25,7 @@ INSTALLS = {"sepc": "", "sepc[all]": "[all]"}
 STATEMENTS = (
     "import sepc",
     "from sepc import SEPClassifier",
-    "from sepc import SEPForestClassifier, load",
+    "from sepc import TrustedClassifier, load",
     "from sklearn.linear_model import LogisticRegression",
 )
 N_LARGEST = 8

@@ -19,7 +19,7 @@ from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc, ece
 from sepc.regions.kinds import Cause
-from sepc.selective._trust_layer import Labelled, positions, probability_of, signals
+from sepc.selective._trust_layer import N_SIGNALS, Labelled, positions, probability_of, signals
 
 
 @parametrize_with_checks([TrustedClassifier(LogisticRegression(), cv=2)])
@@ -257,24 +257,10 @@ def test_signals_and_positions():
 def test_signals_grow_with_what_speaks_for_a_label():
     X, y = load_iris(return_X_y=True)
     decided = SEPClassifier().fit(X, y).decide(X[:3])
-    labelled = Labelled(np.array([0, 1, 0]), np.array([np.nan, 1.0, 0.9]), np.array([np.nan, 1.0, 0.0]))
-    found = signals(labelled, decided)
+    found = signals(Labelled(np.array([0, 1, 0]), np.array([np.nan, 1.0, 0.9])), decided)
+    assert found.shape == (3, N_SIGNALS)
     np.testing.assert_allclose(found[:, 0], [0.0, np.log(999), np.log(9)])
-    np.testing.assert_allclose(found[:, 1] > 0, [True, False, True])
-    np.testing.assert_allclose(found[:, 2], [0.0, 0.0, np.log(1e-3)])
-    np.testing.assert_array_equal(found[:, 3], [1, 0, 1])
-
-
-def test_the_margin_is_that_of_the_label_given():
-    class Contrary(LogisticRegression):
-        def predict(self, X):
-            return self.classes_[self.predict_proba(X).argmin(axis=1)]
-
-    X, y = load_iris(return_X_y=True)
-    base, contrary = LogisticRegression(max_iter=1000).fit(X, y), Contrary(max_iter=1000).fit(X, y)
-    ordered = np.sort(base.predict_proba(X), axis=1)
-    np.testing.assert_allclose(Labelled.by(base, X).margin, ordered[:, 2] - ordered[:, 1])
-    np.testing.assert_allclose(Labelled.by(contrary, X).margin, ordered[:, 0] - ordered[:, 2])
+    assert (found[:, 1] > 0).tolist() == [True, False, True]
 
 
 def test_polars_frames():

@@ -23,63 +23,44 @@ from sepc.regions.weights import fading
 if TYPE_CHECKING:
     import pandas as pd
 
-# Probabilities are kept this far from 0 and 1, where log-odds are infinite, and margins from 0.
+# Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-3
 
 # Before rows have said otherwise, the base model and the partition have an equal say: the mean of their log-odds. This
-# many rows' worth of penalty holds them there; settled on the first drawing of the comparison, where 1 to 30 differ little.
-N_SIGNALS = 4
-TOWARDS = np.array([0.5, 0.5, 0.0, 0.0])
+# many rows' worth of penalty holds them there. Both were settled on the first drawing of the comparison, where 1 to 30
+# differ little, and where the base model's margin and the partition's agreement added nothing.
+N_SIGNALS = 2
+EQUAL_SAY = 0.5
 PENALTY = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Labels of rows by the base model.
-
-    Attributes
-    ----------
-    label : array
-    confidence : array of float
-        The probability it gives to its own label; NaN if it gives none.
-    margin : array of float
-        By how much that probability is larger than that of any other label; NaN if it gives none.
-    """
+    """Labels of rows by the base model, and its own confidence in each; NaN if it has none."""
 
     label: NDArray[Any]
     confidence: FloatArray
-    margin: FloatArray
 
     @classmethod
     def by(cls, estimator: Any, X: Any) -> Labelled:
-        """Ask a fitted classifier."""
+        """Ask a fitted classifier; its confidence is the probability it gives to its own label."""
         label = np.asarray(estimator.predict(X))
         if not hasattr(estimator, "predict_proba"):
-            return cls(label, np.full(len(label), np.nan), np.full(len(label), np.nan))
-        probabilities, given = (
-            np.array(estimator.predict_proba(X), dtype=np.float64),
-            positions(estimator.classes_, label),
-        )
-        confidence = probability_of(probabilities, given)
-        probabilities[np.arange(len(label)), given] = np.where(given >= 0, 0.0, probabilities[:, -1])
-        return cls(label, confidence, confidence - probabilities.max(axis=1))
+            return cls(label, np.full(len(label), np.nan))
+        given = positions(estimator.classes_, label)
+        return cls(label, probability_of(np.asarray(estimator.predict_proba(X)), given))
 
 
 def signals(labelled: Labelled, decided: Decisions) -> FloatArray:
-    """What is known of the base model's labels, of shape (n, 4); a larger value never speaks against the label.
-
-    Log-odds of the label by the base model and by the partition, logarithm of the base model's margin (both of the base
-    model's are 0 if it gives no probabilities), and whether the partition has the same label.
-    """
+    """Log-odds of the labels, of shape (n, 2): by the base model (0 where it does not say), and by the partition."""
     support = probability_of(decided.probabilities, positions(decided.model.classes, labelled.label))
-    odds = [logit(np.clip(values, NEVER_CERTAIN, 1.0 - NEVER_CERTAIN)) for values in (labelled.confidence, support)]
-    margin = np.log(np.maximum(labelled.margin, NEVER_CERTAIN))
-    return np.asarray(np.nan_to_num(np.column_stack([*odds, margin, decided.label == labelled.label])))
+    both = np.column_stack([labelled.confidence, support])
+    return np.asarray(np.nan_to_num(logit(np.clip(both, NEVER_CERTAIN, 1.0 - NEVER_CERTAIN))))
 
 
 def learn(given: FloatArray, correct: BoolArray) -> Calibration:
     """How signals on unseen rows go with labels' being right."""
-    return Calibration.learnt(given, correct, towards=TOWARDS, penalty=PENALTY)
+    return Calibration.learnt(given, correct, towards=EQUAL_SAY, penalty=PENALTY)
 
 
 def probability_of(probabilities: FloatArray, given: IntArray) -> FloatArray:
