@@ -95,7 +95,7 @@ def _weighed(z, gauges, model, width):
     odds = np.exp(scores - scores.max())
     gauge = min(gauges.min(initial=np.inf), 1 + ways.min(initial=np.inf) / np.sqrt(len(z)))
     left = min(1.0, (2 / max(gauge, 1.0)) ** 4)
-    return left * odds / odds.sum() + (1 - left) / len(odds)
+    return left * odds / odds.sum() + (1 - left) / max(2, len(odds))  # of one class alone this is trust
 
 
 def _nearest(z, gauges, model, counts):
