@@ -19,7 +19,7 @@ from sepc.selective._strat_decisions import among
 if TYPE_CHECKING:
     import pandas as pd
 
-BY_ROW = ("label", "trust", "accepted", "rule", "cause", "gauge", "place")
+BY_ROW = ("label", "counts_label", "trust", "accepted", "rule", "cause", "gauge", "place")
 BY_CLASS = ("counts", "probabilities")
 
 
@@ -38,7 +38,7 @@ class RepairedDecisions(RowWise["RepairedDecision"]):
 
     Attributes
     ----------
-    label, trust, accepted, rule, cause, gauge, place, counts, probabilities
+    label, trust, accepted, rule, cause, gauge, place, counts, counts_label, probabilities
         As in `Decisions`; in a repaired region those of its own model.
     region : array of int
         The region of the classifier that was repaired.
@@ -57,6 +57,7 @@ class RepairedDecisions(RowWise["RepairedDecision"]):
     gauge: FloatArray
     place: IntArray
     counts: IntArray
+    counts_label: NDArray[Any]
     probabilities: FloatArray
     region: IntArray
     repaired: BoolArray
@@ -87,7 +88,8 @@ class RepairedDecisions(RowWise["RepairedDecision"]):
         """The decisions as a pandas DataFrame, with names for rules and causes and a column of counts a class."""
         columns: dict[str, Any] = {name: getattr(self, name) for name in ("label", "trust", "accepted")}
         columns |= {"rule": column_of_names(Rule, self.rule), "cause": column_of_names(Cause, self.cause)}
-        columns |= {"region": self.region, "gauge": self.gauge, "repaired": self.repaired}
+        columns |= {"region": self.region, "gauge": self.gauge, "counts_label": self.counts_label}
+        columns |= {"repaired": self.repaired}
         columns |= {f"n_{name}": self.counts[:, i] for i, name in enumerate(self.model.classes)}
         return frame_of(columns)
 
