@@ -156,14 +156,14 @@ def test_other_estimators(feedback):
     X, y = feedback
     X_train, y_train = two_sides(600, seed=4)
     forest = RandomForestClassifier(20, random_state=0).fit(*two_sides(600, seed=5))
-    trusted = TrustedClassifier(FrozenEstimator(forest)).fit(X_train, y_train)
-    found = audit(trusted, X, y)
+    found = audit(SelectiveClassifier(FrozenEstimator(forest), 0.1).fit(X_train, y_train), X, y)
     assert len(found.regions) == 0
     assert "no regions" in str(found)
     assert corner(X)[found.disjuncts[0].rows].mean() > 0.7
+    trusted = TrustedClassifier(FrozenEstimator(forest)).fit(X_train, y_train)
     selective = SelectiveClassifier(SEPClassifier(), 0.1, random_state=0).fit(X_train, y_train)
     pipeline = make_pipeline(StandardScaler(), SEPClassifier()).fit(X_train, y_train)
-    for model in (selective, pipeline):
+    for model in (trusted, selective, pipeline):
         found = audit(model, X, y)
         assert len(found.failing) > 0
         assert len(found.disjuncts) > 0

@@ -7,6 +7,7 @@ import pytest
 from optional import package_or_skip
 from sklearn.datasets import make_moons
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -242,10 +243,23 @@ def test_wrappers_are_watched_too(wrapped):
     assert "DRIFTED" in decided[int(np.flatnonzero(drifted)[0])].why()
 
 
+def test_a_trust_layer_is_watched_by_the_regions_of_its_partition():
+    X, y = moons(2000, 1)
+    trusted = TrustedClassifier(LogisticRegression(), partition=SEPClassifier(), cv=2).fit(X, y)
+    watching = Monitor(trusted, X, y)
+    X, y = moons(2000, 9)
+    wrong = np.where(trusted.predict(X) == 1, 0, y)
+    alarms = watching.update(X, wrong)
+    assert any(one.kind == "error" and one.region < len(trusted.partition_.regions_) for one in alarms)
+    drifted = np.asarray(watching.decide(X).cause) == Cause.DRIFTED
+    assert drifted.any()
+    assert "DRIFTED" in watching.decide(X)[int(np.flatnonzero(drifted)[0])].why()
+
+
 def test_what_cannot_be_watched_is_refused():
     X, y = moons(200, 1)
-    with pytest.raises(TypeError, match="TrustedClassifier has none"):
-        Monitor(TrustedClassifier(SEPClassifier(), cv=2).fit(X, y), X, y)
+    with pytest.raises(TypeError, match="LogisticRegression has none"):
+        Monitor(LogisticRegression().fit(X, y), X, y)
     with pytest.raises(ValueError, match="alpha is 1.5"):
         Monitor(model(), X, y, alpha=1.5)
     with pytest.raises(ValueError, match="200 rows and 199 labels"):

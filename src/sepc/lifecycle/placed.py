@@ -16,6 +16,7 @@ from sepc.lifecycle.judged import decisions_in_memory, with_regions
 from sepc.regions.kinds import Cause
 from sepc.regions.model import SEPModel
 from sepc.selective._repaired_decisions import RepairedParts
+from sepc.selective.trusted import TrustedClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ def sep_models(estimator: Any) -> list[SEPModel]:
         repaired = getattr(found, "repaired_", repaired)
         if isinstance(found, Pipeline):
             found = found[-1]
+        elif isinstance(found, TrustedClassifier):
+            found = found.partition_
         else:
             found = found.estimator if isinstance(found, FrozenEstimator) else getattr(found, "estimator_", None)
     if found is None:
