@@ -19,6 +19,7 @@ from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc, ece
 from sepc.regions.kinds import Cause
+from sepc.selective._cross_fitting import splits_of
 from sepc.selective._trust_layer import N_SIGNALS, Labelled, positions, probability_of, signals
 
 
@@ -187,6 +188,16 @@ def test_folds_may_keep_groups_together():
     trusted = TrustedClassifier(Remembering(max_iter=1000), cv=GroupKFold(5))
     trusted.fit(X, y, groups=groups)
     assert sorted(seen) == [120] * 5 + [150]
+
+
+def test_a_number_of_folds_means_rows_drawn_at_random():
+    labels = np.repeat(["a", "b"], [40, 20])
+    first, again = (splits_of(4, labels, None, 0) for _ in range(2))
+    for (_, test), (_, same) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(test, same)
+        assert np.sum(labels[test] == "b") == 5
+        assert np.max(np.diff(np.sort(test)[:10])) > 1
+    assert len(splits_of(9, np.array(["a", "a", "b", "b", "b"]), None, 0)) == 2
 
 
 def test_a_class_of_one_row_is_refused_in_plain_words():

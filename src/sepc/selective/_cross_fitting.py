@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, FloatArray, IntArray
@@ -38,16 +39,20 @@ class Beside:
         return self.partition.decide(_numbers(X) if self.view is None else _finite(self.view.transform(X)))
 
 
-def splits_of(cv: Any, labels: NDArray[Any], groups: Any) -> list[tuple[IntArray, IntArray]]:
-    """The folds that `cv` makes of the rows: a number, a splitter of scikit-learn's, or splits of the user's own."""
-    if isinstance(cv, int):
+def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
+    """The folds that `cv` makes of the rows: a number, a splitter of scikit-learn's, or splits of the user's own.
+
+    A number stands for folds of rows drawn at random. Neighbours in a table are often alike, and folds of neighbours
+    would make a model look worse than it is on rows such as those it was fitted on.
+    """
+    if isinstance(cv, Integral):
         fewest = int(np.unique(labels, return_counts=True)[1].min())
         if fewest < 2:
             raise ValueError(
                 "TrustedClassifier compares labels on rows left out, so it needs at least 2 rows of every class; one "
                 "class has a single row. Leave that class out, or give folds of your own as cv."
             )
-        cv = min(cv, fewest)
+        cv = StratifiedKFold(min(cv, fewest), shuffle=True, random_state=random_state)
     return list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels, groups))
 
 

@@ -39,13 +39,14 @@ class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEst
         Makes of `X` the finite numbers that the partition sees, for instance an imputer or an encoder. By default the
         partition sees all columns of numbers.
     cv : int, splitter or iterable of splits, default=5
-        The folds of cross-fitting. Rows that belong together, or come in time, need a splitter that knows.
+        The folds of cross-fitting; a number for folds of rows drawn at random. Rows that belong together, or come in
+        time, need a splitter that knows.
     min_trust : float, default=0.95
         Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
     n_jobs : int or None, default=None
         Folds fitted in parallel.
     random_state : int, RandomState or None, default=0
-        For the default partition.
+        For folds drawn at random, and for the default partition.
 
     Attributes
     ----------
@@ -125,7 +126,7 @@ class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEst
         self.partition_ = beside.partition
         if beside.view is not None:
             self.view_ = beside.view
-        splits = splits_of(self.cv, labels, groups)
+        splits = splits_of(self.cv, labels, groups, self.random_state)
         jobs = (delayed(asked_of_left_out)(self.estimator, fresh, X, labels, train, test) for train, test in splits)
         given, correct = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
         calibration = learn(np.concatenate(given), np.concatenate(correct))
