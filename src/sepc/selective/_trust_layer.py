@@ -18,7 +18,6 @@ from sepc.regions.kinds import Cause, Rule
 from sepc.regions.model import SEPModel
 from sepc.regions.reasons import other_side, shown, verdict, where
 from sepc.regions.rowwise import OneRow, RowWise
-from sepc.regions.weights import fading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +30,12 @@ NEVER_CERTAIN = 1e-3
 # differ little, and where the base model's margin and the partition's agreement added nothing.
 N_SIGNALS = 2
 EQUAL_SAY = 0.5
-PENALTY = 10.0
+PENALTY = 20.0
+
+# Trust fades from this many times the size of the nearest ellipsoid on, with this power of the gauge: later than the
+# partition's own probabilities, which are faded already where they enter, and as late as far rows stay refused.
+FADING_BEGINS = 2.5
+FADING_POWER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,8 @@ class TrustModel:
 
     def _faded(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:
         """Trust, drawn towards that of a guess where nothing was seen, however sure the base model is."""
-        left, guess = fading(gauge), 1.0 / max(2, len(self.partition.classes))
+        left = (FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER
+        guess = 1.0 / max(2, len(self.partition.classes))
         return np.asarray(left * trust + (1.0 - left) * guess)
 
 
