@@ -56,6 +56,9 @@ bench:
 	$(PY) benchmarks/hostile_files.py --output benchmarks/results/hostile_files.json
 	$(PY) benchmarks/mlflow_load.py --output benchmarks/results/mlflow_load.json
 	$(PY) benchmarks/causes.py --output benchmarks/results/causes.json
+	$(PY) benchmarks/growth.py --output benchmarks/results/growth.json
+	$(PY) benchmarks/far_rows.py --output benchmarks/results/far_rows.json
+	$(PY) benchmarks/disagreement.py --output benchmarks/results/disagreement.json
 	$(PY) benchmarks/mixed_data.py --output benchmarks/results/mixed_data.json
 	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
 	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json

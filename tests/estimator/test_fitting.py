@@ -79,3 +79,17 @@ def test_standardization_survives_constants_and_extremes():
     np.testing.assert_array_equal(done[:, 0], 0)
     np.testing.assert_allclose(done[:, 1:].std(axis=0), 1, rtol=1e-6)
     np.testing.assert_allclose(done[:, 1:].mean(axis=0), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("fit_rows", [None, 200, 60_000])
+def test_weights_never_see_more_than_their_share_of_rows(monkeypatch, fit_rows):
+    seen = []
+    monkeypatch.setattr("sepc.estimator.fitting.WEIGHED_ROWS", 500)
+    monkeypatch.setattr("sepc.estimator.fitting.weigh", lambda model, samples: seen.append(samples))
+    X = np.random.default_rng(0).normal(size=(3_000, 2))
+    classes = [ArrayPoints(X[:1_500]), ArrayPoints(X[1_500:] + 3.0)]
+    fitted(classes, 2, fit_rows=fit_rows)
+    (samples,) = seen
+    assert [len(one.rows) for one in samples] == [250, 250]
+    for one in samples:
+        assert len(one.rows) * one.weight == pytest.approx(1_500)

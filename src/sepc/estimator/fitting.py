@@ -44,9 +44,11 @@ def fit_model(
     The classes are in the user's own units: rows have the same hash on every engine as long as nobody rounded them.
     """
     n_rows = sum(points.n_points for points in classes)
-    share = 1.0 if fit_rows is None else min(1.0, fit_rows / n_rows)
-    weighed = _samples(classes, max(WEIGHED_ROWS, fit_rows or 0), seed) if trust == "weights" else None
-    chosen = classes if fit_rows is None or share == 1.0 else _points(classes, weighed, fit_rows, seed)
+    n_partitioned = n_rows if fit_rows is None else min(fit_rows, n_rows)
+    share, is_weighed = n_partitioned / n_rows, trust == "weights"
+    n_drawn = max(n_partitioned if share < 1.0 else 0, WEIGHED_ROWS if is_weighed else 0)
+    drawn = _samples(classes, n_drawn, seed) if n_drawn else []
+    chosen = classes if share == 1.0 else [ArrayPoints(one.rows) for one in _fewer(drawn, n_drawn, n_partitioned, seed)]
     settings = settings.for_share(share)
     pieces = partition_classes([standard.of_set(points) for points in chosen], settings, on_round, n_jobs)
     ellipsoids = tuple(found.ellipsoid for found in pieces.found)
@@ -69,7 +71,9 @@ def fit_model(
         trust=trust,
         published=settings.published,
     )
-    return model if weighed is None else replace(model, weights=weigh(model, weighed)), pieces
+    if is_weighed:
+        model = replace(model, weights=weigh(model, _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)))
+    return model, pieces
 
 
 def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[ClassSample]:
@@ -78,7 +82,9 @@ def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[Clas
     return sample_classes(classes, n_wanted, seed, n_least)
 
 
-def _points(classes: Sequence[PointSet], larger: list[ClassSample] | None, n_wanted: int, seed: int) -> list[PointSet]:
-    """Samples to partition, in memory; of a larger sample, if there is one, which spares a pass."""
-    sets = classes if larger is None else [ArrayPoints(sample.rows) for sample in larger]
-    return [ArrayPoints(sample.rows) for sample in _samples(sets, n_wanted, seed)]
+def _fewer(samples: list[ClassSample], n_drawn: int, n_wanted: int, seed: int) -> list[ClassSample]:
+    """Of samples of `n_drawn` rows, smaller ones: that spares a pass over all rows."""
+    if n_wanted >= n_drawn:
+        return samples
+    few = _samples([ArrayPoints(sample.rows) for sample in samples], n_wanted, seed)
+    return [ClassSample(one.rows, one.weight * sample.weight) for one, sample in zip(few, samples, strict=True)]
