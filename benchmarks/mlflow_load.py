@@ -91,7 +91,7 @@ def main() -> None:
     import sepc.mlflow as door
 
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    model = SEPClassifier().fit(X.iloc[::2, :10], y[::2])
+    model = SEPClassifier(2, trust="counts", max_ellipsoids=500).fit(X.iloc[::2, :10], y[::2])
     X = X.iloc[:, :10]
     found: dict[int, list[float]] = {size: [] for size in SIZES}
     bad: list[str] = []

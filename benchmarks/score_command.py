@@ -62,7 +62,8 @@ def train(n: int) -> tuple[Any, np.ndarray]:
     )
     frame = pd.DataFrame(rows, columns=[f"feature {j}" for j in range(FEATURES)])
     labels = np.where(which == 1, "bad", "good")
-    return SEPClassifier(n_impure=0.02, fit_rows=10_000, max_ellipsoids=30, random_state=0).fit(frame, labels), rows
+    model = SEPClassifier(0.02, trust="counts", fit_rows=10_000, max_ellipsoids=30, random_state=0)
+    return model.fit(frame, labels), rows
 
 
 def write_rows(path: Path, rows: np.ndarray, names: list[str], n: int) -> None:

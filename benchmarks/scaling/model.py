@@ -87,7 +87,7 @@ def sample_fit(n: int, most: int) -> tuple[float, int, float]:
     training = Training.of_arrays(drawn.rows(0), drawn.labels(0))
     logged = CountedPoints(training.rows)
     classes = tuple(CountedPoints(points, logged.log) for points in training.classes)
-    classifier = SEPClassifier(n_impure=0.05, max_ellipsoids=most)
+    classifier = SEPClassifier(0.05, trust="counts", max_ellipsoids=most, fit_rows=None)
     classifier.n_features_in_ = FEATURES
     started = time.perf_counter()
     classifier._fit_points(Training(logged, classes, training.labels))
