@@ -75,7 +75,7 @@ class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEst
     >>> bool((decisions.label == trusted.estimator_.predict(X[1::2])).all())
     True
     >>> print(decisions[0].why())
-    0 by RandomForestClassifier, itself ... % sure, with trust ...: in ellipsoid ... The partition agrees ...
+    0 by RandomForestClassifier, itself ... % sure, with trust ...: ... The partition agrees ...
     """
 
     def __init__(
