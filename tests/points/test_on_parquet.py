@@ -171,8 +171,6 @@ def test_what_cannot_be_fitted_is_told_in_their_words(file, rows, tmp_path):
     pq.write_table(table(X, y).set_column(3, "target", holes), tmp_path / "holes.parquet", row_group_size=GROUP)
     with pytest.raises(ValueError, match=r"Column 'target' is empty in row 17 of row group 1 of .*holes\.parquet"):
         classifier().fit(tmp_path / "holes.parquet", "target")
-    with pytest.raises(ValueError, match="trust='calibrated' needs folds of rows in memory"):
-        classifier(trust="calibrated").fit(file, "target")
 
 
 def test_more_than_two_classes_and_processes(rows, tmp_path):
