@@ -81,7 +81,7 @@ def test_standardization_survives_constants_and_extremes():
     np.testing.assert_allclose(done[:, 1:].mean(axis=0), 0, atol=1e-6)
 
 
-@pytest.mark.parametrize("fit_rows", [None, 200, 60_000])
+@pytest.mark.parametrize("fit_rows", [None, 200, 1_500, 60_000])
 def test_weights_never_see_more_than_their_share_of_rows(monkeypatch, fit_rows):
     seen = []
     monkeypatch.setattr("sepc.estimator.fitting.WEIGHED_ROWS", 500)
