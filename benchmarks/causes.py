@@ -23,8 +23,8 @@ from sklearn.model_selection import train_test_split
 
 from sepc import SEPClassifier
 from sepc.datasets import load
+from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
-from sepc.regions.kinds import Cause
 
 DIMENSIONS = (2, 3, 4, 5, 6)
 # The constants of regions/causes.py were settled on smaller seeds.

@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.regions.kinds import Rule
+from sepc.decisions.kinds import Rule
 from sepc.regions.locate import locate
 
 Rows = NDArray[np.float64]

@@ -18,9 +18,9 @@ from measure import arguments, save, show
 from sklearn.model_selection import StratifiedKFold
 
 from sepc import SEPClassifier
+from sepc.decisions.kinds import Rule
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.metrics import aurc
-from sepc.regions.decisions import Decisions
-from sepc.regions.kinds import Rule
 from sepc.regions.trust import most_likely
 
 MORE_SETS = ("australian_credit", "heart_cleveland", "ilpd", "mammographic_masses", "sonar", "spambase")
@@ -32,7 +32,7 @@ TOWARDS = ("class shares", "equal shares")
 COUNTS = SEPClassifier(2, trust="counts", max_ellipsoids=500, fit_rows=None)
 
 
-def weighed(decisions: Decisions, prior_rows: float, power: float, towards: str) -> tuple[Any, Any]:
+def weighed(decisions: SEPDecisions, prior_rows: float, power: float, towards: str) -> tuple[Any, Any]:
     """Labels and trust from the counts behind decisions, with other constants."""
     model = decisions.model
     outside = decisions.rule == Rule.NEAREST

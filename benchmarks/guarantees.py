@@ -27,7 +27,9 @@ from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.selective._cost_control import choose_cheapest
-from sepc.selective._risk_control import choose_threshold, error_bound, fixed_grid
+from sepc.selective._risk_control import choose_threshold
+from sepc.statistics.binomial import lower_bound
+from sepc.statistics.fixed_sequence import fixed_grid
 
 SETS = (
     "adult",
@@ -174,7 +176,7 @@ def certificates(population: Population, n_draws: int, n_calibration: int) -> di
         n = np.bincount(region[drawn], minlength=n_regions)
         errors = np.bincount(region[drawn], weights=wrong[drawn], minlength=n_regions)
         seen = n > 0
-        bound = 1 - error_bound(errors[seen], n[seen], 1 - (1 - CONFIDENCE) / seen.sum())
+        bound = lower_bound(n[seen] - errors[seen], n[seen], 1 - (1 - CONFIDENCE) / seen.sum())
         ours.add(0.0, bool((true[seen] < bound).any()))
         bounds.append(float(np.average(bound, weights=n[seen])))
     head = {"data set": population.name, "regions": n_regions, "broken %": ours.told()["broken %"]}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from planted_drift import CHANGES, Population, Rows, population, regions_to_change
 from scipy.stats import beta
 from threadpoolctl import threadpool_limits
-from watchers import ALPHA, METHODS, Watchers
+from watchers import CONFIDENCE, METHODS, Watchers
 
 from sepc.lifecycle import Monitor
 from sepc.lifecycle.watching import with_rows
@@ -43,7 +43,7 @@ N_DELAYS, N_NAMED = 10, 60
 def false_alarms(whole: Population, n_streams: int, n_batches: int) -> dict[str, Any]:
     """Streams of rows that are decided on once, and then only counted."""
     rng, n_false = np.random.default_rng([SEED, 1]), 0
-    monitor = Monitor(whole.model, whole.X[:N_REFERENCE], whole.y[:N_REFERENCE], alpha=ALPHA)
+    monitor = Monitor(whole.model, whole.X[:N_REFERENCE], whole.y[:N_REFERENCE], confidence=CONFIDENCE)
     for _ in range(n_streams):
         state = replace(monitor._state, reference=whole.drawn(rng, N_REFERENCE).tally(monitor)).fresh
         for _ in range(n_batches):
@@ -86,7 +86,7 @@ def counted_in_all(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def monitor_of(whole: Population, rng: np.random.Generator, *, labels: bool = True) -> Monitor:
     rows = rng.integers(len(whole.X), size=N_REFERENCE)
-    return Monitor(whole.model, whole.X[rows], whole.y[rows] if labels else None, alpha=ALPHA)
+    return Monitor(whole.model, whole.X[rows], whole.y[rows] if labels else None, confidence=CONFIDENCE)
 
 
 def streams(whole: Population, change: str, n_streams: int) -> Iterator[tuple[np.random.Generator, Population, int]]:

@@ -27,9 +27,9 @@ from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from sepc import SelectiveClassifier, SEPClassifier, datasets
+from sepc.decisions.kinds import Rule
 from sepc.onnx import export
 from sepc.onnx.exported import Exported
-from sepc.regions.kinds import Rule
 from sepc.regions.membership import squared_radii
 
 SETS = ("banknote_authentication", "phoneme", "glass", "magic_gamma_telescope", "pendigits", "segment", "satimage")

@@ -23,8 +23,8 @@ from measure import arguments, save, show
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.lifecycle import repair
-from sepc.regions.decisions import Decisions
 
 AREA_SHARE, PURE = 0.03, 0.95
 MOST_FEEDBACK = 10_000
@@ -79,7 +79,7 @@ def timed(task: Callable[[], Any]) -> tuple[Any, float]:
 def n_changed(one: Any, two: Any) -> int:
     """Rows whose decisions differ in any array of `Decisions`."""
     changed = np.zeros(len(one), dtype=bool)
-    for name in {field.name for field in fields(Decisions)} - {"model", "rows"}:
+    for name in {field.name for field in fields(SEPDecisions)} - {"model", "rows", "classes", "index", "by"}:
         differs = np.asarray(getattr(one, name)) != np.asarray(getattr(two, name))
         changed |= differs if differs.ndim == 1 else differs.any(axis=1)
     return int(changed.sum())

@@ -13,7 +13,7 @@ from scipy.stats import ks_2samp
 
 from sepc.lifecycle import Monitor
 
-ALPHA = 0.05
+CONFIDENCE = 0.95
 
 METHODS = {
     "Monitor": "monitor_with_labels",
@@ -29,9 +29,9 @@ class Watchers:
 
     def __init__(self, whole: Population, rows: NDArray[np.int64]) -> None:
         self.model, self.X, self.y = whole.model, whole.X[rows], whole.y[rows]
-        self.with_labels = Monitor(whole.model, self.X, self.y, alpha=ALPHA)
-        self.without = Monitor(whole.model, self.X, alpha=ALPHA)
-        self.risk = RiskMonitoring(risk="accuracy", test_level=ALPHA, tolerance=0.0, warn=False)
+        self.with_labels = Monitor(whole.model, self.X, self.y, confidence=CONFIDENCE)
+        self.without = Monitor(whole.model, self.X, confidence=CONFIDENCE)
+        self.risk = RiskMonitoring(risk="accuracy", test_level=1.0 - CONFIDENCE, tolerance=0.0, warn=False)
         self.codes = {label: i for i, label in enumerate(whole.model.classes_)}
         self.risk.compute_threshold(self._coded(self.y), self._coded(self.model.predict(self.X)))
         conformal = SplitConformalClassifier(self.model, prefit=True)
@@ -74,5 +74,5 @@ class Watchers:
 
     def _ks(self, X: Rows, y: Labels) -> bool:
         self.n_batches += 1
-        level = ALPHA / (self.n_batches * (self.n_batches + 1) * X.shape[1])
+        level = (1.0 - CONFIDENCE) / (self.n_batches * (self.n_batches + 1) * X.shape[1])
         return any(ks_2samp(X[:, j], self.X[:, j]).pvalue <= level for j in range(X.shape[1]))

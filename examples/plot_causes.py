@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from sepc import SEPClassifier
-from sepc.regions.kinds import Cause
+from sepc.decisions.kinds import Cause
 
 rng = np.random.default_rng(3)
 apart = rng.normal([-1.0, 1.2], 0.5, (150, 2)), rng.normal([-1.0, -1.2], 0.5, (150, 2))

@@ -14,11 +14,12 @@ import numpy as np
 from sklearn.datasets import load_iris, make_circles
 
 from sepc import Landscape
+from sepc.plot import LandscapeDisplay
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 iris = Landscape(X, y.map(dict(enumerate(load_iris().target_names))))
 print(textwrap.fill(str(iris), 100))
-iris.plot()
+LandscapeDisplay.from_landscape(iris)
 plt.show()
 
 # %%
@@ -30,7 +31,7 @@ plt.show()
 X, y = make_circles(400, noise=0.06, factor=0.5, random_state=0)
 circles = Landscape(X, np.where(y == 0, "ring", "disc"))
 print(textwrap.fill(str(circles), 100))
-circles.plot()
+LandscapeDisplay.from_landscape(circles)
 plt.show()
 
 # %%

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sepc import SEPClassifier
+from sepc.decisions.kinds import Cause
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
-from sepc.regions.kinds import Cause
 
 DRIFT, N_DAYS, N_A_DAY, N_LOOKED_AT, N_REPAIR_DAYS = 10, 26, 1000, 60, 5
 rng = np.random.default_rng(3)

@@ -83,6 +83,33 @@ def test_reference_has_every_public_name(module):
         assert getattr(public, name) in objects, name
 
 
+DIFFERENCES = ROOT / "docs" / "explanation" / "differences.md"
+CITED_ROWS = re.compile(r"rows?\s+(\d+(?:(?:,\s+|\s+and\s+|\s+to\s+)\d+)*)\s+of\s+docs/explanation/differences\.md")
+
+
+def rows_where_we_differ():
+    return [int(number) for number in re.findall(r"^\| (\d+) \|", DIFFERENCES.read_text(), re.MULTILINE)]
+
+
+def test_rows_where_we_differ_from_the_paper_are_numbered():
+    rows = rows_where_we_differ()
+    assert rows == list(range(1, len(rows) + 1))
+    assert len(rows) >= 25  # numbers are cited, so none may go
+
+
+def test_rows_cited_in_the_code_are_on_the_page():
+    """Every citation names rows that exist, and nothing cites readings of a page that is not here."""
+    rows, n_cited = set(rows_where_we_differ()), 0
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text()
+        cited = [int(number) for one in CITED_ROWS.findall(text) for number in re.findall(r"\d+", one)]
+        assert set(cited) <= rows, f"{path} cites {sorted(set(cited) - rows)}"
+        assert text.count("differences.md") == len(CITED_ROWS.findall(text)), f"{path} cites no row"
+        assert not re.search(r"\breadings? \d", text), f"{path} cites a reading"
+        n_cited += len(cited)
+    assert n_cited
+
+
 def test_tables_are_those_of_the_results(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     write_tables = pytest.importorskip("write_tables")

@@ -13,16 +13,19 @@ SOURCE = Path(sepc.__file__).parent
 
 # Packages on one line stand side by side and do not import one another.
 LAYERS = [
-    {"_typing", "errors"},
-    {"metrics"},
+    {"_typing", "errors", "plain_values"},
+    {"wording", "statistics"},
+    {"cards"},
     {"shapes"},
     {"points"},
     {"kernels"},
     {"partition"},
+    {"decisions"},
     {"regions"},
     {"estimator"},
+    {"estimators"},
     {"selective"},
-    {"landscape"},
+    {"metrics", "landscape"},
     {"io"},
     {"views"},
     {"report", "plot", "onnx"},
@@ -31,9 +34,19 @@ LAYERS = [
     {"cli"},
 ]
 ALONE = {"datasets"}
-MAY_IMPORT = {"metrics": {"numpy"}, "shapes": {"numpy", "scipy"}, "points": {"numpy", "scipy", "dask", "pyarrow"}}
-TABLES = ("tables.py", "csv_table.py", "parquet_table.py", "decision_files.py")
-ENGINES = {"dask": {"on_dask.py", "dask_inputs.py", "scoring.py"}, "pyarrow": {"on_parquet.py", *TABLES}}
+MAY_IMPORT = {
+    "plain_values": set(),
+    "wording": set(),
+    "statistics": {"numpy", "scipy"},
+    "cards": {"numpy"},
+    "shapes": {"numpy", "scipy"},
+    "points": {"numpy", "scipy", "dask", "pyarrow"},
+}
+TABLES = ("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py")
+ENGINES = {
+    "dask": {"on_dask.py", "dask_inputs.py", "dask_scoring.py", "base.py"},
+    "pyarrow": {"on_parquet.py", *TABLES},
+}
 OPTIONAL = ["matplotlib", "pandas", "polars", "dask", "pyarrow", "pyspark", "onnx", "mlflow", "cvxpy", "IPython"]
 
 
@@ -79,6 +92,77 @@ def test_imports_only_from_the_layers_above(path):
         if other != package:
             assert package not in ALONE, f"{package} stands alone but imports {name}"
             assert level(other) < level(package), f"{package} imports {name}, which comes after it"
+
+
+def name_of(path: Path) -> str:
+    parts = ("sepc", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def loads_of(path: Path, names: set[str]) -> set[str]:
+    """The modules of ours that this one loads sometime, also inside functions; not those imported for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)]
+    skipped = {inner for one in for_types for inner in ast.walk(one)}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in skipped:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inner & names or {node.module} & names
+        elif isinstance(node, ast.Import) and node not in skipped:
+            found |= {alias.name for alias in node.names} & names
+    return found
+
+
+def test_no_module_leads_back_to_itself():
+    """Also within a package, and also through an import hidden in a function."""
+    names = {name_of(path) for path in MODULES}
+    left = {name_of(path): loads_of(path, names) for path in MODULES}
+    while done := {name for name, loads in left.items() if not loads & set(left)}:
+        left = {name: loads for name, loads in left.items() if name not in done}
+    assert not left, f"circles among {sorted(left)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_are_imported_by_statements(path):
+    """Else nobody could see what depends on what; only the public front loads by name."""
+    assert "importlib" not in imports_of(path)
+
+
+# Underscore attributes of other libraries: their only way, or their own advice to those who build on them.
+OF_OTHERS = {
+    ("completion.py", "_actions"),  # argparse tells what options a parser has nowhere else
+    ("completion.py", "_choices_actions"),
+    ("completion.py", "_SubParsersAction"),
+    ("entry.py", "_exit"),  # a public function of os
+    ("progress.py", "_init_callback_context"),  # what scikit-learn's CallbackSupportMixin is for
+}
+
+
+def own_names(tree: ast.AST) -> set[str]:
+    """Names that a file defines: functions, methods, fields, and what `self` is given."""
+    found = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign | ast.Assign):
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
+            names = [inner for target in targets for inner in ast.walk(target)]
+            found |= {inner.id for inner in names if isinstance(inner, ast.Name)}
+            found |= {inner.attr for inner in names if isinstance(inner, ast.Attribute) and is_self(inner.value)}
+    return found
+
+
+def is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_underscore_attributes_stay_in_their_file(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    own = own_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            is_own = is_self(node.value) or node.attr in own
+            assert is_own or (path.name, node.attr) in OF_OTHERS, f"line {node.lineno} reaches for {node.attr}"
 
 
 def run(code: str) -> str:

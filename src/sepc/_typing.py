@@ -1,6 +1,6 @@
-"""The array types that annotations speak of."""
+"""The types that annotations speak of."""
 
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,3 +8,10 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
+
+
+class LazyTable(Protocol):
+    """A Dask collection."""
+
+    def __dask_graph__(self) -> Any:
+        """The tasks that would compute it."""

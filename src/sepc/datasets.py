@@ -104,7 +104,7 @@ ORIGINS: dict[str, Origin] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A table and the class of each of its rows.
 
@@ -133,6 +133,10 @@ class Dataset:
         """Names of the other features."""
         text = self.features.select_dtypes(exclude="number").columns
         return tuple(name for name in self.features.columns if name in self.origin.nominal or name in text)
+
+    def __repr__(self) -> str:
+        (n, d), n_classes = self.features.shape, len(np.unique(self.target))
+        return f"<Dataset {self.name}: {n:,} rows, {d:,} features, {n_classes:,} classes>"
 
 
 def load(name: str) -> Dataset:

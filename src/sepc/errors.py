@@ -11,3 +11,20 @@ class FlatSetWarning(UserWarning):
 
 class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
+
+
+class ForeignModelError(ValueError):
+    """A file was saved around a model that is not ours, and `load` was not given that very model.
+
+    Attributes
+    ----------
+    kind : str
+        The class of the model that the file was saved with, as in "sklearn.pipeline.Pipeline".
+    argument : str
+        The argument of `load` that takes it: "estimator" or "view".
+    """
+
+    def __init__(self, message: str, kind: str = "", argument: str = "estimator") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.argument = argument

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.estimators.base import decide_rows
 
 
 def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
@@ -171,16 +172,10 @@ def ece(correct: ArrayLike, trust: ArrayLike, n_bins: int = 15) -> float:
 def neg_aurc_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     """Score an estimator by minus its `aurc`, for `scoring=` in scikit-learn's searches; larger is better.
 
-    Trust is that of `decide`, or the largest class probability of an estimator that has no `decide`.
+    Labels and trust are those of `sepc.decide`.
     """
-    if hasattr(estimator, "decide"):
-        decisions = estimator.decide(X)
-        label, trust = decisions.label, decisions.trust
-    else:
-        probabilities = np.asarray(estimator.predict_proba(X))
-        label = np.asarray(estimator.classes_)[probabilities.argmax(axis=1)]
-        trust = probabilities.max(axis=1)
-    return -aurc(np.asarray(label) == np.asarray(y), trust)
+    decisions = decide_rows(estimator, X)
+    return -aurc(decisions.label == np.asarray(y), decisions.trust)
 
 
 def checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepc.decisions.frames import frame_of
+from sepc.decisions.kinds import Cause, names_of
+from sepc.errors import ForeignModelError
+from sepc.estimators.base import decide_rows
 from sepc.io.files import load, save
-from sepc.regions.frames import frame_of
-from sepc.regions.kinds import Cause, names_of
 from sepc.report.card import model_card
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def _requirements() -> list[str]:
 def _refuse_foreign(path: Path) -> None:
     try:
         load(path)
-    except ValueError as error:
+    except ForeignModelError as error:
         raise TypeError(f"Only models that are ours all through can be served: {error}") from error
 
 
@@ -113,7 +115,7 @@ def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
 def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
     """What a served model says of rows: label, trust, whether to accept it, and if not, why."""
     named = hasattr(estimator, "feature_names_in_")
-    decisions = estimator.decide(rows if named else rows.to_numpy())
+    decisions = decide_rows(estimator, rows if named else rows.to_numpy())
     causes = names_of(Cause, decisions.cause)
     label, trust, accepted = (np.asarray(getattr(decisions, name)) for name in ("label", "trust", "accepted"))
     return frame_of({"label": label, "trust": trust, "accepted": accepted, "cause": causes})

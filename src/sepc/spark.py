@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepc.decisions.frames import frame_of
+from sepc.estimators.base import decide_rows
 from sepc.io.files import from_bytes, to_bytes
-from sepc.regions.frames import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,4 +115,4 @@ def _decided(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
         told = ", ".join(f"{name!r} ({n:,} of {len(rows):,} rows of this batch)" for name, n in n_empty.items() if n)
         raise ValueError(f"Cells without a number in {told}. Fill them, or drop these rows with frame.dropna().")
     named = hasattr(estimator, "feature_names_in_")
-    return estimator.decide(rows if named else rows.to_numpy()).to_frame()
+    return decide_rows(estimator, rows if named else rows.to_numpy()).to_frame()

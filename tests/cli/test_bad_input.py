@@ -99,7 +99,7 @@ def test_a_wrong_column(command, words, capsys, write_csv):
     path = write_csv(["mean_radius", "mean texture", "worst area", "Target"], *[ROW] * 30)
     line = complaint(run_here(capsys, *words(command, path)))
     meant = "'Target'" if command in LABELLED else "'mean_radius'"
-    assert line.endswith(f"it has 'mean_radius', 'mean texture', 'worst area', 'Target'. Did you mean {meant}?\n")
+    assert line.endswith(f"it has 'mean_radius', 'mean texture', 'worst area' and 'Target'. Did you mean {meant}?\n")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -147,7 +147,7 @@ def test_text_among_numbers_in_parquet(command, words, capsys, tmp_path):
 @pytest.mark.parametrize("command", LABELLED)
 def test_columns_of_text(command, words, capsys, folder):
     line = complaint(run_here(capsys, *words(command, folder / "wdbc.csv")))
-    assert "columns 'id', 'ward' hold text or dates" in line
+    assert "columns 'id' and 'ward' hold text or dates" in line
     assert "--drop" in line
     assert "--features" in line
 
@@ -172,7 +172,7 @@ def test_names_that_are_not_ascii(command, words, capsys, write_csv):
     given = [path, "--drop", "größe,nichts"] if command in LABELLED else [path]
     line = complaint(run_here(capsys, *words(command, *given)))
     assert "übung.csv has no column" in line
-    assert "'größe', '数値', 'target'" in line
+    assert "'größe', '数値' and 'target'" in line
 
 
 @pytest.mark.parametrize("command", TABLE_COMMANDS)

@@ -181,7 +181,9 @@ def test_a_model_around_anothers(wdbc, folder, tmp_path, capsys):
     inner = LogisticRegression(max_iter=5000).fit(wdbc[FEATURES], wdbc["target"])
     save(SelectiveClassifier(FrozenEstimator(inner), 0.2).fit(wdbc[FEATURES], wdbc["target"]), tmp_path / "m.sepc")
     ran = run_here(capsys, "score", tmp_path / "m.sepc", folder / "wdbc.csv", "--output", tmp_path / "o.csv")
-    assert "saved around a model of another library" in complaint(ran)
+    told = complaint(ran)
+    assert "saved around a model of another library, sklearn.linear_model._logistic.LogisticRegression," in told
+    assert "sepc.load(path, estimator=...)" in told
 
 
 FITS = {

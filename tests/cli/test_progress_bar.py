@@ -12,6 +12,7 @@ from command_runs import command
 
 from sepc.cli.fitting import RoundNotes
 from sepc.cli.progress_bar import ProgressBar, clock
+from sepc.partition.sequence import Round
 
 
 class Terminal(io.StringIO):
@@ -23,7 +24,7 @@ def test_a_line_has_the_share_or_the_time():
     bar = ProgressBar("scoring rows.csv")
     bar.started = 100.0
     bar.tell("4,600 rows", 0.5)
-    assert bar.line(now=165.0, width=100) == "scoring rows.csv  [############............]  50%  4,600 rows"
+    assert bar.line(now=165.0, width=100) == "scoring rows.csv  [############............]  50 %  4,600 rows"
     assert len(bar.line(now=165.0, width=30)) == 29
     bar.tell("4,600 rows")
     assert bar.line(now=165.0, width=100) == "scoring rows.csv  4,600 rows  1:05"
@@ -65,7 +66,7 @@ def test_rounds_in_words():
     notes = RoundNotes(bar)
     told = []
     for n_left in (900, 500, 1000, 700):
-        notes.tell(n_left)
+        notes.tell(Round(100, n_left - 100))
         told.append(bar.note)
     assert told[:2] == ["round 1, 900 rows left", "round 2, 500 rows left"]
     assert told[2:] == ["partition 2, round 1, 1,000 rows left", "partition 2, round 2, 700 rows left"]

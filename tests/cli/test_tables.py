@@ -5,9 +5,10 @@ import pytest
 from optional import package_or_skip
 
 from sepc.cli.errors import InputError
+from sepc.cli.open_table import open_table
 from sepc.cli.read_ahead import read_ahead
 from sepc.cli.source import Source
-from sepc.cli.tables import matrix, open_table
+from sepc.cli.tables import matrix
 
 pa = package_or_skip("pyarrow")
 

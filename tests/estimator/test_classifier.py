@@ -7,8 +7,8 @@ from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 from sepc import SEPClassifier
+from sepc.decisions.kinds import Cause, Rule
 from sepc.errors import FlatSetWarning
-from sepc.regions.kinds import Cause, Rule
 
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 
@@ -34,7 +34,20 @@ def test_decisions_index_filter_and_become_a_frame(moons):
     assert len(accepted) == decisions.accepted.sum()
     assert (accepted.trust >= 0.95).all()
     frame = decisions[:5].to_frame()
-    names = ["label", "trust", "accepted", "rule", "cause", "region", "gauge", "counts_label", "n_0", "n_1"]
+    names = [
+        "label",
+        "trust",
+        "accepted",
+        "cause",
+        "region",
+        "rule",
+        "gauge",
+        "counts_label",
+        "n_0",
+        "n_1",
+        "p_0",
+        "p_1",
+    ]
     assert list(frame.columns) == names
     assert frame["rule"][0] == decisions[0].rule.name
     assert [one.label for one in decisions[:3]] == decisions.label[:3].tolist()

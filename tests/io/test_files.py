@@ -1,5 +1,6 @@
 """Model files: decisions survive, bytes are reproducible, and others can read them."""
 
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 
 import sepc
 from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.decisions.kinds import Cause
 from sepc.io.files import from_bytes, to_bytes
-from sepc.regions.kinds import Cause
 
 pd = package_or_skip("pandas")
 
@@ -45,7 +46,7 @@ def around(X, n, seed=0):
 def same(one, two, rows):
     """Whether all that two estimators decide is equal to the last bit."""
     first, second = one.decide(rows), two.decide(rows)
-    more = ("probabilities", "region", "gauge", "counts_label", "support", "confidence", "agreement")
+    more = ("probabilities", "region", "gauge", "counts_label", "support", "base_trust", "agreement")
     for name in ("label", "trust", "accepted", "cause", *(name for name in more if hasattr(first, name))):
         np.testing.assert_array_equal(np.asarray(getattr(first, name)), np.asarray(getattr(second, name)), name)
     return True
@@ -180,12 +181,15 @@ def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
     assert same(model, sepc.load(tmp_path / "model.sepc", estimator=base), X)
     assert b"LogisticRegression" not in (tmp_path / "model.sepc").read_bytes().replace(b'"base\\":\\"Log', b"")
-    with pytest.raises(ValueError, match="saved with a model that is not ours, 'sklearn.pipeline.Pipeline'"):
+    with pytest.raises(sepc.ForeignModelError, match="that is not ours, 'sklearn.pipeline.Pipeline'") as refused:
         sepc.load(tmp_path / "model.sepc")
-    with pytest.raises(ValueError, match="but estimator is 'sklearn.linear_model"):
+    assert (refused.value.kind, refused.value.argument) == ("sklearn.pipeline.Pipeline", "estimator")
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (str(again), again.kind) == (str(refused.value), "sklearn.pipeline.Pipeline")
+    with pytest.raises(sepc.ForeignModelError, match="but estimator is 'sklearn.linear_model"):
         sepc.load(tmp_path / "model.sepc", estimator=LogisticRegression())
     other = make_pipeline(StandardScaler(), LogisticRegression(C=2.0)).fit(X, y)
-    with pytest.raises(ValueError, match="fingerprint differs"):
+    with pytest.raises(sepc.ForeignModelError, match="fingerprint differs"):
         sepc.load(tmp_path / "model.sepc", estimator=other)
 
 
@@ -194,8 +198,9 @@ def test_a_view_is_given_again_too(tmp_path):
     base = RandomForestClassifier(5, random_state=0)
     model = TrustedClassifier(base, view=StandardScaler(), cv=2).fit(X, y)
     sepc.save(model, tmp_path / "model.sepc")
-    with pytest.raises(ValueError, match="view="):
+    with pytest.raises(sepc.ForeignModelError, match="view=") as refused:
         sepc.load(tmp_path / "model.sepc", estimator=model.estimator_)
+    assert refused.value.argument == "view"
     assert same(model, sepc.load(tmp_path / "model.sepc", estimator=model.estimator_, view=model.view_), X)
 
 
@@ -209,7 +214,7 @@ def test_terms_survive():
 
 def test_what_cannot_be_saved_is_refused_in_plain_words(tmp_path):
     X, y = moons()
-    with pytest.raises(TypeError, match="Pipeline is not an estimator of this library.*save the last step"):
+    with pytest.raises(TypeError, match="prepares rows with StandardScaler.*Save its last step"):
         sepc.save(make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y), tmp_path / "model.sepc")
     with pytest.raises(ValueError, match="not fitted"):
         sepc.save(SEPClassifier(), tmp_path / "model.sepc")

@@ -1,27 +1,10 @@
 """What a landscape says in words."""
 
 import numpy as np
-import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 
 from sepc import Landscape
-from sepc.landscape.wording import percent
-
-
-@pytest.mark.parametrize(
-    ("share", "told"),
-    [
-        (0.0, "0 %"),
-        (1e-9, "under 0.1 %"),
-        (0.001, "0.1 %"),
-        (0.25, "25 %"),
-        (0.667, "66.7 %"),
-        (0.99995, "over 99.9 %"),
-        (1.0, "100 %"),
-    ],
-)
-def test_percent_never_rounds_to_nothing_or_all(share, told):
-    assert percent(share) == told
+from sepc.wording import interval, percent
 
 
 def test_two_classes_that_overlap():
@@ -34,7 +17,7 @@ def test_two_classes_that_overlap():
     assert f"{overlap.n_first} rows of 'down' ({percent(overlap.n_first / 150)})" in words
     assert f"{percent(overlap.ratio_second)} of the volume of 'up'" in words
     assert f"A partition of all rows ({told.n_ellipsoids} ellipsoids, {told.n_regions} regions) leaves" in words
-    assert f"{percent(told.mixed_share)} of the rows ({percent(told.mixed_low)} to {percent(told.mixed_high)})" in words
+    assert f"{percent(told.mixed_share)} of the rows ({interval(told.mixed_low, told.mixed_high)})" in words
 
 
 def test_two_classes_apart():

@@ -6,16 +6,15 @@ from optional import package_or_skip
 from scipy.stats import binom
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import Decisions, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.lifecycle import audit
 from sepc.lifecycle.claims import region_claims, tail
 from sepc.lifecycle.feedback import feedback_of
 from sepc.lifecycle.scan import scan
-from sepc.selective.accepted import SelectiveDecisions
 
 
 def two_sides(n, seed=0):
@@ -177,7 +176,15 @@ def test_frames_with_text_and_gaps_are_scanned_by_their_numbers(feedback):
     class Rule:
         def decide(self, rows):
             label = np.where(rows["a"] > 0.0, "right", "left")
-            return SelectiveDecisions(label, np.full(len(rows), 0.99), np.ones(len(rows), dtype=bool))
+            return Decisions(
+                classes=np.array(["left", "right"]),
+                label=label,
+                trust=np.full(len(rows), 0.99),
+                accepted=np.ones(len(rows), dtype=bool),
+                cause=np.zeros(len(rows), dtype=int),
+                probabilities=np.full((len(rows), 2), 0.5),
+                region=np.full(len(rows), -2),
+            )
 
     frame["text"] = "same"
     frame["gaps"] = np.where(np.arange(len(X)) % 2, np.nan, 1.0)
@@ -191,8 +198,8 @@ def test_refusals(classifier, feedback):
         audit(classifier, X, y, fdr=0)
     with pytest.raises(ValueError, match="6,000 rows and 5 labels"):
         feedback_of(classifier, X, y[:5])
-    with pytest.raises(TypeError, match="has no decide"):
-        audit(LogisticRegression().fit(X, y), X, y)
+    with pytest.raises(TypeError, match="neither decide nor predict_proba"):
+        audit(LinearSVC().fit(X, y), X, y)
 
 
 def test_labels_that_the_model_does_not_know_are_wrong(classifier):

@@ -12,8 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.decisions.kinds import Cause
 from sepc.lifecycle import Monitor, repair
-from sepc.regions.kinds import Cause
+from sepc.wording import percent
 
 pd = package_or_skip("pandas")
 
@@ -58,7 +59,7 @@ def test_false_alarms_are_as_rare_as_asked_for():
     rng, n_false = np.random.default_rng(0), 0
     for _ in range(20):
         rows = rng.integers(len(X), size=(6, 1000))
-        watching = Monitor(model(), X[rows[0]], y[rows[0]], alpha=0.1)
+        watching = Monitor(model(), X[rows[0]], y[rows[0]], confidence=0.9)
         n_false += any(watching.update(X[own], y[own]) for own in rows[1:])
     assert n_false <= 5
 
@@ -113,7 +114,7 @@ def test_a_feature_that_moves_within_a_region_is_named():
     alarms = [one for one in watching.update(X) if one.region == region]
     assert [(one.kind, one.moved[0].name) for one in alarms] == [("feature", "x0")]
     assert alarms[0].moved[0].shift > 0.1
-    assert f"share with x0 above the middle {100 * alarms[0].before:.1f} %" in str(alarms[0])
+    assert f"share with x0 above the middle {percent(alarms[0].before)}" in str(alarms[0])
     assert (watching.decide(X[high]).cause == Cause.DRIFTED).all()
 
 
@@ -260,8 +261,8 @@ def test_what_cannot_be_watched_is_refused():
     X, y = moons(200, 1)
     with pytest.raises(TypeError, match="LogisticRegression has none"):
         Monitor(LogisticRegression().fit(X, y), X, y)
-    with pytest.raises(ValueError, match="alpha is 1.5"):
-        Monitor(model(), X, y, alpha=1.5)
+    with pytest.raises(ValueError, match="confidence is 1.5"):
+        Monitor(model(), X, y, confidence=1.5)
     with pytest.raises(ValueError, match="200 rows and 199 labels"):
         monitor().update(X, y[:-1])
     with pytest.raises(ValueError, match="reference has no labels"):

@@ -81,7 +81,7 @@ def changed(data, change):
 
 
 CHANGES = {
-    "no monitor has": lambda arrays, node: node.update(alpha=0.0),
+    "no monitor has": lambda arrays, node: node.update(confidence=1.0),
     "not watched": lambda arrays, node: node["alarms"][0].update(region=10_000),
     "something that is not watched": lambda arrays, node: node["alarms"][0].update(kind="share", region=-2),
     "more rows than there were in all": lambda arrays, node: arrays["monitor/latest/0/labelled"].__setitem__(0, 9_999),

@@ -135,6 +135,8 @@ def test_a_hopeless_target_gives_way_to_a_stricter_one():
 class Overconfident:
     """Sure of itself and often wrong: `X` has the trust, and is not looked at further."""
 
+    classes_ = np.arange(2)
+
     def predict(self, X):
         return np.zeros(len(X), dtype=int)
 

@@ -10,10 +10,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.frozen import FrozenEstimator
 
 from sepc import Costs, SelectiveClassifier, SEPClassifier
+from sepc.decisions.kinds import Cause, Rule
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.onnx import export
 from sepc.onnx.weights import _groups
-from sepc.regions.kinds import Cause, Rule
 
 ort = package_or_skip("onnxruntime")
 
@@ -79,7 +79,7 @@ def test_every_kind_of_trust(trust, tmp_path):
     model = SEPClassifier(trust=trust, min_trust=0.8, random_state=0).fit(X[:, :6], y)
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X[:, :6], 3000))
     assert set(decided.rule) >= {Rule.SINGLE, Rule.SHARED, Rule.NEAREST}
-    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED}
+    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED}
 
 
 @pytest.mark.parametrize("trust", ["weights", "counts"])
@@ -206,7 +206,7 @@ def test_many_features_many_classes_and_isolated_rows_beside_ellipsoids(load, tm
     model = SEPClassifier(min_trust=0.9).fit(X, y)
     assert min(len(model.model_.isolated), model.model_.n_ellipsoids) > 0
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X, 2000))
-    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED}
+    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED}
 
 
 def test_fewer_rows_than_features(tmp_path):

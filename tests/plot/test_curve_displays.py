@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+import sepc
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.metrics import aurc, risk_coverage_curve
 from sepc.plot import ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay
@@ -56,7 +57,8 @@ def test_other_classifiers_are_trusted_by_their_largest_probability():
     right, trust = pipeline.predict(X[test]) == y[test], pipeline.predict_proba(X[test]).max(axis=1)
     assert display.curve.aurc == aurc(right, trust)
     assert display.name == "LogisticRegression"
-    assert display.accepted is None
+    decisions = sepc.decide(pipeline, X[test])
+    assert display.accepted == (decisions.accepted.mean(), (~right)[decisions.accepted].mean())
     with pytest.raises(TypeError, match="LinearSVC has neither decide nor predict_proba"):
         RiskCoverageDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
 

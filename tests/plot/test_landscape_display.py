@@ -56,8 +56,7 @@ def test_features_of_the_users_choice(iris):
 
 def test_a_landscape_draws_its_summary():
     landscape = Landscape(*load_iris(return_X_y=True))
-    display = landscape.plot(features=(0, 3))
-    assert isinstance(display, LandscapeDisplay)
+    display = LandscapeDisplay.from_landscape(landscape, features=(0, 3))
     assert display.plane.names == ("x0", "x3")
     assert display.summary.classes == landscape.summary().classes
 

@@ -6,7 +6,7 @@ from optional import package_or_skip
 
 from sepc import SEPClassifier
 from sepc.plot import PartitionDisplay, RiskCoverageDisplay, TrustDisplay
-from sepc.plot.words import shown
+from sepc.plot.words import for_matplotlib
 
 NAMES = ["price $ in $", "a_b^c", "50 %", "Größe_µ", "\\frac{1}{2}", "x" * 200, "two\nlines", "_hidden", "_", ""]
 
@@ -34,7 +34,7 @@ def test_names_are_written_as_they_are():
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_is_a_formula_or_too_long(name, plt):
     ax = plt.figure().add_subplot()
-    text = ax.text(0, 0, shown(name))
+    text = ax.text(0, 0, for_matplotlib(name))
     plain, is_formula = text._preprocess_math(text.get_text())
     assert is_formula is False
     assert len(plain) <= 37
@@ -44,5 +44,5 @@ def test_no_name_is_a_formula_or_too_long(name, plt):
 
 
 def test_long_names_keep_their_start_and_end():
-    assert shown("abcdefghij" * 10, 10) == "abcdef…hij"
-    assert shown("abcdefghij", 10) == "abcdefghij"
+    assert for_matplotlib("abcdefghij" * 10, 10) == "abcde…ghij"
+    assert for_matplotlib("abcdefghij", 10) == "abcdefghij"

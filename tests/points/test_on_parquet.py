@@ -157,7 +157,7 @@ def test_sums_that_overflow_are_no_reason_to_complain(rows, tmp_path):
 
 def test_what_cannot_be_fitted_is_told_in_their_words(file, rows, tmp_path):
     X, y = rows
-    with pytest.raises(ValueError, match=r"no column 'label'; its columns are 'width', 'height', 'depth', 'target'"):
+    with pytest.raises(ValueError, match=r"no column 'label'; its columns are 'width', 'height', 'depth' and 'target'"):
         classifier().fit(file, "label")
     with pytest.raises(ValueError, match="y is the name of the column of labels"):
         classifier().fit(file, y)

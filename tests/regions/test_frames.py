@@ -3,8 +3,8 @@
 import pytest
 from optional import package_or_skip
 
-from sepc.regions.frames import column_of_names
-from sepc.regions.kinds import Cause, Rule
+from sepc.decisions.frames import column_of_names
+from sepc.decisions.kinds import Cause, Rule
 
 pd = package_or_skip("pandas")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sepc import SEPClassifier
-from sepc.regions.kinds import Cause, Rule
+from sepc.decisions.kinds import Cause, Rule
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.regions.model import SEPModel
-from sepc.regions.rules import decide
 from sepc.regions.table import SignatureTable
 
 
@@ -34,7 +34,7 @@ def intervals(published=False, trust="counts", isolated=(), isolated_owners=()):
 
 
 def at(x, model=None, min_trust=0.9):
-    return decide(model or intervals(), np.array([[x]]), min_trust)[0]
+    return SEPDecisions.of(model or intervals(), np.array([[x]]), min_trust)[0]
 
 
 def test_one_ellipsoid_counts_all_rows_in_it():
@@ -127,21 +127,21 @@ def test_the_paper_gives_the_owner_its_label_even_where_outvoted():
 
 def test_published_trust_alone_leaves_the_labels():
     rows = np.linspace(-3, 6, 50)[:, None]
-    ours, theirs = decide(intervals(), rows, 0.9), decide(intervals(trust="published"), rows, 0.9)
+    ours, theirs = SEPDecisions.of(intervals(), rows, 0.9), SEPDecisions.of(intervals(trust="published"), rows, 0.9)
     np.testing.assert_array_equal(ours.label, theirs.label)
     assert (theirs.trust[rows[:, 0] > 2.2] == 1).all()
 
 
 def test_a_row_alone_is_decided_as_among_others():
     rows = np.linspace(-3, 6, 300)[:, None]
-    together = decide(intervals(), rows, 0.9)
-    alone = [decide(intervals(), row[None], 0.9) for row in rows]
+    together = SEPDecisions.of(intervals(), rows, 0.9)
+    alone = [SEPDecisions.of(intervals(), row[None], 0.9) for row in rows]
     for name in ("label", "trust", "rule", "region", "cause"):
         np.testing.assert_array_equal(getattr(together, name), [getattr(one, name)[0] for one in alone])
 
 
 def test_no_rows_give_no_decisions():
-    assert len(decide(intervals(), np.empty((0, 1)), 0.9)) == 0
+    assert len(SEPDecisions.of(intervals(), np.empty((0, 1)), 0.9)) == 0
 
 
 def test_a_reason_is_given_even_where_no_feature_stands_out():

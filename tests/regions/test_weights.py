@@ -9,6 +9,7 @@ from sklearn.datasets import make_moons
 
 from sepc import SEPClassifier
 from sepc.regions.membership import squared_radii
+from sepc.regions.rules import judge
 from sepc.regions.weights import Weights, depth, faded, fading, isolated_nearness, nearness
 
 
@@ -181,9 +182,7 @@ def test_without_weights_the_same_partition_decides_by_counts(three_classes):
     plain = replace(classifier.model_, weights=None, trust="counts")
     decisions = classifier.decide(X)
     inside = decisions.place < 0
-    from sepc.regions.rules import decide
-
-    np.testing.assert_array_equal(decide(plain, X, 0.95).label[inside], decisions.counts_label[inside])
+    np.testing.assert_array_equal(judge(plain, X, 0.95).label[inside], decisions.counts_label[inside])
 
 
 def test_a_reason_says_what_outweighs_the_counts(three_classes):

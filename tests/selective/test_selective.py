@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from optional import package_or_skip
-from scipy.stats import beta, binom
+from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
@@ -14,23 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import SEPClassifier
-from sepc.regions.kinds import Cause
+from sepc import Decisions, SEPClassifier
+from sepc.decisions.kinds import Cause
+from sepc.estimators.selective.certificates import Certificates
 from sepc.selective._cost_control import choose_cheapest
-from sepc.selective._risk_control import (
-    choose_threshold,
-    error_bound,
-    fixed_grid,
-    p_value,
-    quantile_grid,
-    rows_needed,
-    rows_to_start,
-    stratified_folds,
-    stratified_parts,
-)
-from sepc.selective.accepted import Certificates
+from sepc.selective._risk_control import choose_threshold
 from sepc.selective.costs import Costs
 from sepc.selective.selective import SelectiveClassifier
+from sepc.statistics.binomial import upper_bound
+from sepc.statistics.fixed_sequence import fixed_grid, quantile_grid
 
 pd = package_or_skip("pandas")
 
@@ -61,33 +53,6 @@ def blobs(n=4000, seed=0):
     return rng.standard_normal((n, 3)) + np.where(y, 0.85, -0.85)[:, None], y
 
 
-def test_rows_needed_by_hand():
-    assert rows_needed(0.02, 0.95) == 149
-    assert rows_needed(0.05, 0.95) == 59
-    assert 0.98**149 <= 0.05 < 0.98**148
-
-
-def test_p_values_and_bounds_are_exact():
-    errors, n = np.array([0, 1, 3, 10]), np.array([149, 236, 200, 1000])
-    by_hand = [sum(binom.pmf(k, m, 0.02) for k in range(e + 1)) for e, m in zip(errors, n, strict=True)]
-    np.testing.assert_allclose(p_value(errors, n, 0.02), by_hand, rtol=1e-10)
-    np.testing.assert_allclose(p_value(np.array([0]), np.array([149]), 0.02), 0.98**149)
-    bounds = error_bound(errors, n, 0.95)
-    np.testing.assert_allclose(binom.cdf(errors, n, bounds), 0.05, rtol=1e-8)
-    assert bounds[0] == pytest.approx(1.0 - 0.05 ** (1 / 149))
-    assert bounds[2] == beta.ppf(0.95, 4, 197)
-    assert (error_bound(0, 0, 0.95), error_bound(5, 5, 0.95)) == (1.0, 1.0)
-
-
-def test_testing_starts_where_three_errors_pass_or_fewer_if_rows_are_few():
-    needed = [149, 236, 313, 386]
-    assert [rows_needed(0.02, 0.95, k) for k in range(4)] == needed
-    assert all(binom.cdf(k, n, 0.02) <= 0.05 < binom.cdf(k, n - 1, 0.02) for k, n in enumerate(needed))
-    assert [rows_to_start(n, 0.02, 0.95) for n in (100, 400, 471, 472, 625, 626, 771, 772, 10**6)] == [
-        *[149, 149, 149, 236, 236, 313, 313, 386, 386]
-    ]
-
-
 def test_sequence_starts_where_enough_rows_are_accepted_and_ends_at_the_first_failure():
     # 385 rows are one too few, 386 pass with three errors; then one more among 387 fails, although later ones pass.
     trust = np.concatenate([np.full(385, 0.9), [0.8, 0.7], np.full(5000, 0.6)])
@@ -114,29 +79,7 @@ def test_a_tight_promise_and_its_bound_agree():
         if np.isfinite(found.threshold):
             accepted = trust >= found.threshold
             assert (found.n_accepted, found.n_errors) == (accepted.sum(), wrong[accepted].sum())
-            assert error_bound(found.n_errors, found.n_accepted, 0.95) <= 0.02
-
-
-def test_grids():
-    trust = np.random.default_rng(0).random(1000)
-    assert len(quantile_grid(trust)) == 200
-    assert set(quantile_grid(trust)) <= set(trust)
-    assert len(np.unique(fixed_grid())) == 200
-    assert fixed_grid().min() == 0.0
-    assert 0.999999 < fixed_grid().max() < 1.0
-
-
-def test_parts_and_folds_keep_the_shares_of_classes():
-    labels = np.repeat(["a", "b", "c", "d"], [600, 60, 3, 1])
-    random = np.random.RandomState(0)
-    stay, go = stratified_parts(labels, 0.25, random)
-    assert np.array_equal(np.sort(np.concatenate([stay, go])), np.arange(len(labels)))
-    assert [(labels[go] == one).sum() for one in "ab"] == [150, 15]
-    assert set(labels[stay]) == set(labels)
-    folds = stratified_folds(labels, 3, random)
-    assert np.bincount(folds[labels == "a"]).tolist() == [200, 200, 200]
-    assert folds[labels == "d"].tolist() == [-1]
-    assert all(set(labels[folds != fold]) == set(labels) for fold in range(3))
+            assert upper_bound(found.n_errors, found.n_accepted, 0.95) <= 0.02
 
 
 def scores(rng, n, error_rate):
@@ -202,7 +145,7 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
     np.testing.assert_array_equal(decided.label, fitted.predict(X[2000:]))
     np.testing.assert_array_equal(decided.accepted, decided.trust >= fitted.threshold_)
     np.testing.assert_allclose(decided.trust, fitted.predict_proba(X[2000:]).max(axis=1))
-    assert (decided.inner is None) == isinstance(estimator, LogisticRegression)
+    assert (type(decided.inner) is Decisions) == isinstance(estimator, LogisticRegression)
     assert decided.accepted.mean() == pytest.approx(fitted.coverage_, abs=0.06)
     assert fitted.coverage_ > 0.5
     assert (decided.label != y[2000:])[decided.accepted].mean() <= 0.065  # of some 900 rows
@@ -262,7 +205,8 @@ def test_decisions_index_and_filter():
     first = decided[0]
     assert (first.label, first.trust, first.accepted) == (decided.label[0], decided.trust[0], decided.accepted[0])
     assert "with trust" in first.inner.why()
-    assert first.why() == f"{first.inner.why()} The promise {'covers it' if first.accepted else 'does not cover it'}."
+    for one in decided:
+        assert f"The promise {'covers it' if one.accepted else 'does not cover it'}." in one.why()
     assert [one.trust for one in decided[:3]] == decided.trust[:3].tolist()
     with pytest.raises(AttributeError):
         decided.trust = None
@@ -281,12 +225,12 @@ def test_causes_and_frames():
     position = int(np.flatnonzero(left)[0])
     assert decided[position].cause is Cause(decided.cause[position])
     frame = decided.to_frame()
-    assert list(frame.columns) == ["label", "trust", "accepted", "cause"]
+    assert list(frame.columns[:5]) == ["label", "trust", "accepted", "cause", "region"]
     assert (frame["cause"] == "ACCEPTED").to_numpy().tolist() == decided.accepted.tolist()
     plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y).decide(X[:5])
-    assert plain.cause is plain[0].cause is None
-    assert list(plain.to_frame().columns) == ["label", "trust", "accepted"]
-    assert plain[0].why().startswith(f"{plain.label[0]} with trust {plain.trust[0]:.3f}. The promise ")
+    assert set(plain.cause) <= {Cause.ACCEPTED, Cause.UNEXPLAINED}
+    assert list(plain.to_frame().columns) == ["label", "trust", "accepted", "cause", "region", "p_0", "p_1"]
+    assert f"{plain.label[0]} with trust {plain.trust[0]:.3f}, by LogisticRegression. The promise " in plain.why(0)
 
 
 def test_promise_in_words():
@@ -358,7 +302,7 @@ def test_certificates_in_words():
         ({"max_risk": 0.0}, "max_risk is 0.0"),
         ({"max_risk": {}}, "names no label"),
         ({"max_risk": {1: 2.0}}, r"max_risk\[1\] is 2.0"),
-        ({"max_risk": {"x": 0.1}}, "max_risk names 'x'; the classes are 0, 1"),
+        ({"max_risk": {"x": 0.1}}, "max_risk names 'x'; the classes are 0 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"calibration_share": 1}, "calibration_share is 1;"),
     ],

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import SEPClassifier, TrustedClassifier
-from sepc.regions.kinds import Cause
+from sepc.decisions.kinds import Cause
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
 
@@ -124,7 +124,7 @@ def test_reasons_start_with_the_stratum(fitted):
     assert one.why() == f"among town = south: {one.inner.why()}"
     assert one.inner.label == one.label == decisions.label[i]
     assert isinstance(one.cause, Cause)
-    assert repr(one).startswith(f"StratifiedDecision({one.label!r}, trust=")
+    assert repr(one).startswith(f"Decision({one.label!r}, trust=")
     missing = int(np.flatnonzero(decisions.stratum == 2)[0])
     assert decisions[missing].why().startswith("among town missing: ")
 
@@ -213,9 +213,9 @@ def test_methods_are_those_of_the_estimators():
     X, y = towns(600, 5)
     only_labels = StratifiedClassifier(SVC(), by="town").fit(X, y)
     assert not hasattr(only_labels, "predict_proba")
-    assert not hasattr(only_labels, "decide")
     assert only_labels.score(X, y) > 0.95
-    assert not hasattr(StratifiedClassifier(SMALL, by="town", pooled=LogisticRegression()), "decide")
+    assert not only_labels.decide(X).accepted.any()
+    assert np.isnan(only_labels.decide(X).trust).all()
     piped = StratifiedClassifier(make_pipeline(StandardScaler(), SMALL), by="town").fit(X, y)
     np.testing.assert_array_equal(piped.decide(X).label, piped.predict(X))
 
@@ -239,7 +239,7 @@ def test_names_the_columns_of_text_that_the_models_cannot_take():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"by": "city"}, "by names the column 'city'; the columns are 'a', 'town', 'b'"),
+        ({"by": "city"}, "by names the column 'city'; the columns are 'a', 'town' and 'b'"),
         ({"by": [3]}, "by has position 3, but X has 3 columns"),
         ({"by": ["town", 1]}, "by names a column twice"),
         ({"by": ["a", "b", "town"]}, "by names all 3 columns"),

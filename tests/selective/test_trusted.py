@@ -1,6 +1,7 @@
 """TrustedClassifier: labels are kept, trust is learnt on unseen rows, and it says why."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.decisions.decisions import positions_of, probability_of
+from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
+from sepc.estimators.trusted.trust_model import N_SIGNALS, signals
 from sepc.metrics import aurc, ece
-from sepc.regions.kinds import Cause
 from sepc.selective._cross_fitting import splits_of
-from sepc.selective._trust_layer import N_SIGNALS, Labelled, positions, probability_of, signals
 
 
 @parametrize_with_checks([TrustedClassifier(LogisticRegression(), cv=2)])
@@ -42,7 +44,7 @@ def test_keeps_the_labels_and_probabilities(wdbc):
     np.testing.assert_array_equal(trusted.decide(X).label, base.predict(X))
     np.testing.assert_array_equal(trusted.predict(X), base.predict(X))
     np.testing.assert_array_equal(trusted.predict_proba(X), base.predict_proba(X))
-    np.testing.assert_allclose(trusted.decide(X).confidence, base.predict_proba(X).max(axis=1))
+    np.testing.assert_allclose(trusted.decide(X).base_trust, base.predict_proba(X).max(axis=1))
 
 
 def test_trust_is_a_probability_that_ranks_errors(wdbc):
@@ -59,7 +61,7 @@ def test_a_sure_model_is_not_trusted_where_it_has_seen_nothing():
     X, y = make_moons(600, noise=0.15, random_state=0)
     trusted = TrustedClassifier(LogisticRegression(C=1e4)).fit(X, y)
     far = trusted.decide(np.array([[0.5, -30.0]]))[0]
-    assert far.confidence > 0.999
+    assert far.base_trust > 0.999
     assert far.trust < 0.95
     assert far.cause is Cause.OUTSIDE
 
@@ -72,7 +74,7 @@ def test_says_why(wdbc):
     assert re.match(rf"{str(least.label)!r} by RandomForestClassifier, itself [\d.]+ % sure, with trust 0\.\d+: ", why)
     assert "ellipsoid" in why
     assert f"Not accepted ({least.cause.name})" in why
-    assert repr(least) == f"TrustedDecision({least.label!r}, trust={least.trust:.3f}, {least.cause.name})"
+    assert repr(least) == f"Decision({least.label!r}, trust={least.trust:.3f}, {least.cause.name})"
     most = decisions[int(decisions.trust.argmax())]
     assert "The partition agrees (" in most.why()
     assert "Not accepted" not in most.why()
@@ -140,14 +142,14 @@ def test_a_frozen_model_may_know_labels_that_the_held_out_rows_lack():
     decisions = trusted.decide(X[y == 1])
     assert set(decisions.label[decisions.support == 0.0]) == {1}
     assert decisions.trust[decisions.support == 0.0].max() < trusted.decide(X[y == 0]).trust.min()
-    assert "and gives 1 0.0 %." in decisions[int(decisions.support.argmin())].why()
+    assert "and gives 1 0 %." in decisions[int(decisions.support.argmin())].why()
 
 
 def test_a_classifier_without_probabilities():
     X, y = load_iris(return_X_y=True)
     trusted = TrustedClassifier(RidgeClassifier()).fit(X, y)
     decisions = trusted.decide(X)
-    assert np.isnan(decisions.confidence).all()
+    assert np.isnan(decisions.base_trust).all()
     assert not hasattr(trusted, "predict_proba")
     assert aurc(decisions.label == y, decisions.trust) < 0.5 * np.mean(decisions.label != y)
     assert "by RidgeClassifier, with trust" in decisions[0].why()
@@ -259,7 +261,7 @@ def test_min_trust_is_checked():
 
 def test_signals_and_positions():
     classes = np.array(["a", "c"])
-    given = positions(classes, np.array(["c", "b", "a", "z"]))
+    given = positions_of(np.array(["c", "b", "a", "z"]), classes)
     assert given.tolist() == [1, -1, 0, -1]
     held = probability_of(np.array([[0.2, 0.8]] * 4), given)
     assert held.tolist() == [0.8, 0.0, 0.2, 0.0]
@@ -268,7 +270,8 @@ def test_signals_and_positions():
 def test_signals_grow_with_what_speaks_for_a_label():
     X, y = load_iris(return_X_y=True)
     decided = SEPClassifier().fit(X, y).decide(X[:3])
-    found = signals(Labelled(np.array([0, 1, 0]), np.array([np.nan, 1.0, 0.9])), decided)
+    base = replace(decided, label=np.array([0, 1, 0]), trust=np.array([np.nan, 1.0, 0.9]))
+    found = signals(base, decided)
     assert found.shape == (3, N_SIGNALS)
     np.testing.assert_allclose(found[:, 0], [0.0, np.log(999), np.log(9)])
     assert (found[:, 1] > 0).tolist() == [True, False, True]

@@ -1,4 +1,4 @@
-"""Decisions of any estimator of ours as columns of a table, without a loop over rows."""
+"""Decisions of any estimator as columns of a table, without a loop over rows."""
 
 from __future__ import annotations
 
@@ -8,23 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.regions.kinds import Cause, Rule
+from sepc.decisions.decisions import KINDS, Decisions
+from sepc.decisions.kinds import Cause, Rule
 
-# What decisions may have beside their label, in the order it is written; `rule` and `cause` by name.
-PLAIN = (
-    "trust",
-    "accepted",
-    "rule",
-    "cause",
-    "confidence",
-    "support",
-    "agreement",
-    "region",
-    "gauge",
-    "counts_label",
-    "stratum",
-)
-NAMED: dict[str, type[Rule] | type[Cause]] = {"rule": Rule, "cause": Cause}
+LABELS = ("label", "counts_label")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,31 +25,15 @@ class Coded:
 Column = NDArray[Any] | Coded
 
 
-def columns_of(decisions: Any, classes: NDArray[Any]) -> dict[str, Column]:
-    """The columns of `to_frame`, and for strata, which have no such method, what there is.
-
-    Parameters
-    ----------
-    decisions : Decisions, TrustedDecisions, SelectiveDecisions or StratifiedDecisions
-    classes : (C,) array
-        The estimator's labels.
-    """
-    columns: dict[str, Column] = {"label": _labels(np.asarray(decisions.label), classes)}
-    for name in PLAIN:
-        values = getattr(decisions, name, None)
-        if values is not None:
-            columns[name] = _column(name, np.asarray(values), classes)
-    if hasattr(decisions, "counts"):
-        columns |= {f"n_{label}": decisions.counts[:, k] for k, label in enumerate(classes)}
-    elif hasattr(decisions, "probabilities"):
-        columns |= {f"p_{label}": decisions.probabilities[:, k] for k, label in enumerate(classes)}
-    return columns
+def columns_of(decisions: Decisions) -> dict[str, Column]:
+    """The columns of `to_frame`, with text as codes."""
+    return {name: _column(name, values, decisions.classes) for name, values in decisions.columns().items()}
 
 
 def _column(name: str, values: NDArray[Any], classes: NDArray[Any]) -> Column:
-    if name in NAMED:
-        return _coded(values, NAMED[name])
-    return _labels(values, classes) if name == "counts_label" else values
+    if name in KINDS:
+        return _coded(values, KINDS[name])
+    return _labels(values, classes) if name in LABELS else values
 
 
 def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:

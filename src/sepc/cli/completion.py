@@ -17,11 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the script, made from the parser itself."""
-    from sepc.cli.entry import parser
-
+    """Write the script, made from the parser of all commands."""
     scripts = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}
-    sys.stdout.write(scripts[options.shell](list(_commands(parser()))))
+    sys.stdout.write(scripts[options.shell](list(_commands(options.parser))))
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def zsh_script(commands: list[Command]) -> str:
     lines += ["  if (( CURRENT == 2 )); then _describe command commands; return; fi", "  local command=$words[2]"]
     lines += ["  shift words; (( CURRENT-- ))", "  case $command in"]
     for one in commands:
-        told = [_quoted(f"{each.name}[{_plain(each.help)}]{_zsh_values(each)}") for each in one.options]
+        told = [_quoted(f"{each.name}[{_without_zsh_signs(each.help)}]{_zsh_values(each)}") for each in one.options]
         rest = _quoted(f"*:value:({' '.join(one.values)})" if one.values else "*:file:_files")
         lines += [f"    {one.name}) _arguments {' '.join([*told, rest])} ;;"]
     lines += ["  esac", "}", 'if [[ "$funcstack[1]" == _sepc ]]; then _sepc "$@"; else compdef _sepc sepc; fi']
@@ -118,7 +116,7 @@ def _zsh_values(option: Option) -> str:
     return f":value:({' '.join(option.values)})" if option.values else ""
 
 
-def _plain(text: str) -> str:
+def _without_zsh_signs(text: str) -> str:
     """Without the signs that `_arguments` reads."""
     return text.replace("[", "(").replace("]", ")").replace(":", " -")
 

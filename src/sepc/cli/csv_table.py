@@ -105,6 +105,7 @@ class CsvTable:
 
     def _explained(self, error: Exception, numbers: Collection[str]) -> str:
         """Which cell it is that could not be read, found by reading once more where that is possible."""
+        # Arrow says which column and which value it was in the text of its error, and nowhere else.
         told = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
         if told is None:
             return _unreadable(self.source, error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 import warnings
@@ -11,11 +10,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from sepc.cli import completion, explain, export, fit, inspect, landscape, report, score
 from sepc.cli.errors import INTERRUPTED, OTHER, WRONG_INPUT, InputError, one_line
 from sepc.cli.printing import add_printing_arguments
 from sepc.cli.progress_bar import WIPE
 
-COMMANDS = ("landscape", "fit", "score", "explain", "report", "inspect", "export", "completion")
+COMMANDS: dict[str, Any] = {
+    "landscape": landscape,
+    "fit": fit,
+    "score": score,
+    "explain": explain,
+    "report": report,
+    "inspect": inspect,
+    "export": export,
+    "completion": completion,
+}
 
 # What shells give for a program that wrote to a pipe nobody reads any more.
 BROKEN_PIPE = 141
@@ -37,8 +46,7 @@ def parser() -> Parser:
     top = Parser(prog="sepc", description="Labels with trust: fit, score, explain and report.", allow_abbrev=False)
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
-    for name in COMMANDS:
-        module = _module(name)
+    for name, module in COMMANDS.items():
         one = commands.add_parser(name, help=module.HELP, description=_sentence(module.HELP), allow_abbrev=False)
         module.add_arguments(one)
         add_printing_arguments(one)
@@ -88,11 +96,8 @@ def _run(argv: Sequence[str] | None) -> None:
         return
     if options.command is None:
         top.error(f"give a command: {', '.join(COMMANDS)}")
-    _module(options.command).run(options)
-
-
-def _module(name: str) -> Any:
-    return importlib.import_module(f"sepc.cli.{name}")
+    options.parser = top
+    COMMANDS[options.command].run(options)
 
 
 def _sentence(text: str) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 # Exit codes; that of an interrupt is what shells give.
 WRONG_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
-
-# Names listed in a message.
-MOST_NAMES = 12
 
 
 class InputError(Exception):
@@ -25,13 +22,6 @@ def one_line(error: BaseException) -> str:
         about = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return f"{about}{error.strerror}."
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names for a message, not too many."""
-    shown = [repr(name) for name in names]
-    more = len(shown) - MOST_NAMES
-    return ", ".join(shown) if more <= 0 else f"{', '.join(shown[:MOST_NAMES])} and {more:,} more"
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

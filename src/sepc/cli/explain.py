@@ -10,10 +10,12 @@ from typing import Any
 from sepc.cli.errors import InputError
 from sepc.cli.labelled_rows import names_in
 from sepc.cli.model_file import Scorer, loaded, scorer_for
+from sepc.cli.open_table import open_table
 from sepc.cli.printing import say
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments, source_of
-from sepc.cli.tables import Batch, Table, open_table
+from sepc.cli.tables import Batch, Table
+from sepc.wording import counted
 
 HELP = "say in words why rows were decided as they were"
 
@@ -71,7 +73,7 @@ def _asked_for(table: Table, scorer: Scorer, batches: Iterator[Batch], rows: lis
         if len(found) == len(set(rows)):
             return [found[row] for row in rows]
     missing = next(row for row in rows if row not in found)
-    raise InputError(f"{table.source.name} has {n_rows:,} rows; there is no row {missing:,}.")
+    raise InputError(f"{table.source.name} has {counted(n_rows, 'row')}; there is no row {missing:,}.")
 
 
 def _worst(table: Table, scorer: Scorer, batches: Iterator[Batch], n: int) -> list[dict[str, Any]]:
@@ -93,13 +95,11 @@ def _decided(table: Table, scorer: Scorer, batch: Batch) -> Any:
 
 
 def _told(row: int, decision: Any) -> dict[str, Any]:
-    label = decision.label.item() if hasattr(decision.label, "item") else decision.label
-    cause = getattr(decision, "cause", None)
     return {
         "row": row,
-        "label": label,
-        "trust": float(decision.trust),
-        "accepted": bool(decision.accepted),
-        "cause": None if cause is None else cause.name,
+        "label": decision.label,
+        "trust": decision.trust,
+        "accepted": decision.accepted,
+        "cause": decision.cause.name,
         "why": decision.why(),
     }

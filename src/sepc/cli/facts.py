@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sepc.cli.labelled_rows import LabelledRows
+from sepc.plain_values import plain
+from sepc.wording import counted, percent
 
 
 def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) -> dict[str, Any]:
@@ -17,7 +19,7 @@ def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) 
         "rows": len(rows.y),
         "rows_dropped": rows.n_dropped,
         "features": [str(name) for name in rows.X.columns],
-        "classes": [{"label": one.item(), "rows": int(n)} for one, n in zip(classes, counts, strict=True)],
+        "classes": [{"label": plain(one), "rows": int(n)} for one, n in zip(classes, counts, strict=True)],
     }
     facts |= _found(getattr(estimator, "estimator_", estimator))
     if hasattr(estimator, "promise"):
@@ -42,7 +44,9 @@ def _found(estimator: Any) -> dict[str, Any]:
 
 def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """How often labels are right, and how often those accepted."""
-    decisions = estimator.decide(rows.X)
+    from sepc.estimators.base import decide_rows
+
+    decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
     return {
         "rows": len(rows.y),
@@ -55,8 +59,8 @@ def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
 def account(facts: dict[str, Any]) -> str:
     """The same in a few lines."""
     labels = ", ".join(f"{one['label']} ({one['rows']:,})" for one in facts["classes"])
-    dropped = f" ({_counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
-    head = f"{_counted(facts['rows'], 'row')}{dropped}, {_counted(len(facts['features']), 'feature')}; labels: {labels}"
+    dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
+    head = f"{counted(facts['rows'], 'row')}{dropped}, {counted(len(facts['features']), 'feature')}; labels: {labels}"
     lines = [head, f"{facts['estimator']}: {_found_words(facts)}", *facts.get("promise", [])]
     if "held_out" in facts:
         lines.append(_held_out_words(facts["held_out"]))
@@ -65,24 +69,13 @@ def account(facts: dict[str, Any]) -> str:
 
 def _found_words(facts: dict[str, Any]) -> str:
     if "strata" in facts:
-        return (
-            f"{_counted(facts['strata'], 'combination')} of categories, {facts['strata_with_a_model']:,} with a model"
-        )
-    words = f"{_counted(facts['ellipsoids'], 'ellipsoid')} in {_counted(facts['regions'], 'region')}"
-    return words + (f", {_counted(facts['isolated'], 'row')} isolated" if facts["isolated"] else "")
+        return f"{counted(facts['strata'], 'combination')} of categories, {facts['strata_with_a_model']:,} with a model"
+    words = f"{counted(facts['ellipsoids'], 'ellipsoid')} in {counted(facts['regions'], 'region')}"
+    return words + (f", {counted(facts['isolated'], 'row')} isolated" if facts["isolated"] else "")
 
 
 def _held_out_words(figures: dict[str, Any]) -> str:
     right = figures["right_among_accepted"]
     accepted = f"accepted {percent(figures['accepted'])}"
     accepted += "" if right is None else f", of these {percent(right)} right"
-    return f"On {_counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."
-
-
-def percent(value: float) -> str:
-    """A share as a percentage."""
-    return f"{100.0 * value:.1f} %"
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return f"On {counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."

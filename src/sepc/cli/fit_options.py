@@ -83,7 +83,7 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> tuple[LabelledRow
         return rows, None
     import numpy as np
 
-    from sepc.selective._risk_control import stratified_parts
+    from sepc.statistics.splits import stratified_parts
 
     kept, held_out = stratified_parts(rows.y, test_share, np.random.RandomState(seed))
     if not len(held_out):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sepc.cli.labelled_rows import LabelledRows
 from sepc.cli.progress_bar import ProgressBar
 
+if TYPE_CHECKING:
+    from sepc.partition.sequence import Round
+
 
 def fitted(estimator: Any, rows: LabelledRows, *, quiet: bool) -> Any:
     """Fit, with rounds and rows left on the terminal."""
+    from sepc.estimator.progress import listen_to_rounds
+
     with ProgressBar("fitting", quiet=quiet) as bar:
         bar.tell(f"{len(rows.y):,} rows")
-        with _told_of_rounds(RoundNotes(bar).tell):
+        with listen_to_rounds(RoundNotes(bar).tell):
             return estimator.fit(rows.X, rows.y)
 
 
@@ -25,28 +28,11 @@ class RoundNotes:
         self.bar = bar
         self.n_partition, self.n_round, self.n_rows, self.n_left = 0, 0, 0, -1
 
-    def tell(self, n_left: int) -> None:
+    def tell(self, left: Round) -> None:
         """A round has ended with so many rows left."""
+        n_left = left.n_pos + left.n_neg
         if n_left > self.n_left:
             self.n_partition, self.n_round, self.n_rows = self.n_partition + 1, 0, n_left
         self.n_round, self.n_left = self.n_round + 1, n_left
         first = f"partition {self.n_partition}, " if self.n_partition > 1 else ""
         self.bar.tell(f"{first}round {self.n_round}, {n_left:,} rows left")
-
-
-@contextmanager
-def _told_of_rounds(tell: Callable[[int], None]) -> Iterator[None]:
-    """While this lasts, every partition in this process tells of its rounds, also those inside wrappers."""
-    from sepc.estimator.progress import Progress
-
-    step = Progress.step
-
-    def told(self: Any, left: Any) -> None:
-        step(self, left)
-        tell(left.n_pos + left.n_neg)
-
-    Progress.step = told  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Progress.step = step  # type: ignore[method-assign]

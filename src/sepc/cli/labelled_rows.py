@@ -10,9 +10,11 @@ from typing import Any
 
 from sepc.cli.errors import InputError
 from sepc.cli.model_file import categories, pandas_package
+from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import Source, source_of
-from sepc.cli.tables import Batch, Table, check_names, matrix, open_table, refuse_missing, refuse_text
+from sepc.cli.tables import Batch, Table, check_names, matrix, refuse_missing, refuse_text
+from sepc.wording import shown
 
 ADVICE_TEXT = (
     "Leave such columns out with --drop, choose others with --features, or model each of their values with --by."
@@ -135,7 +137,7 @@ def _joined(parts: list[tuple[Any, ...]], chosen: Chosen, source: Source) -> Lab
     y = np.array(labels) if plain else np.array([str(label) for label in labels])
     classes = np.unique(y)
     if len(classes) < 2:
-        only = f"only {classes[0].item()!r}" if len(classes) else "nothing"
+        only = f"only {shown(classes[0])}" if len(classes) else "nothing"
         raise InputError(f"{source.name}, column {chosen.target!r} holds {only}; a fit needs two labels or more.")
     if len(classes) > len(y) / 2:
         raise InputError(

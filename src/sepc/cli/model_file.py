@@ -38,7 +38,9 @@ class Scorer:
     def decide(self, batch: Batch, numbers: Any) -> Any:
         """Decisions on the rows of a batch, whose numbers are given."""
         rows = framed(batch, numbers, self.numbers, self.by, self.features) if self.by else numbers
-        return self.estimator.decide(rows)
+        from sepc.estimators.base import decide_rows
+
+        return decide_rows(self.estimator, rows)
 
     def whole_numbers(self, source: Source, batch: Batch, advice: str) -> Any:
         """The numbers of a batch; an error if a cell is empty."""
@@ -50,19 +52,17 @@ class Scorer:
 def loaded(path: str) -> Any:
     """The estimator in a file."""
     check_readable(path)
-    from sepc.errors import FormatError
+    from sepc.errors import ForeignModelError, FormatError
     from sepc.io.files import load
 
     try:
         return load(path)
     except FormatError as error:
         raise InputError(f"{path}: {error}") from error
-    except ValueError as error:
-        if "not ours" not in str(error):
-            raise
+    except ForeignModelError as error:
         raise InputError(
-            f"{path} was saved around a model of another library, which is not in the file; "
-            "use it from Python, with sepc.load(path, estimator=...)."
+            f"{path} was saved around a model of another library, {error.kind}, which is not in the file; "
+            f"use it from Python, with sepc.load(path, {error.argument}=...)."
         ) from error
 
 
@@ -94,7 +94,7 @@ def category_positions(estimator: Any) -> list[int]:
     if isinstance(estimator, FrozenEstimator):
         return category_positions(estimator.estimator)
     if hasattr(estimator, "strata_"):
-        return [int(j) for j in estimator._by]
+        return [int(j) for j in estimator.by_]
     return category_positions(estimator.estimator_) if hasattr(estimator, "estimator_") else []
 
 

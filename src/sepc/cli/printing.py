@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from typing import Any
+
+from sepc.plain_values import json_value
 
 
 def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,17 +19,6 @@ def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
 def say(options: argparse.Namespace, words: str, facts: Any) -> None:
     """Print one or the other; with --quiet only what was asked for as JSON."""
     if options.json:
-        sys.stdout.write(json.dumps(_plain(facts), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(json_value(facts), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
     elif not options.quiet:
         sys.stdout.write(words.rstrip("\n") + "\n")
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN, no infinity and no numbers of NumPy's."""
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value

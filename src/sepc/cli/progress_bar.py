@@ -9,6 +9,8 @@ import time
 from types import TracebackType
 from typing import Self
 
+from sepc.wording import floored_percent
+
 # Seconds before the first line, so that short work shows none, and between lines.
 FIRST, EVERY = 0.5, 0.2
 BAR_SIGNS = 24
@@ -58,7 +60,7 @@ class ProgressBar:
         parts = [self.what]
         if self.share is not None:
             n_full = int(self.share * BAR_SIGNS)
-            parts.append(f"[{'#' * n_full}{'.' * (BAR_SIGNS - n_full)}] {self.share:4.0%}")
+            parts.append(f"[{'#' * n_full}{'.' * (BAR_SIGNS - n_full)}] {floored_percent(self.share, 0):>5}")
         parts += [self.note, clock(now - self.started) if self.share is None else ""]
         return "  ".join(part for part in parts if part)[: max(width - 1, 10)]
 

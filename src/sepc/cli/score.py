@@ -9,16 +9,17 @@ from contextlib import nullcontext
 from typing import Any
 
 from sepc.cli.errors import InputError
-from sepc.cli.facts import percent
 from sepc.cli.labelled_rows import names_in
 from sepc.cli.model_file import Scorer, loaded, scorer_for
+from sepc.cli.open_table import open_table
 from sepc.cli.output_file import check_writable
 from sepc.cli.printing import say
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
 from sepc.cli.source import add_table_arguments, source_of
-from sepc.cli.tables import Batch, Table, check_names, matrix, open_table
+from sepc.cli.tables import Batch, Table, check_names, matrix
 from sepc.io.replacing import replacing
+from sepc.wording import counted, percent
 
 HELP = "decide on every row of a table: label, trust, accepted or not, and why not"
 ADVICE = "Fill such cells, or leave these rows undecided with --missing leave."
@@ -98,8 +99,6 @@ def _decider(
     from sepc.cli.columns import columns_of
     from sepc.cli.decision_files import arrow_columns
 
-    classes = np.asarray(scorer.estimator.classes_)
-
     def decide(batch: Batch) -> tuple[dict[str, Any], int, int]:
         if options.missing == "refuse":
             numbers, whole = scorer.whole_numbers(table.source, batch, ADVICE), None
@@ -107,7 +106,7 @@ def _decider(
             numbers, whole = _filled(matrix(batch, scorer.numbers))
         decisions = scorer.decide(batch, numbers)
         accepted = np.asarray(decisions.accepted) if whole is None else decisions.accepted & whole
-        columns = arrow_columns(columns_of(decisions, classes) | {"accepted": accepted}, whole)
+        columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, whole)
         kept = {name: batch.columns[name] for name in options.keep}
         if clash := set(kept) & set(columns):
             raise InputError(f"--keep names {min(clash)!r}, which decisions have a column of; rename it in the table.")
@@ -127,5 +126,5 @@ def _filled(numbers: Any) -> tuple[Any, Any]:
 
 def _words(counts: dict[str, int], output: str) -> str:
     n, left = counts["rows"], counts["left_undecided"]
-    told = f"{n:,} rows, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
+    told = f"{counted(n, 'row')}, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
     return f"{told}{f', {left:,} left undecided' if left else ''}\nWritten to {output}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sepc.cli.errors import InputError, listed, nearest
+from sepc.cli.errors import InputError, nearest
 from sepc.cli.source import Source
+from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,29 +86,6 @@ class Table(Protocol):
         """The rows of some columns; those of CSV that are named in `numbers` or `texts` as numbers or as they stand."""
 
 
-@contextmanager
-def open_table(source: Source) -> Iterator[Table]:
-    """A table, its names of columns read."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError('Reading tables needs pyarrow: pip install "sepc[table]"') from error
-    with source.opened() as stream:
-        yield _parquet(source, stream) if source.format == "parquet" else _csv(source, stream)
-
-
-def _parquet(source: Source, stream: IO[bytes]) -> Table:
-    from sepc.cli.parquet_table import ParquetTable
-
-    return ParquetTable.of(source, stream)
-
-
-def _csv(source: Source, stream: IO[bytes]) -> Table:
-    from sepc.cli.csv_table import CsvTable
-
-    return CsvTable.of(source, stream)
-
-
 def check_names(table: Table, wanted: Sequence[str]) -> None:
     """Raise unless every column wanted is there, and only once."""
     times = Counter(table.names)
@@ -127,7 +104,8 @@ def _missing_column(table: Table, name: str) -> str:
         if source.format == "csv" and not others and sign != source.separator and sign in first:
             hint = f"if {sign!r} separates its cells, give --separator '{word}'"
             return f"{source.name} has one column, {first[:80]!r}; {hint}."
-    return f"{source.name} has no column {name!r}; it has {listed(table.names)}.{nearest(name, table.names)}"
+    known = listed(map(shown, table.names), MOST_NAMES)
+    return f"{source.name} has no column {name!r}; it has {known}.{nearest(name, table.names)}"
 
 
 def refuse_text(table: Table, features: Sequence[str], advice: str) -> None:
@@ -139,9 +117,9 @@ def refuse_text(table: Table, features: Sequence[str], advice: str) -> None:
             raise InputError(bad_cell_line(table.source, name, cell))
     if text:
         several = len(text) > 1
+        columns = f"column{'s' if several else ''} {listed(map(shown, text), MOST_NAMES)}"
         raise InputError(
-            f"{table.source.name}: column{'s' if several else ''} {listed(text)} hold{'' if several else 's'} text or "
-            f"dates, not numbers. {advice}"
+            f"{table.source.name}: {columns} hold{'' if several else 's'} text or dates, not numbers. {advice}"
         )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -21,21 +20,20 @@ from sepc.estimator.fitting import fit_model
 from sepc.estimator.growth import most_ellipsoids
 from sepc.estimator.multiclass import Pieces
 from sepc.estimator.progress import CallbackSupport, Progress, with_callbacks
-from sepc.estimator.scoring import FromDecisions, decisions_of_blocks
 from sepc.estimator.standard import Standardization
 from sepc.estimator.story import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
-from sepc.estimator.training import Training, is_collection, is_lazy
+from sepc.estimator.training import Training, is_collection
+from sepc.estimators.base import DecidingClassifier, check_share
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
-from sepc.regions.decisions import Decisions
 from sepc.regions.model import SEPModel
-from sepc.regions.rules import decide
 
 TRUSTS = ("weights", "counts", "published")
 
 
-class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimator):
+class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids cut out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -152,10 +150,10 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         self
         """
         _refuse_weights(unsupported)
-        self._check_parameters()
+        self.check_parameters()
         if is_collection(X):
             return self._fit_points(Training.of_collection(X, y))
-        refuse_text(X, type(self).__name__)
+        self.check_columns(X)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
         return self._tell_the_story(self._fit_training(Training.of_arrays(rows, labels)))
@@ -214,17 +212,18 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
             told = describe_flat(directions, rows.n_points, self._names())
             warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
-    def decide(self, X: ArrayLike) -> Decisions:
-        """Label, trust, rule, cause, region and counts of every row, and whether to accept it.
-
-        Of a Dask collection, a Dask DataFrame with the columns of ``Decisions.to_frame``; nothing is computed yet.
-        """
-        if is_lazy(X):
-            return cast(Decisions, decisions_of_blocks(self, X))
-        check_is_fitted(self)
-        refuse_text(X, type(self).__name__)
+    def _decide(self, X: Any) -> SEPDecisions:
+        self.check_columns(X)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return decide(self.model_, rows, self.min_trust)
+        return SEPDecisions.of(self.model_, rows, self.min_trust)
+
+    def empty_decisions(self) -> SEPDecisions:
+        """Decisions on no rows: what columns there are, and of which types."""
+        return SEPDecisions.of(self.model_, np.empty((0, self.n_features_in_)), self.min_trust)
+
+    def check_columns(self, X: Any) -> None:
+        """Raise if a column does not hold numbers."""
+        refuse_text(X, type(self).__name__)
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row: a position in `regions_`, or -1 for a combination of ellipsoids not seen before."""
@@ -263,15 +262,15 @@ class SEPClassifier(FromDecisions, CallbackSupport, ClassifierMixin, BaseEstimat
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
         if isinstance(self.n_impure, bool) or not isinstance(self.n_impure, Real) or self.n_impure < 0:
             raise ValueError(f"n_impure is {self.n_impure!r}; it must be a number of rows (int) or a share (float).")
         if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
             raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
         if self.trust not in TRUSTS:
             raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
-        if not 0 <= self.min_trust <= 1:
-            raise ValueError(f"min_trust is {self.min_trust!r}; it is a probability, so it must lie in [0, 1].")
+        check_share("min_trust", self.min_trust)
         if self.max_rounds < 1:
             raise ValueError(f"max_rounds is {self.max_rounds!r}; it must be at least 1.")
         if self.max_ellipsoids is not None and self.max_ellipsoids < 1:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sepc.wording import MOST_NAMES, listed, shown
+
 # Kinds of NumPy types that are numbers.
 NUMBER_KINDS = "biuf"
 
@@ -14,9 +16,9 @@ def refuse_text(X: Any, who: str) -> None:
     """Raise if a DataFrame has columns that are not numbers, naming them and how to encode them."""
     text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
     if text:
-        shown = ", ".join(map(repr, text))
+        named = listed(map(shown, text), MOST_NAMES)
         raise ValueError(
-            f"{who} needs numbers, but column{'s' if len(text) > 1 else ''} {shown} hold{'' if len(text) > 1 else 's'} "
+            f"{who} needs numbers, but column{'s' if len(text) > 1 else ''} {named} hold{'' if len(text) > 1 else 's'} "
             f"text or categories. Encode in a pipeline, for example make_pipeline(make_column_transformer("
             f"(OneHotEncoder(), {text}), remainder='passthrough'), {who}())."
         )

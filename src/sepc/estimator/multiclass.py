@@ -44,7 +44,10 @@ def partition_classes(
     on_round: Callable[[Round], None] | None = None,
     n_jobs: int | None = None,
 ) -> Pieces:
-    """Partition the rows of each class from the others (reading 17); other processes do not tell of their rounds."""
+    """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md).
+
+    Other processes do not tell of their rounds.
+    """
     if len(classes) == 1:
         return _of_one_class(classes[0], settings)
     if len(classes) == 2:

@@ -1,13 +1,18 @@
-"""Telling how far a fit has come: by scikit-learn's callbacks where its version has them, and by printed lines."""
+"""How far a fit has come: told to scikit-learn's callbacks where its version has them, to listeners, and in print."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
 from sepc.partition.sequence import Round
 
-__all__ = ["CallbackSupport", "Progress", "with_callbacks"]
+__all__ = ["CallbackSupport", "Progress", "listen_to_rounds", "with_callbacks"]
+
+Listener = Callable[[Round], None]
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -22,13 +27,48 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
+# Set by `listen_to_rounds`; a context variable, so that fits in other threads are left alone.
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=())
+
+
+@contextmanager
+def listen_to_rounds(listener: Listener) -> Iterator[None]:
+    """Inside this block, `listener` is called after every round of every partition, with the rows that are left.
+
+    This is how a program follows a fit without knowing which estimator it is: partitions inside a
+    `SelectiveClassifier` or a `StratifiedClassifier` are heard as well, one after the other. Fits in other threads or
+    processes, as with `n_jobs`, are not. scikit-learn's callbacks do the same for one estimator, from version 1.9 on.
+
+    Parameters
+    ----------
+    listener : callable
+        Given a `Round`, whose `n_pos` and `n_neg` are the rows left of the two sides. What it raises ends the fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import SEPClassifier
+    >>> from sepc.estimator.progress import listen_to_rounds
+    >>> rows_left = []
+    >>> with listen_to_rounds(lambda left: rows_left.append(left.n_pos + left.n_neg)):
+    ...     classifier = SEPClassifier().fit(*load_iris(return_X_y=True))
+    >>> len(rows_left) == sum(len(one.rows_left) for one in classifier.history_)
+    True
+    """
+    before = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(before)
+
+
 class Progress:
     """One fit, of which every round is a step.
 
     Parameters
     ----------
     estimator : estimator
-        Its callbacks are told, and with `verbose` a line is printed.
+        Its callbacks are told, and those who `listen_to_rounds`; with `verbose` a line is printed.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -53,6 +93,8 @@ class Progress:
             task = self.context.subcontext(task_name="round")
             task.call_on_fit_task_begin(estimator=self.estimator)
             task.call_on_fit_task_end(estimator=self.estimator)
+        for listener in _listeners.get():
+            listener(left)
         if self.estimator.verbose:
             name = type(self.estimator).__name__
             print(f"[{name}] round {self.n_steps}: {left.n_pos:,} and {left.n_neg:,} rows left")  # noqa: T201

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard, ShownInLists, ShownOnOneLine
 from sepc.estimator.multiclass import Pieces
 from sepc.partition.separate import Cut
 from sepc.partition.sequence import Partition
@@ -16,13 +17,14 @@ from sepc.regions.model import SEPModel
 from sepc.regions.rules import judge_sets
 from sepc.regions.trust import credible_interval, evidence
 from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.wording import counted, decimal, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class Hyperplane:
+@dataclass(frozen=True, eq=False, repr=False)
+class Hyperplane(ShownOnOneLine):
     """One cut: rows with ``x @ normal >= offset`` were kept for the label that was carved.
 
     `through_means` tells that the hulls of the classes met, so that the cut goes through their means.
@@ -33,8 +35,8 @@ class Hyperplane:
     through_means: bool
 
 
-@dataclass(frozen=True, eq=False)
-class FittedEllipsoid:
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedEllipsoid(ShownInLists):
     """An ellipsoid as `fit` found it.
 
     Attributes
@@ -63,18 +65,34 @@ class FittedEllipsoid:
     n_round: int
     is_terminal: bool
 
+    def _card(self) -> Card:
+        held = counted(int(self.counts.sum()), "training row")
+        facts = (
+            ("training rows", f"{self.counts.sum():,}, by class {', '.join(f'{n:,}' for n in self.counts)}"),
+            ("found in", f"round {self.n_round:,}, by {counted(len(self.cuts), 'cut')}"),
+            *self.ellipsoid._card().facts,
+        )
+        note = "It encloses what was left at the end, and may be impure." if self.is_terminal else ""
+        return Card(f"Ellipsoid {self.number} of {name_of(self.label)}, with {held}", facts, note=note)
 
-@dataclass(frozen=True)
-class History:
+
+@dataclass(frozen=True, repr=False)
+class History(ShownInLists):
     """How one partition went: the label it was made for against the rest, rows left after each round, and its end."""
 
     label: Any
     rows_left: tuple[tuple[int, int], ...]
     stopped_because: str
 
+    def _card(self) -> Card:
+        rounds = counted(len(self.rows_left), "round")
+        rows = tuple((f"{i:,}", *(f"{n:,}" for n in left)) for i, left in enumerate(self.rows_left, start=1))
+        title = f"Partition of {name_of(self.label)} against the rest: {rounds}; {self.stopped_because}"
+        return Card(title, (), ("round", "own rows left", "other rows left"), rows)
 
-@dataclass(frozen=True, eq=False)
-class Regions:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regions(ShownAsCard):
     """The regions of a fitted model; a region's id is its position here.
 
     Attributes
@@ -101,13 +119,13 @@ class Regions:
         """The most probable label of every region."""
         return self.classes[self.probabilities.argmax(axis=1)]
 
-    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Between which shares `label` is right, with this probability, for every region: two arrays of shape (n,).
 
         A credible interval from the training rows. Rows that were left out give certificates instead.
         """
         n_rows = self.counts.sum(axis=1).astype(np.float64)
-        return credible_interval(self.probabilities.max(axis=1), n_rows, level)
+        return credible_interval(self.probabilities.max(axis=1), n_rows, confidence)
 
     def __len__(self) -> int:
         return len(self.ellipsoids)
@@ -126,6 +144,27 @@ class Regions:
         columns |= {"label": self.label, "probability": self.probabilities.max(axis=1), "low": low, "high": high}
         frame = pd.DataFrame({"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64"), **columns})
         return frame.rename_axis("region")
+
+    def _card(self) -> Card:
+        n_rows, n_inside = self.counts.sum(axis=1), sum(near is None for near in self.near)
+        order = np.argsort(-n_rows[:n_inside], kind="stable").tolist()
+        label, probability = self.label, self.probabilities.max(axis=1)
+        rows = [
+            (
+                str(i),
+                ", ".join(map(str, self.ellipsoids[i])) or "none",
+                f"{n_rows[i]:,}",
+                name_of(label[i]),
+                decimal(probability[i]),
+            )
+            for i in order
+        ]
+        facts = (
+            ("with training rows", f"{n_inside:,}, the largest below"),
+            ("outside", f"{len(self) - n_inside:,}, for rows nearest to an ellipsoid or an isolated row"),
+        )
+        head = ("region", "in ellipsoids", "rows", "label", "probability")
+        return Card(f"{counted(len(self), 'region')}", facts, head, tuple(rows), "As a DataFrame: to_frame()")
 
 
 def fitted_ellipsoids(model: SEPModel, pieces: Pieces) -> tuple[FittedEllipsoid, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
 from sepc.estimator.standard import Extent
+from sepc.estimators.dask_scoring import is_lazy
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
 
@@ -60,11 +61,6 @@ class Training:
         from sepc.points.on_parquet import labelled_points as read
 
         return cls(*read(X, y))
-
-
-def is_lazy(X: Any) -> bool:
-    """Whether this is a Dask collection."""
-    return hasattr(X, "__dask_graph__")
 
 
 def is_collection(X: Any) -> bool:

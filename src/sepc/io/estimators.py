@@ -32,7 +32,7 @@ def fill_shell(fresh: Estimator, reader: Reader) -> Estimator:
     estimator: Any = fresh
     estimator.set_params(**parameters_from(reader.part("parameters"), set(estimator.get_params(deep=False))))
     try:
-        estimator._check_parameters()
+        estimator.check_parameters()
     except (TypeError, ValueError) as error:
         raise reader.wrong("has a parameter that no estimator has") from error
     estimator.n_features_in_ = reader.whole("n_features_in", low=1)

@@ -11,8 +11,10 @@ from typing import Any
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sepc.cards import Card, ShownAsCard
 from sepc.errors import FormatError
 from sepc.estimator.classifier import SEPClassifier
+from sepc.estimators.opened import name_of, opened
 from sepc.io.container import FORMAT, decode, encode, read_bytes
 from sepc.io.estimators import classifier_from, classifier_to_node
 from sepc.io.nodes import Node, Reader, Writer
@@ -62,7 +64,7 @@ def save(estimator: Any, path: str | Path) -> None:
     Parameters
     ----------
     estimator : SEPClassifier or any other estimator of this library
-        Fitted. Of a model inside that is not ours only a fingerprint is written.
+        Fitted; also as the best of a search. Of a model inside that is not ours only a fingerprint is written.
     path : str or Path
         By custom it ends in ``.sepc``. An old file of that name is replaced at once, or not at all.
 
@@ -104,20 +106,25 @@ def load(path: str | Path, *, estimator: Any = None, view: Any = None) -> Any:
     ------
     FormatError
         If the file is damaged, hostile, or of a format that this version does not read.
+    ForeignModelError
+        If the file was saved around a model that is not ours, and that model is not given, or another one is.
     """
     return from_bytes(read_bytes(path), estimator=estimator, view=view)
 
 
 def to_bytes(estimator: Any) -> bytes:
     """The bytes that `save` writes; always the same for the same fitted estimator."""
-    writer = Writer()
-    node = _written(estimator, writer.under("model"))
+    writer, inside = Writer(), opened(estimator)
+    if inside.before:
+        steps = ", ".join(type(step).__name__ for before in inside.before for _, step in before.steps)
+        raise TypeError(
+            f"The pipeline prepares rows with {steps}, and a model file holds no code of others. Save its last step, "
+            "pipeline[-1], and give the loaded model rows that are prepared alike."
+        )
+    node = _written(estimator if isinstance(estimator, FrozenEstimator) else inside.classifier, writer.under("model"))
     if node is None:
         known = ", ".join(KINDS)
-        raise TypeError(
-            f"{type(estimator).__name__} is not an estimator of this library and cannot be saved; {known} can. "
-            "Of a pipeline, save the last step."
-        )
+        raise TypeError(f"{name_of(estimator)} is not an estimator of this library and cannot be saved; {known} can.")
     return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "model": node})
 
 
@@ -170,8 +177,8 @@ def inspect(path: str | Path) -> Inspection:
     return Inspection(FORMAT, Reader(content, arrays).text("library"), model.node, len(arrays), n_bytes)
 
 
-@dataclass(frozen=True)
-class Inspection:
+@dataclass(frozen=True, repr=False)
+class Inspection(ShownAsCard):
     """What is inside a model file.
 
     Attributes
@@ -195,6 +202,15 @@ class Inspection:
         head = f"{_described(self.model)}, format {self.format}, written by {self.library}"
         size = f"{self.n_arrays:,} arrays, {self.n_bytes:,} bytes"
         return "\n".join([head, size, *_lines(self.model, "")])
+
+    def _card(self) -> Card:
+        facts = [("format", f"{self.format}, written by {self.library}")]
+        facts.append(("size", f"{self.n_arrays:,} arrays, {self.n_bytes:,} bytes"))
+        for line in _lines(self.model, ""):
+            name, _, value = line.strip().partition(": ")
+            if (name, value) not in facts:
+                facts.append((f"its {name}" if line.startswith(" ") else name, value))
+        return Card(f"Model file of {_described(self.model)}", tuple(facts))
 
 
 def _described(node: Any) -> str:

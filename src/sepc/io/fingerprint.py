@@ -8,7 +8,7 @@ from typing import Any
 import joblib
 from sklearn.frozen import FrozenEstimator
 
-from sepc.errors import FormatError
+from sepc.errors import ForeignModelError, FormatError
 from sepc.io.nodes import Node, Reader
 
 
@@ -26,17 +26,22 @@ def reattached(given: Any, reader: Reader, argument: str) -> Any:
     """The model given to `load`, if it is the one that the file was saved with."""
     kind = reader.text("kind")
     if given is None:
-        raise ValueError(
+        raise ForeignModelError(
             f"This file was saved with a model that is not ours, {kind!r}, and does not hold it; "
-            f"give it to load again: load(path, {argument}=...)."
+            f"give it to load again: load(path, {argument}=...).",
+            kind,
+            argument,
         )
     found = fingerprint_of(given)
     if found["kind"] != kind:
-        raise ValueError(f"The file was saved with {kind!r}, but {argument} is {found['kind']!r}.")
+        told = f"The file was saved with {kind!r}, but {argument} is {found['kind']!r}."
+        raise ForeignModelError(told, kind, argument)
     if reader.has("hash") and found["hash"] != reader.text("hash"):
-        raise ValueError(
+        raise ForeignModelError(
             f"The {argument} given is a {kind!r}, but not the one the file was saved with: its fingerprint differs. "
-            "It was fitted anew, or by another version of its library."
+            "It was fitted anew, or by another version of its library.",
+            kind,
+            argument,
         )
     if "hash" not in reader.node:
         raise FormatError(f"{reader.path}hash is missing.")

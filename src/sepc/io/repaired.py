@@ -39,12 +39,12 @@ def repaired_from(reader: Reader, inner: Inner) -> RepairedClassifier:
     asked = reader.wholes("asked", len(regions), below=len(models))
     if (np.diff(regions) <= 0).any() or list(dict.fromkeys(asked.tolist())) != list(range(len(models))):
         raise reader.wrong("has regions twice, or models that no region asks")
-    repaired = fill_shell(RepairedClassifier(estimator), reader)
     changes = tuple(_change_from(part) for part in reader.parts("changes"))
     found = {int(region): models[i] for region, i in zip(regions, asked, strict=True)}
+    repaired = fill_shell(RepairedClassifier.of(estimator, found, changes), reader)
     if repaired.n_features_in_ != estimator.n_features_in_:
         raise reader.wrong("has another number of features than its estimator")
-    return repaired._set(estimator, found, changes)
+    return repaired
 
 
 def _fitting(model: SEPClassifier, estimator: SEPClassifier, reader: Reader) -> SEPClassifier:

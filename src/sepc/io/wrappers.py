@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sepc.estimators.stratified.strata import Strata
+from sepc.estimators.trusted.trust_model import N_SIGNALS, TrustModel
 from sepc.io.estimators import classifier_from, classifier_to_node, fill_shell, shell_to_node
 from sepc.io.fingerprint import fingerprint_of, reattached
 from sepc.io.nodes import Node, Reader, Writer
@@ -22,8 +24,6 @@ from sepc.regions.calibration import Calibration
 from sepc.regions.model import SEPModel
 from sepc.selective._cost_control import CostControl
 from sepc.selective._risk_control import Control
-from sepc.selective._strat_table import Strata
-from sepc.selective._trust_layer import N_SIGNALS, TrustModel
 from sepc.selective.costs import Costs
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
@@ -104,8 +104,8 @@ def selective_to_node(selective: SelectiveClassifier, writer: Writer, inner: Inn
         "classes": labels_to_node(selective.classes_),
         "estimator": inner.to_node(selective.estimator_, writer.under("estimator")),
         "max_risk": _risk_to_node(selective.max_risk, selective.classes_),
-        "controls": [_control_to_node(selective, label) for label in selective._controls],
-        "promised_confidence": selective._promised_confidence,
+        "controls": [_control_to_node(selective, label) for label in selective.controls_],
+        "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
     }
@@ -118,25 +118,27 @@ def selective_from(reader: Reader, inner: Inner) -> SelectiveClassifier:
     selective.estimator_, selective.classes_ = estimator, labels_from(reader.part("classes"))
     selective.max_risk = _risk_from(reader.part("max_risk"), selective.classes_)
     controls = list(reader.parts("controls"))
-    selective._controls = dict(_control_from(part, selective.classes_) for part in controls)
-    selective._promised_confidence = reader.number("promised_confidence", 0.0, 1.0)
+    selective.controls_ = dict(_control_from(part, selective.classes_) for part in controls)
+    selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.whole("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
     several = isinstance(selective.max_risk, Mapping)
-    if len(selective._controls) != len(controls) or not controls or several is (None in selective._controls):
+    if len(selective.controls_) != len(controls) or not controls or several is (None in selective.controls_):
         raise reader.wrong("makes no promise, or not the one asked for")
-    selective.threshold_ = selective._one_or_several({k: one.threshold for k, one in selective._controls.items()})
+    thresholds = {label: one.threshold for label, one in selective.controls_.items()}
+    selective.threshold_ = thresholds if several else thresholds[None]
     if isinstance(selective.max_risk, Costs):
         selective.mean_cost_ = controls[0].number("cost", 0.0)
     else:
-        bounds = [part.number("risk_bound", 0.0, 1.0) for part in controls]
-        selective.risk_bound_ = selective._one_or_several(dict(zip(selective._controls, bounds, strict=True)))
+        each = (part.number("risk_bound", 0.0, 1.0) for part in controls)
+        bounds = dict(zip(selective.controls_, each, strict=True))
+        selective.risk_bound_ = bounds if several else bounds[None]
     return selective
 
 
 def _control_to_node(selective: SelectiveClassifier, label: Any) -> Node:
     names = {kind: name for name, kind in CONTROLS.items()}
-    control = selective._controls[label]
+    control = selective.controls_[label]
     bounds = getattr(selective, "risk_bound_", None)
     values = {name: _finite(value) for name, value in asdict(control).items()}
     bound = bounds[label] if isinstance(bounds, Mapping) else bounds
@@ -195,7 +197,7 @@ def stratified_to_node(stratified: StratifiedClassifier, writer: Writer, inner: 
         if models[str(s)] is None:
             kind = type(model).__name__
             raise TypeError(f"The models of the strata are {kind}s, which are not ours; they cannot be written.")
-    writer.put(by=stratified._by, counts=strata.counts, fitted=strata.fitted)
+    writer.put(by=stratified.by_, counts=strata.counts, fitted=strata.fitted)
     return shell_to_node(stratified, but=("estimator", "by", "pooled")) | {
         "classes": labels_to_node(stratified.classes_),
         "by_names": list(strata.by),
@@ -227,6 +229,6 @@ def stratified_from(reader: Reader, inner: Inner) -> StratifiedClassifier:
     if len(by) != len(names) or (len(by) and by.max() >= stratified.n_features_in_) or len(set(by.tolist())) < len(by):
         raise reader.wrong("names columns that it does not have")
     stratified.pooled = pooled if reader.value("sees_all", bool) else None
-    stratified.classes_, stratified.strata_, stratified._by = classes, strata, by
+    stratified.classes_, stratified.strata_, stratified.by_ = classes, strata, by
     stratified.pooled_, stratified.estimators_ = pooled, dict(sorted(found.items()))
     return stratified

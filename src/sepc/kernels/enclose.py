@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels._core_set import FlatRowsError, enclose_whitened
 from sepc.kernels._frame import Frame, frame_of
@@ -22,6 +23,7 @@ from sepc.points.protocol import PointSet
 from sepc.points.reductions import MOMENTS, ProjectionRange, Spread
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.norms import squared_norms
+from sepc.wording import counted
 
 # Up to this many rows are gathered once and solved as arrays; larger sets are seen through reductions only.
 LOCAL_ROWS = 200_000
@@ -35,8 +37,8 @@ NOT_FLAT = np.zeros(0), np.zeros(0)
 TAKES_PART = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class Enclosure:
+@dataclass(frozen=True, eq=False, repr=False)
+class Enclosure(ShownAsCard):
     """The smallest enclosing ellipsoid, and the proof that it is one.
 
     Attributes
@@ -71,6 +73,19 @@ class Enclosure:
     def rank(self) -> int:
         """Dimension of the affine hull of the rows."""
         return self.ellipsoid.n_features - len(self.flat_directions)
+
+    def _card(self) -> Card:
+        d, above = self.ellipsoid.n_features, np.expm1(0.5 * self.rank * np.log1p(self.gap))
+        flat = f", flat in {counted(d - self.rank, 'direction')}" if self.rank < d else ""
+        shape = [(name, value) for name, value in self.ellipsoid._card().facts if name != "log-volume"]
+        proof = f"{self.gap:.2g}, {'converged' if self.converged else 'not converged'}"
+        facts = (
+            *shape,
+            ("support", counted(len(self.support), "row")),
+            ("gap", f"{proof} after {counted(self.n_rounds, 'round')}"),
+            ("volume", f"at most 1 + {above:.2g} times the smallest possible"),
+        )
+        return Card(f"Enclosure: the smallest ellipsoid, in {counted(d, 'feature')}{flat}", facts)
 
 
 def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200) -> Enclosure:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepc._typing import FloatArray
+from sepc.cards import ShownOnOneLine
 from sepc.kernels._min_norm import length
 from sepc.kernels._projection import Projection
 from sepc.kernels._threads import single_threaded
@@ -29,8 +30,8 @@ SMALLEST_SQUARE = 1e-280
 LARGEST_EXPONENT = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class NearestPoints:
+@dataclass(frozen=True, eq=False, repr=False)
+class NearestPoints(ShownOnOneLine):
     """The nearest points of two reduced hulls, and how much is known about them.
 
     Attributes

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_softmax, softmax
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
 from sepc.kernels._directions import Curvature, Floats, Linear
 from sepc.kernels._newton import Loss, minimise
 from sepc.kernels._threads import single_threaded
@@ -20,8 +21,8 @@ OFFSET_PRIOR = 1e-4
 ROUNDINGS = 64 * np.finfo(np.float64).eps
 
 
-@dataclass(frozen=True, eq=False)
-class Softmax:
+@dataclass(frozen=True, eq=False, repr=False)
+class Softmax(ShownOnOneLine):
     """The minimiser of a penalised multinomial loss, and the proof that it is one.
 
     Attributes

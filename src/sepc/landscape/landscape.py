@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing, check_random_state
 
+from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning
 from sepc.estimator.classifier import SEPClassifier
 from sepc.estimator.standard import Standardization
@@ -28,11 +29,11 @@ from sepc.regions.model import SEPModel
 MIN_CLASS_ROWS = 100
 
 
-class Landscape:
+class Landscape(ShownAsCard):
     """Where the classes of a data set lie, where they overlap, and what a partition of it cannot tell apart.
 
     The ellipsoids of the classes and their overlaps are made of all rows. The partition is that of `SEPClassifier`, of
-    at most `fit_rows` rows; all rows are then counted in it.
+    at most `fit_rows` rows; all rows are then counted in it. `sepc.plot.LandscapeDisplay.from_landscape` draws it.
 
     Parameters
     ----------
@@ -123,28 +124,11 @@ class Landscape:
         """The summary in lists, numbers and text, ready for JSON."""
         return self._summary.to_dict()
 
-    def plot(self, features: tuple[str | int, str | int] | None = None, ax: Any = None) -> Any:
-        """Draw the ellipsoids of the classes and the rows in two of them; needs matplotlib.
-
-        Parameters
-        ----------
-        features : pair of str or int, optional
-            What to draw in; by default the two features in which the classes differ most.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        LandscapeDisplay
-        """
-        display = importlib.import_module("sepc.plot").LandscapeDisplay
-        return display.from_landscape(self, features=features, ax=ax)
-
     def __str__(self) -> str:
         return self.words()
 
-    def __repr__(self) -> str:
-        told = self._summary
-        return f"<Landscape of {told.n_all:,} rows, {len(told.classes)} classes, {len(told.feature_names)} features>"
+    def _card(self) -> Card:
+        return replace(self._summary._card(), note="In words: print(landscape). Drawn: landscape.plot()")
 
 
 def _warn_if_flat(table: LabelledRows) -> None:

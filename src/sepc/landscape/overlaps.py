@@ -9,14 +9,15 @@ from itertools import combinations
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.cards import ShownOnOneLine
 from sepc.kernels.enclose import enclose_points
 from sepc.points.in_memory import ArrayPoints
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.overlap import are_disjoint, overlap_ratio
 
 
-@dataclass(frozen=True)
-class Overlap:
+@dataclass(frozen=True, repr=False)
+class Overlap(ShownOnOneLine):
     """How the ellipsoids of two classes meet.
 
     Attributes

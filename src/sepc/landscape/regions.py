@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.landscape.labelled import LabelledRows
@@ -13,8 +12,8 @@ from sepc.points.signatures import SignatureCounts
 from sepc.regions.locate import as_values, locate, unpacked
 from sepc.regions.model import SEPModel
 from sepc.regions.table import SignatureTable
+from sepc.statistics.binomial import rate_interval
 
-LEVEL = 0.95
 # Rows located at once: few enough that what lies outside all ellipsoids is never held for the whole table.
 BLOCK_ROWS = 2**16
 
@@ -90,10 +89,8 @@ def told_by(table: SignatureTable, owners: IntArray, small: float) -> Told:
 
 def share_of(n: int, n_rows: int) -> Share:
     """A share with Clopper and Pearson's interval: what a share could be of which `n` of `n_rows` rows were drawn."""
-    tail = 0.5 * (1.0 - LEVEL)
-    low = 0.0 if n == 0 else float(betaincinv(n, n_rows - n + 1, tail))
-    high = 1.0 if n == n_rows else float(betaincinv(n + 1, n_rows - n, 1.0 - tail))
-    return Share(n / n_rows, low, high)
+    low, high = rate_interval(n, n_rows)
+    return Share(n / n_rows, float(low), float(high))
 
 
 def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArray:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
+from sepc.cards import Card, ShownAsCard
 from sepc.landscape.overlaps import Overlap
+from sepc.plain_values import json_fields
 from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.wording import counted, percent, with_counts
+
+HEAD = ("class", "other", "rows in both", "share of class", "of other")
 
 
-@dataclass(frozen=True, eq=False)
-class LandscapeSummary:
+@dataclass(frozen=True, eq=False, repr=False)
+class LandscapeSummary(ShownAsCard):
     """A landscape in numbers.
 
     Attributes
@@ -77,12 +82,30 @@ class LandscapeSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """The same in lists, numbers and text, ready for JSON."""
-        plain = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        return plain | {
-            "ellipsoids": [{"center": one.center.tolist(), "root": one.root.tolist()} for one in self.ellipsoids],
-            "overlaps": [vars(one) for one in self.overlaps],
-        }
+        return json_fields(self)
 
+    def _card(self) -> Card:
+        classes, features = counted(len(self.classes), "class", "classes"), counted(len(self.feature_names), "feature")
+        title = f"Landscape of {counted(self.n_all, 'row')}, {classes}, {features}"
+        facts = [("rows", with_counts(self.classes, self.n_rows)), *(self._partition_facts() if self.overlaps else ())]
+        meeting = sorted(
+            (one for one in self.overlaps if not one.disjoint), key=lambda one: -one.n_first - one.n_second
+        )
+        rows = tuple(self._cells(one) for one in meeting)
+        return Card(title, tuple(facts), HEAD, rows, "All of its numbers: to_dict()")
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    def _partition_facts(self) -> tuple[tuple[str, str], ...]:
+        sample = "all rows" if self.n_partitioned == self.n_all else f"{self.n_partitioned:,} rows"
+        parts = f"{counted(self.n_ellipsoids, 'ellipsoid')}, {counted(self.n_regions, 'region')}"
+        mixed = f"{percent(self.mixed_share)} of rows ({percent(self.mixed_low)} to {percent(self.mixed_high)})"
+        n_disjoint = sum(one.disjoint for one in self.overlaps)
+        return (
+            ("partition", f"{parts}, made of {sample}"),
+            ("in mixed regions", f"{mixed}, {percent(self.outvoted_share)} outvoted" if self.n_mixed else "no row"),
+            ("in no ellipsoid", f"{percent(self.outside_share)} of rows" if self.outside_share else "no row"),
+            ("disjoint classes", f"{n_disjoint:,} of {counted(len(self.overlaps), 'pair')}"),
+        )
+
+    def _cells(self, one: Overlap) -> tuple[str, ...]:
+        own = [percent(n / self.n_rows[k]) for k, n in ((one.first, one.n_first), (one.second, one.n_second))]
+        return (self.classes[one.first], self.classes[one.second], f"{one.n_first + one.n_second:,}", *own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sepc.landscape.overlaps import Overlap
 from sepc.landscape.summary import LandscapeSummary
+from sepc.wording import counted, interval, listed, percent
 
 # More classes than this are counted, not listed.
 MOST_NAMES = 6
@@ -17,15 +18,6 @@ def words_of(summary: LandscapeSummary) -> str:
     return " ".join(parts)
 
 
-def percent(share: float) -> str:
-    """A share as people write it; never 0 % or 100 % unless it is exactly that."""
-    if 0.0 < share < 0.001:
-        return "under 0.1 %"
-    if 0.999 < share < 1.0:
-        return "over 99.9 %"
-    return f"{100.0 * share:.1f}".removesuffix(".0") + " %"
-
-
 def _classes(summary: LandscapeSummary) -> str:
     n_classes = len(summary.classes)
     if n_classes == 1:
@@ -33,7 +25,7 @@ def _classes(summary: LandscapeSummary) -> str:
     told = f"{summary.n_all:,} rows of {n_classes} classes"
     if n_classes > MOST_NAMES:
         return f"{told}."
-    return f"{told}: {_joined([f'{c!r} ({n:,})' for c, n in zip(summary.classes, summary.n_rows, strict=True)])}."
+    return f"{told}: {listed([f'{c!r} ({n:,})' for c, n in zip(summary.classes, summary.n_rows, strict=True)])}."
 
 
 def _flat(summary: LandscapeSummary) -> list[str]:
@@ -41,7 +33,7 @@ def _flat(summary: LandscapeSummary) -> list[str]:
     few = [repr(c) for c, n in zip(summary.classes, summary.n_rows, strict=True) if n <= d]
     if not few:
         return []
-    shown = _joined(few) if len(few) <= MOST_NAMES else f"{len(few)} classes"
+    shown = listed(few) if len(few) <= MOST_NAMES else f"{len(few)} classes"
     one = len(few) == 1
     return [
         f"{shown} {'has' if one else 'have'} no more rows than there are features ({d}), so "
@@ -71,22 +63,22 @@ def _two(one: Overlap, summary: LandscapeSummary) -> str:
         for k, ratio in ((one.first, one.ratio_first), (one.second, one.ratio_second))
         if ratio
     ]
-    volumes = f"; the ellipsoid around these has {_joined(taken)}" if taken else ""
+    volumes = f"; the ellipsoid around these has {listed(taken)}" if taken else ""
     return f"Their ellipsoids overlap: {_rows(one, summary)} lie in both{volumes}."
 
 
 def _rows(one: Overlap, summary: LandscapeSummary) -> str:
     counts = ((one.first, one.n_first), (one.second, one.n_second))
-    told = [f"{n:,} rows of {summary.classes[k]!r} ({percent(n / summary.n_rows[k])})" for k, n in counts]
-    return _joined(told)
+    told = [f"{counted(n, 'row')} of {summary.classes[k]!r} ({percent(n / summary.n_rows[k])})" for k, n in counts]
+    return listed(told)
 
 
 def _partition(summary: LandscapeSummary) -> str:
     is_sample = summary.n_partitioned < summary.n_all
     rows = f"a sample of {summary.n_partitioned:,} rows" if is_sample else "all rows"
     told = (
-        f"A partition of {rows} ({_counted(summary.n_ellipsoids, 'ellipsoid')}, "
-        f"{_counted(summary.n_regions, 'region')}) {_mixed(summary)}."
+        f"A partition of {rows} ({counted(summary.n_ellipsoids, 'ellipsoid')}, "
+        f"{counted(summary.n_regions, 'region')}) {_mixed(summary)}."
     )
     if summary.n_mixed and is_sample:
         told += " Another sample may differ by more than this interval."
@@ -100,7 +92,7 @@ def _mixed(summary: LandscapeSummary) -> str:
         return "tells all rows in them apart"
     return (
         f"leaves {percent(summary.mixed_share)} of the rows "
-        f"({percent(summary.mixed_low)} to {percent(summary.mixed_high)}) in regions that hold several labels, "
+        f"({interval(summary.mixed_low, summary.mixed_high)}) in regions that hold several labels, "
         f"where {percent(summary.outvoted_share)} of all rows are outvoted"
     )
 
@@ -110,15 +102,7 @@ def _small(summary: LandscapeSummary) -> list[str]:
         return []
     one = summary.n_small == 1
     return [
-        f"{_counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if one else 'are small disjuncts'}, with "
+        f"{counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if one else 'are small disjuncts'}, with "
         f"less than {percent(summary.small)} of the rows of {'its' if one else 'their'} label; "
         f"{percent(summary.small_share)} of the rows lie in no larger one of their own."
     ]
-
-
-def _counted(n: int, name: str) -> str:
-    return f"{n:,} {name}{'' if n == 1 else 's'}"
-
-
-def _joined(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

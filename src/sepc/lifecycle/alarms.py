@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sepc.cards import Card, ShownInLists
+from sepc.estimators.sep.reasons import named_ellipsoids
 from sepc.lifecycle.moved import Moved
 from sepc.lifecycle.watched import ALL_ROWS, ERROR, FEATURE, OUTSIDE, SHARE
 from sepc.regions.model import SEPModel
-from sepc.regions.reasons import listed, named_ellipsoids, shown
+from sepc.wording import counted, listed, percent, shown
 
 
-@dataclass(frozen=True)
-class Alarm:
+@dataclass(frozen=True, repr=False)
+class Alarm(ShownInLists):
     """What changed, and where.
 
     Attributes
@@ -61,14 +63,33 @@ class Alarm:
         """
         return self.region != ALL_ROWS and (self.kind == FEATURE or self.rises)
 
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """The alarm as a row of a table: where, what changed, before, now, and of how many rows."""
+        place = {ALL_ROWS: "all rows", -1: "unseen"}.get(self.region, f"region {self.region}")
+        feature = f"{self.moved[0].name} above the middle" if self.moved else "a feature"
+        rate = {SHARE: "share of all rows", OUTSIDE: "rows outside", ERROR: "wrong labels"}.get(self.kind, feature)
+        return place, rate, percent(self.before), percent(self.now), f"{self.n_rows:,}"
+
+    def _card(self) -> Card:
+        place, rate, before, now, n_rows = self.cells()
+        facts = (
+            ("where", self.where),
+            ("what changed", rate),
+            ("before", before),
+            ("now", f"{now} of {n_rows} rows"),
+            ("moved", ", ".join(map(str, self.moved)) or "no single feature"),
+            ("decisions there", "no longer accepted" if self.refuses else "accepted as before"),
+        )
+        return Card(f"Alarm in {place}: {rate} {before} before, {now} now", facts)
+
     def __str__(self) -> str:
         level = "a level" if self.region == ALL_ROWS else "the middle"
         rate = {SHARE: "share of all rows", OUTSIDE: "share outside", ERROR: "share of wrong labels"}.get(
             self.kind, f"share with {self.moved[0].name} above {level}" if self.moved else ""
         )
         place = "All rows" if self.region == ALL_ROWS else f"Region {self.region} ({self.where})"
-        told = f"{place}: {rate} {_percent(self.before)} before, "
-        told += f"{_percent(self.now)} of {self.n_rows:,} rows now."
+        told = f"{place}: {rate} {percent(self.before)} before, "
+        told += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
         return f"{told} Moved: {listed([str(one) for one in self.moved])}." if self.moved else told
 
 
@@ -86,7 +107,3 @@ def place_in_words(model: SEPModel, region: int) -> str:
         return f"outside, near {named_ellipsoids(model, [place])}"
     inside = np.flatnonzero(model.table.memberships[region])
     return f"in {named_ellipsoids(model, inside)}" if len(inside) else "in no ellipsoid"
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.1f} %"

@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.frames import frame_of
 from sepc.lifecycle.claims import Claims, region_claims
 from sepc.lifecycle.disjuncts import Disjunct, find_disjuncts
 from sepc.lifecycle.feedback import feedback_of
-from sepc.regions.frames import frame_of
-from sepc.selective._promise_words import percent
+from sepc.wording import AS_SET, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
+
+HEAD = ("where", "rows", "wrong", "expected", "p")
 
 
 def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: int = 0) -> Audit:
@@ -80,8 +83,8 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     return Audit(regions, disjuncts, len(wrong), int(wrong.sum()), float(risk.sum()), fdr)
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(ShownAsCard):
     """What feedback says about a model. Printed, it is a few sentences.
 
     Attributes
@@ -133,6 +136,25 @@ class Audit:
             columns[f"{feature} to"] = [part.high for part in parts]
         return frame_of(columns)
 
+    def _card(self) -> Card:
+        regions, failing = self.regions, self.failing
+        n_tested, n_clustered = int(regions.tested.sum()), sum(len(one.rows) for one in self.disjuncts)
+        told = f"{len(failing):,} of {n_tested:,} tested" if len(regions) else "none to test"
+        facts = (
+            ("wrong", f"{self.n_errors:,} of {self.n_rows:,} rows, {self.expected:,.1f} expected by trust"),
+            ("failing regions", told),
+            (
+                "clusters of wrong rows",
+                f"{len(self.disjuncts):,}, with {counted(n_clustered, 'suspicious row')}" if n_clustered else "none",
+            ),
+            ("false alarms", f"{percent(self.fdr, AS_SET)} of them at most, on average"),
+        )
+        rows = [regions.cells(i) for i in np.searchsorted(regions.region, failing).tolist()]
+        rows += [one.cells() for one in self.disjuncts]
+        note = "In words: print(audit). As DataFrames: to_frame(), disjuncts_to_frame()"
+        title = f"Audit of {counted(self.n_rows, 'row')}: {_found(len(failing), len(self.disjuncts))}"
+        return Card(title, facts, HEAD, tuple(rows), note)
+
     def __str__(self) -> str:
         head = f"{self.n_rows:,} rows of feedback: {self.n_errors:,} wrong, {self.expected:,.1f} expected by trust."
         return "\n".join([head, *self._told_regions(), *self._told_disjuncts()])
@@ -141,7 +163,7 @@ class Audit:
         if len(self.regions) == 0:
             return ["The model has no regions to test."]
         n_tested, failing = int(self.regions.tested.sum()), self.failing
-        told = [f"{len(failing):,} of {n_tested:,} regions tested break their claim (FDR {percent(self.fdr)})."]
+        told = [f"{len(failing):,} of {n_tested:,} regions tested break their claim (FDR {percent(self.fdr, AS_SET)})."]
         if n_tested < len(self.regions):
             told[0] += f" {len(self.regions) - n_tested:,} more have too few rows to tell."
         return told + [f"- {self.regions.told(i)}" for i in np.searchsorted(self.regions.region, failing)]
@@ -149,6 +171,12 @@ class Audit:
     def _told_disjuncts(self) -> list[str]:
         if not self.disjuncts:
             return ["No cluster of wrong rows was found."]
-        n = len(self.disjuncts)
-        told = [f"{n:,} cluster{'s' if n > 1 else ''} of wrong rows (chance of a false one {percent(self.fdr)})."]
+        clusters = counted(len(self.disjuncts), "cluster")
+        told = [f"{clusters} of wrong rows (chance of a false one {percent(self.fdr, AS_SET)})."]
         return told + [f"- {one}" for one in self.disjuncts]
+
+
+def _found(n_failing: int, n_clusters: int) -> str:
+    if n_failing == n_clusters == 0:
+        return "nothing suspicious"
+    return f"{counted(n_failing, 'failing region')}, {counted(n_clusters, 'cluster')} of wrong rows"

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.lifecycle.certifying_bets import best_draws, log_factors
+from sepc.cards import ShownOnOneLine
 from sepc.lifecycle.trust_bands import Bands
+from sepc.statistics.betting import best_draws, log_factors
 
-# Of the level, this share is for the set to be certified first; stricter ones part the rest.
-TARGET_LEVEL = 0.9
+# Of the chance of a wrong certificate, this share is for the set to be certified first; stricter ones part the rest.
+TARGET_SHARE = 0.9
 # What is expected of bands is learnt anew after so many labels.
 N_PER_BET = 20
 # The claims of the model count as much as so many errors; and they are scaled down until half of what is allowed is
@@ -22,8 +23,8 @@ CLAIM_ERRORS, HOPED_SHARE = 1.0, 0.5
 LEAST_SHARE = 0.1
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence(ShownOnOneLine):
     """Counts of labels by band, and the evidence that each set keeps the promise.
 
     Attributes
@@ -52,17 +53,17 @@ class Evidence:
     @property
     def log_needed(self) -> FloatArray:
         """The logarithm of the evidence from which each set is certified, if the sets before it allow it a test."""
-        level, target = 1.0 - self.confidence, self.bands.target
-        levels = np.full(len(self.bands), level * (TARGET_LEVEL if target else 1.0))
-        levels[:target] = level * (1.0 - TARGET_LEVEL) / max(target, 1)
-        return np.asarray(-np.log(levels))
+        chance, target = 1.0 - self.confidence, self.bands.target
+        chances = np.full(len(self.bands), chance * (TARGET_SHARE if target else 1.0))
+        chances[:target] = chance * (1.0 - TARGET_SHARE) / max(target, 1)
+        return np.asarray(-np.log(chances))
 
     @property
     def certified(self) -> int:
         """The largest set that is certified, -1 if none is.
 
-        The target and stricter sets are tested on shares of the level. Once the target passes, its share goes on to the
-        next larger set, and so on, up to the first that does not pass.
+        The target and stricter sets are tested on shares of the chance of a wrong certificate. Once the target passes,
+        its share goes on to the next larger set, and so on, up to the first that does not pass.
         """
         passed, target = self.log_peak >= self.log_needed, self.bands.target
         if passed[target]:

@@ -55,6 +55,11 @@ class Begun:
         return not (self.found == OPEN).any()
 
     @property
+    def n_known(self) -> int:
+        """How many labels have come."""
+        return int((self.found != OPEN).sum())
+
+    @property
     def n_waiting(self) -> int:
         """How many labels of rows drawn to certify have come and are not counted."""
         return int((self.found[self.n_counted : len(self.band)] != OPEN).sum())

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sepc.cards import Card, ShownAsCard
 from sepc.lifecycle.band_evidence import Evidence
-from sepc.selective._promise_words import percent
+from sepc.wording import AS_SET, counted, percent
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(ShownAsCard):
     """What labels have proved: rows of at least this trust keep the promise.
 
     Attributes
@@ -36,6 +37,26 @@ class Certificate:
     n_errors: int
     n_waiting: int = 0
 
+    @property
+    def is_certified(self) -> bool:
+        """Whether anything is certified."""
+        return bool(np.isfinite(self.threshold))
+
+    def _card(self) -> Card:
+        share = f"{percent(self.coverage)} of rows certified"
+        return Card(f"Certificate: {share if self.is_certified else 'nothing certified yet'}", self.facts())
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What is promised and of which rows, and the labels behind it: names and values."""
+        risk, confidence = percent(self.max_risk, AS_SET), percent(self.confidence, AS_SET)
+        promise = f"at most {risk} of accepted rows are wrong, with {confidence} confidence"
+        share = f"{percent(self.coverage)} of rows"
+        accepts = f"trust >= {self.threshold:.6g}, {share}" if self.is_certified else "nothing yet"
+        labels = f"{counted(self.n_labels, 'label')}, {self.n_errors:,} of them wrong"
+        waiting = f"{counted(self.n_waiting, 'label')}, until earlier ones come"
+        facts = (("promised", promise), ("certified", accepts), ("reviewed", labels))
+        return (*facts, ("held back", waiting)) if self.n_waiting else facts
+
     def __str__(self) -> str:
         seen = f"{self.n_labels:,} labels, {self.n_errors:,} of them wrong"
         if self.n_waiting:
@@ -43,8 +64,8 @@ class Certificate:
         if not np.isfinite(self.threshold):
             return f"Nothing is certified yet, after {seen}."
         return (
-            f"At most {percent(self.max_risk)} of rows with trust >= {self.threshold:.6g} are wrong, with "
-            f"{percent(self.confidence)} confidence: {percent(self.coverage, coarse=True)} of rows, after {seen}."
+            f"At most {percent(self.max_risk, AS_SET)} of rows with trust >= {self.threshold:.6g} are wrong, with "
+            f"{percent(self.confidence, AS_SET)} confidence: {percent(self.coverage)} of rows, after {seen}."
         )
 
 

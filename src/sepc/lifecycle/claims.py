@@ -8,10 +8,15 @@ import numpy as np
 from scipy.stats import binom, false_discovery_control
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.wording import counted
+
+# Smaller p-values are all the same to a reader.
+SMALL_P = 1e-4
 
 
-@dataclass(frozen=True, eq=False)
-class Claims:
+@dataclass(frozen=True, eq=False, repr=False)
+class Claims(ShownAsCard):
     """Regions with feedback, one entry each.
 
     Attributes
@@ -50,6 +55,34 @@ class Claims:
             f"region {self.region[i]}: {self.n_errors[i]:,} of {self.n_rows[i]:,} rows wrong, "
             f"{self.expected[i]:.2g} expected, adjusted p {adjusted}"
         )
+
+    def cells(self, i: int) -> tuple[str, ...]:
+        """The region at this position as a row of a table: where, rows, wrong and expected ones, adjusted p-value."""
+        counts = f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", f"{self.expected[i]:.1f}"
+        return f"region {self.region[i]}", *counts, p_in_short(self.adjusted[i])
+
+    def _card(self) -> Card:
+        n_failing = int(self.failing.sum())
+        facts = (
+            ("failing", f"{n_failing:,}"),
+            ("keep their claim", f"{int(self.tested.sum()) - n_failing:,}"),
+            ("too few rows to tell", f"{int((~self.tested).sum()):,}"),
+        )
+        order = np.lexsort((-self.n_rows, self.adjusted)).tolist()
+        rows = tuple((*self.cells(i), "fails" if self.failing[i] else "") for i in order)
+        head = ("where", "rows", "wrong", "expected", "adjusted p", "")
+        return Card(f"Claims of {counted(len(self), 'region')}", facts, head, rows)
+
+
+def p_in_short(p: float) -> str:
+    """A p-value in a table.
+
+    Examples
+    --------
+    >>> p_in_short(0.03), p_in_short(1e-12)
+    ('0.03', '< 0.0001')
+    """
+    return f"{p:.2g}" if p >= SMALL_P else f"< {SMALL_P:.4f}"
 
 
 def region_claims(region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float) -> Claims:

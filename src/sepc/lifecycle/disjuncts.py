@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownInLists, ShownOnOneLine
 from sepc.estimator.columns import number_columns
+from sepc.lifecycle.claims import p_in_short
 from sepc.lifecycle.feedback import Feedback
 from sepc.lifecycle.scan import Cluster, scan
-from sepc.regions.reasons import listed, shown
 from sepc.views.outcomes import most_common
+from sepc.wording import counted, listed, name_of, shown
 
 # So many ranges are told in words; the others hold most rows anyway.
 TOLD_RANGES = 3
@@ -23,8 +25,8 @@ HELD_SHARE = 0.9
 TOLD_REGIONS = 3
 
 
-@dataclass(frozen=True)
-class Range:
+@dataclass(frozen=True, repr=False)
+class Range(ShownOnOneLine):
     """Where the wrong rows of a disjunct lie in one feature, and which share of all feedback lies there."""
 
     feature: str
@@ -36,8 +38,8 @@ class Range:
         return f"{self.feature} from {self.low:.4g} to {self.high:.4g}"
 
 
-@dataclass(frozen=True, eq=False)
-class Disjunct:
+@dataclass(frozen=True, eq=False, repr=False)
+class Disjunct(ShownInLists):
     """A cluster of feedback rows of which most are wrong.
 
     Attributes
@@ -76,6 +78,24 @@ class Disjunct:
         told += f"{where}; predicted {shown(self.predicted)}, mostly {shown(self.actual)}"
         return told + self._told_regions()
 
+    def cells(self) -> tuple[str, ...]:
+        """The cluster as a row of a table: where, rows, wrong and expected ones, p-value."""
+        counts = f"{len(self.rows):,}", f"{self.n_errors:,}", f"{self.expected:.1f}"
+        return f"cluster, {self.ranges[0]}", *counts, p_in_short(self.p_value)
+
+    def _card(self) -> Card:
+        rows = counted(len(self.rows), "row")
+        facts = [
+            ("wrong", f"{self.n_errors:,} of {rows}, {self.expected:.1f} expected, p = {self.p_value:.2g}"),
+            ("predicted", name_of(self.predicted)),
+            ("mostly", name_of(self.actual)),
+        ]
+        if self.regions:
+            facts.append(("in regions", ", ".join(map(str, self.regions))))
+        ranges = tuple((one.feature, f"{one.low:.4g}", f"{one.high:.4g}") for one in self.ranges)
+        title = f"Cluster of {rows}, {self.n_errors:,} wrong, {self.ranges[0]}"
+        return Card(title, tuple(facts), ("feature", "from", "to"), ranges)
+
     def _told_regions(self) -> str:
         named, n_more = [str(region) for region in self.regions[:TOLD_REGIONS]], len(self.regions) - TOLD_REGIONS
         if not named:
@@ -85,7 +105,7 @@ class Disjunct:
         )
 
 
-def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, level: float, seed: int) -> tuple[Disjunct, ...]:
+def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
     """Scan for clusters of wrong rows in the columns of `X` that hold numbers."""
     rows, names = _numbers(X)
     scale = rows.std(axis=0)
@@ -93,7 +113,7 @@ def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, level: float, se
     if not varies.any():
         return ()
     wrong = ~feedback.right
-    found = scan(rows[:, varies] / scale[varies], wrong, feedback.claimed_risk, level, seed)
+    found = scan(rows[:, varies] / scale[varies], wrong, feedback.claimed_risk, fdr, seed)
     return tuple(_described(cluster, rows, names, y, feedback) for cluster in found)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.lifecycle.judged import decisions_in_memory, with_regions
+from sepc.decisions.decisions import Decisions
+from sepc.lifecycle.judged import decide_in_memory, has_regions
 from sepc.selective._labels import checked_labels
 from sepc.views.outcomes import is_right
 
@@ -20,15 +21,14 @@ class Feedback:
 
     Attributes
     ----------
-    decisions : decisions of the estimator
-        With at least `label` and `trust`.
+    decisions : Decisions
     right : (n,) bool array
         Whether the label was right.
     region : (n,) array of int, or None
         The region of each row; None if the estimator knows no regions.
     """
 
-    decisions: Any
+    decisions: Decisions
     right: BoolArray
     region: IntArray | None
 
@@ -46,7 +46,7 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
 
     Parameters
     ----------
-    estimator : fitted estimator with `decide`, or a pipeline that ends in one
+    estimator : fitted classifier
     X : array or DataFrame of n rows
     y : array of shape (n,)
         The labels, of which some may be unknown to the estimator; its own are then wrong.
@@ -56,12 +56,7 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
     Feedback
     """
     labels = checked_labels(y, "Feedback")
-    decisions = decisions_in_memory(estimator, X)
-    if decisions is None:
-        kind = type(estimator).__name__
-        raise TypeError(f"{kind} has no decide, so it claims no trust to compare with; wrap it in a TrustedClassifier.")
+    decisions = decide_in_memory(estimator, X)
     if len(decisions) != len(labels):
         raise ValueError(f"There are {len(decisions):,} rows and {len(labels):,} labels; each row needs one.")
-    inner = with_regions(decisions)
-    region = None if inner is None else np.asarray(inner.region)
-    return Feedback(decisions, is_right(decisions.label, labels), region)
+    return Feedback(decisions, is_right(decisions.label, labels), decisions.region if has_regions(decisions) else None)

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
 from sepc.lifecycle.chosen import Purpose, Review
+from sepc.plain_values import json_value, plain
+from sepc.wording import counted, with_counts
 
 CHOICES, TABLE = "label", "row"
 
@@ -31,6 +33,10 @@ class Labelled(NamedTuple):
     positions: IntArray
     labels: NDArray[Any]
 
+    def __repr__(self) -> str:
+        said = f": {with_counts(*np.unique(self.labels, return_counts=True))}" if len(self.labels) else ""
+        return f"<Labels of {counted(len(self.labels), 'row')}{said}>"
+
 
 def label_config(classes: ArrayLike) -> str:
     """The labelling interface for a project of Label Studio: the reason, the row as a table, and the classes.
@@ -40,7 +46,7 @@ def label_config(classes: ArrayLike) -> str:
     classes : array
         The labels to choose from, for instance ``model.classes_``.
     """
-    choices = "".join(f"<Choice value={quoteattr(str(one))}/>" for one in _plain(classes))
+    choices = "".join(f"<Choice value={quoteattr(str(one))}/>" for one in json_value(classes))
     return (
         f'<View><Text name="why" value="$why"/><Table name="{TABLE}" value="${TABLE}"/>'
         f'<Choices name="{CHOICES}" toName="{TABLE}" choice="single" required="true">{choices}</Choices></View>'
@@ -93,7 +99,7 @@ def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | 
     """
     if isinstance(annotations, str | Path):
         annotations = json.loads(Path(annotations).read_text(encoding="utf-8"))
-    known = {str(one): one for one in _plain(classes)}
+    known = {str(one): one for one in json_value(classes)}
     found = {}
     for task in _of_one_review(annotations, review):
         label = _agreed([_choice(one) for one in task["annotations"] if not one.get("was_cancelled")])
@@ -106,7 +112,7 @@ def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | 
 
 
 def _task(review: Review, i: int, row: Sequence[Any], names: Sequence[str], hide_model: bool) -> dict[str, Any]:
-    values = {name: _plain(value) for name, value in zip(names, row, strict=True)}
+    values = {name: _cell(value) for name, value in zip(names, row, strict=True)}
     about = {
         "position": int(review.positions[i]),
         "review": review.number,
@@ -118,7 +124,7 @@ def _task(review: Review, i: int, row: Sequence[Any], names: Sequence[str], hide
     why = "Please label this row." if hide_model else review.why(i)
     task: dict[str, Any] = {"data": {TABLE: values, "why": why, "sepc": about}}
     if not hide_model:
-        choice = {"choices": [str(_plain(review.label[i]))]}
+        choice = {"choices": [str(plain(review.label[i]))]}
         result = {"from_name": CHOICES, "to_name": TABLE, "type": "choices", "value": choice}
         task["predictions"] = [{"model_version": "sepc", "score": float(review.trust[i]), "result": [result]}]
     return task
@@ -166,9 +172,7 @@ def _row(X: Any, position: int) -> Sequence[Any]:
     return X.row(position) if hasattr(X, "row") else list(X[position])
 
 
-def _plain(value: Any) -> Any:
-    """Numbers and text of Python, for arrays and single values of NumPy; None for NaN, which JSON does not know."""
-    plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-    if isinstance(plain, float) and not np.isfinite(plain):
-        return None
-    return plain if isinstance(plain, int | float | str | bool | list | tuple | None) else str(plain)
+def _cell(value: Any) -> Any:
+    """A cell of a table as JSON holds it; what JSON does not know, such as a date, as text."""
+    value = json_value(value)
+    return value if isinstance(value, int | float | str | list | None) else str(value)

@@ -10,31 +10,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import Decisions
+from sepc.decisions.frames import frame_of
+from sepc.decisions.kinds import Cause
 from sepc.io.container import read_bytes
 from sepc.io.replacing import write_whole
 from sepc.lifecycle.alarms import Alarm
 from sepc.lifecycle.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
-from sepc.lifecycle.placed import Placed, drifted, placed, sep_models
+from sepc.lifecycle.placed import Placed, placed, sep_models
 from sepc.lifecycle.tally import Tally
 from sepc.lifecycle.watched import ALL_ROWS, Watched
 from sepc.lifecycle.watching import State, all_evidence, settled, with_rows
 from sepc.lifecycle.windows import Windows
-from sepc.regions.frames import frame_of
 from sepc.selective._labels import checked_labels
 from sepc.views.outcomes import is_right
+from sepc.wording import AS_SET, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Monitor:
+class Monitor(ShownAsCard):
     """Watch what comes to a model, region by region, beside a reference, and raise an alarm where something changed.
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie outside near its
     ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
     wrong. Features are also watched of all rows together, for what is small in every region. The promise: if
-    rows keep coming from where the reference came from, the chance of any alarm ever is at most `alpha`, however long
-    the stream and however often one looks.
+    rows keep coming from where the reference came from, there is never an alarm with probability `confidence`, however
+    long the stream and however often one looks.
 
     Parameters
     ----------
@@ -45,8 +49,8 @@ class Monitor:
         training rows are inside the ellipsoids by construction; the rows of a calibration or a test set will do.
     y_ref : array, optional
         Their labels.
-    alpha : float, default=0.05
-        The chance of a false alarm over the whole stream.
+    confidence : float, default=0.95
+        Probability that there is no false alarm over the whole stream. Nearer to 1 takes longer to see a change.
 
     Examples
     --------
@@ -63,16 +67,16 @@ class Monitor:
     'x1'
     """
 
-    def __init__(self, model: Any, X_ref: Any, y_ref: ArrayLike | None = None, *, alpha: float = 0.05) -> None:
-        if not 0.0 < alpha < 1.0:
-            raise ValueError(f"alpha is {alpha!r}; it is the chance of a false alarm, so it must lie between 0 and 1.")
+    def __init__(self, model: Any, X_ref: Any, y_ref: ArrayLike | None = None, *, confidence: float = 0.95) -> None:
+        if not 0.0 < confidence < 1.0:
+            raise ValueError(f"confidence is {confidence!r}; it must lie strictly between 0 and 1.")
         self.model = model
         self._watched = Watched(sep_models(model)[0])
         found = placed(model, X_ref)
         scale = found.features.std(axis=0)
         unit = found.features.mean(axis=0), np.where(scale > 0.0, scale, 1.0)
         empty = Tally.empty(self._watched.n_regions, len(scale))
-        self._state = State(float(alpha), *unit, reference=empty, seen=Windows(empty))
+        self._state = State(float(confidence), *unit, reference=empty, seen=Windows(empty))
         reference = self._counted(found) if y_ref is None else self._counted(found) + self._labels(found, y_ref)
         self._state = replace(self._state, reference=reference)
 
@@ -109,10 +113,10 @@ class Monitor:
         """
         return self._take(self._labels(placed(self.model, X), y))
 
-    def decide(self, X: Any) -> Any:
+    def decide(self, X: Any) -> Decisions:
         """The model's decisions; rows of regions with an alarm that `refuses` them are DRIFTED, and not accepted."""
         found = placed(self.model, X)
-        return drifted(found.decisions, np.isin(found.region, self._drifted_regions()))
+        return found.decisions.refused(np.isin(found.region, self._drifted_regions()), Cause.DRIFTED)
 
     def evidence(self) -> pd.DataFrame:
         """Evidence of change of every rate since the start, as natural logarithms, a row for each region.
@@ -142,7 +146,7 @@ class Monitor:
         seen, own = self._state.seen, self.fresh().to_bytes()
         for other in others:
             if other.fresh().to_bytes() != own:
-                raise ValueError("The monitors watch different models, or have different references or alpha.")
+                raise ValueError("The monitors watch different models, or have different references or confidence.")
             seen = seen.joined(other._state.seen)
         return self._with(settled(replace(self._state, seen=seen), self._watched))
 
@@ -171,8 +175,20 @@ class Monitor:
         """Read a monitor from a file that may come from anyone; `model` must be the one it watches."""
         return cls.from_bytes(read_bytes(path), model)
 
-    def __repr__(self) -> str:
-        return f"<Monitor: {self.n_rows:,} rows seen, {len(self.alarms)} alarms>"
+    def _card(self) -> Card:
+        reference = counted(self._state.reference.n, "row")
+        facts = (
+            ("rows seen", f"{self.n_rows:,}"),
+            ("reference", f"{reference}, {'with labels' if self.watches_errors else 'without labels'}"),
+            (
+                "promise",
+                f"the chance of a false alarm, ever, is at most {percent(1.0 - self._state.confidence, AS_SET)}",
+            ),
+        )
+        rows = tuple(alarm.cells() for alarm in self.alarms)
+        note = "In words: print(monitor.alarms[0])" if rows else ""
+        title = f"Monitor of {type(self.model).__name__}: {counted(len(rows), 'alarm') if rows else 'no alarm'}"
+        return Card(title, facts, ("where", "what changed", "before", "now", "rows"), rows, note)
 
     def _with(self, state: State) -> Monitor:
         monitor = type(self).__new__(type(self))

@@ -29,7 +29,7 @@ def state_to_bytes(state: State, fingerprint: str) -> bytes:
     for i, window in enumerate(state.seen.latest):
         _put(window.tally, own.under(f"latest/{i}"))
     node: Node = {
-        "alpha": state.alpha,
+        "confidence": state.confidence,
         "model": fingerprint,
         "latest": [{"number": window.number} for window in state.seen.latest],
         "alarms": [_alarm_to_node(alarm) for alarm in state.alarms],
@@ -48,16 +48,16 @@ def state_from_bytes(data: bytes, watched: Watched, fingerprint: str) -> State:
         raise ValueError("The file is of a monitor of another model; give the model it was saved with.")
     d = len(watched.model.feature_names)
     scale = reader.floats("scale", d)
-    alpha = reader.number("alpha", 0.0, 1.0)
-    if (scale <= 0.0).any() or not 0.0 < alpha < 1.0:
-        raise reader.wrong("has a scale or a level that no monitor has")
+    confidence = reader.number("confidence", 0.0, 1.0)
+    if (scale <= 0.0).any() or not 0.0 < confidence < 1.0:
+        raise reader.wrong("has a scale or a confidence that no monitor has")
     reference, total = (_tally_from(reader.under(name, {}), watched.n_regions, d) for name in ("reference", "total"))
     latest = [Window(_tally_from(one, watched.n_regions, d), one.whole("number", 1)) for one in reader.parts("latest")]
     rest = [total - window.tally for window in latest]
     if any((getattr(one, name) < 0).any() for one in rest for name in (*COUNTS, "above", "beyond")):
         raise reader.wrong("has a window with more rows than there were in all")
     state = State(
-        alpha=alpha,
+        confidence=confidence,
         shift=reader.floats("shift", d),
         scale=scale,
         reference=reference,

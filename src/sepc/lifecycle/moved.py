@@ -8,17 +8,18 @@ import numpy as np
 from scipy.special import stdtr
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.cards import ShownOnOneLine
 from sepc.lifecycle.tally import Tally
 
-# A feature is named if its mean differs at this level, corrected for the number of features; at most so many are named.
-LEVEL = 0.01
+# A feature is named if its mean differs with this confidence, for all features together; at most so many are named.
+CONFIDENCE = 0.99
 NAMED_MOST = 3
 # Fewer rows than this have no mean to speak of.
 FEWEST_ROWS = 5
 
 
-@dataclass(frozen=True)
-class Moved:
+@dataclass(frozen=True, repr=False)
+class Moved(ShownOnOneLine):
     """A feature that moved, and by how many of the reference's deviations."""
 
     name: str
@@ -44,7 +45,7 @@ def moved_features(
     freedom = spread**2 / _sum_of_shares(old_variance / n_old, n_old, new_variance / n_new, n_new)
     p_values = 2.0 * stdtr(freedom, -np.abs(new - old) / np.sqrt(spread))
     order = np.argsort(-np.abs(new - old), kind="stable")
-    named = [j for j in order if p_values[j] * len(names) <= LEVEL and j != first]
+    named = [j for j in order if p_values[j] * len(names) <= 1.0 - CONFIDENCE and j != first]
     named = named if first is None else [first, *named]
     return tuple(Moved(names[j], float(new[j] - old[j])) for j in named[:NAMED_MOST])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
 from sepc.lifecycle.chosen import Purpose, Review
-from sepc.lifecycle.judged import judged
+from sepc.lifecycle.judged import decide_in_memory
 
 if TYPE_CHECKING:
     from sepc.lifecycle.review import ReviewQueue
@@ -43,12 +42,12 @@ def query_strategy(queue: ReviewQueue, *, missing_label: Any = np.nan, random_st
 @cache
 def _strategy_class() -> type:
     try:
-        base = import_module("skactiveml.base").SingleAnnotatorPoolQueryStrategy
-        is_labeled = import_module("skactiveml.utils").is_labeled
+        from skactiveml.base import SingleAnnotatorPoolQueryStrategy
+        from skactiveml.utils import is_labeled
     except ImportError as error:
         raise ImportError("query_strategy needs scikit-activeml: pip install scikit-activeml") from error
 
-    class CertifyingQueryStrategy(base):  # type: ignore[misc, valid-type]
+    class CertifyingQueryStrategy(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         """Ask for labels that certify rows, by a `ReviewQueue`."""
 
         def __init__(self, queue: Any, missing_label: Any = np.nan, random_state: Any = None) -> None:
@@ -64,7 +63,7 @@ def _strategy_class() -> type:
             )
             rows, where = self._transform_candidates(candidates, X, y, enforce_mapping=True)
             self._learn(y)
-            review, trust = self.queue.choose(rows, n_rows=batch_size), judged(self.queue.model, rows)[1]
+            review, trust = self.queue.choose(rows, n_rows=batch_size), decide_in_memory(self.queue.model, rows).trust
             picked = _filled(review.positions, trust, batch_size)
             self._asked = [*self._waiting(), (review, where[review.positions])]
             chosen = where[picked]

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning
 from sepc.estimator.classifier import SEPClassifier
-from sepc.regions.rules import decide
+from sepc.regions.rules import judge
 
 # Fewer rows than this make no model.
 FEWEST_ROWS = 10
@@ -141,7 +141,7 @@ def n_errors(made: Made, rows: PlacedRows) -> int:
     """How many of the rows are given a wrong label."""
     if len(rows) == 0:
         return 0
-    return int(np.sum(decide(made.classifier.model_, rows.X, min_trust=0.0).label != rows.labels))
+    return int(np.sum(judge(made.classifier.model_, rows.X, min_trust=0.0).label != rows.labels))
 
 
 def _every_third(region: IntArray) -> BoolArray:

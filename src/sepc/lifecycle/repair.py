@@ -15,11 +15,11 @@ from sepc._typing import BoolArray, IntArray
 from sepc.estimator.classifier import SEPClassifier
 from sepc.lifecycle.audit import Audit
 from sepc.lifecycle.audit import audit as audited
-from sepc.lifecycle.judged import decisions_in_memory
+from sepc.lifecycle.judged import decide_in_memory
 from sepc.lifecycle.region_models import Made, PlacedRows, Workshop, n_errors
-from sepc.regions.reasons import listed, shown
 from sepc.selective._labels import checked_labels
 from sepc.selective.repaired import Change, RepairedClassifier
+from sepc.wording import listed, shown
 
 
 def repair(
@@ -85,7 +85,7 @@ def repair(
     labels = _known_labels(y, base)
     if not 0.0 <= judge_share < 1.0:
         raise ValueError(f"judge_share is {judge_share!r}; it must be at least 0 and below 1.")
-    decided = decisions_in_memory(model, X)
+    decided = decide_in_memory(model, X)
     rng = np.random.default_rng(random_state)
     makers, judges = _parted(decided.region, judge_share, rng)
     if regions is None:

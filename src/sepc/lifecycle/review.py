@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
 from sepc.io.container import read_bytes
 from sepc.io.replacing import write_whole
 from sepc.io.values import plain
@@ -17,7 +18,8 @@ from sepc.lifecycle.band_evidence import Evidence
 from sepc.lifecycle.begun import Begun, judged_by
 from sepc.lifecycle.certificate import Certificate, certificate_of
 from sepc.lifecycle.chosen import Plan, Purpose, Review
-from sepc.lifecycle.judged import judged, regions_of
+from sepc.lifecycle.judged import chosen_regions, decide_in_memory
+from sepc.lifecycle.queue_card import queue_card
 from sepc.lifecycle.queue_file import Memory, memory_from_bytes, memory_to_bytes
 from sepc.lifecycle.trust_bands import bands_of
 
@@ -25,7 +27,7 @@ from sepc.lifecycle.trust_bands import bands_of
 DAYS_OF_PATIENCE = 365
 
 
-class ReviewQueue:
+class ReviewQueue(ShownAsCard):
     """Choose the cases that a person looks at each day, so that their labels certify as many other rows as possible.
 
     Rows are parted into bands of trust. To certify, a band is drawn with stated probabilities, more often where errors
@@ -109,7 +111,7 @@ class ReviewQueue:
         self._begun: dict[int, Begun] = {}
         self._learnt: set[int] = set()
         if rows is not None:
-            self._start(judged(model, rows)[1])
+            self._start(decide_in_memory(model, rows).trust)
 
     def choose(self, X: Any, *, n_rows: int | None = None) -> Review:
         """The rows of `X` to look at today, in order.
@@ -126,7 +128,8 @@ class ReviewQueue:
         Review
             Of at most so many rows.
         """
-        label, trust, inner = judged(self.model, X)
+        decisions = decide_in_memory(self.model, X)
+        trust = decisions.trust
         if not hasattr(self, "evidence_"):
             self._start(trust)
         n_rows = self.n_per_day if n_rows is None else n_rows
@@ -137,17 +140,17 @@ class ReviewQueue:
         decide = rest[np.argsort(trust[rest], kind="stable")][: n_rows - len(certify)]
         positions = np.concatenate([certify, decide])
         purpose = np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [len(certify), len(decide)])
-        region, region_share = regions_of(inner, positions)
+        region, region_share = chosen_regions(decisions, positions)
         self._n_chosen += 1
         review = Review(
             positions,
             purpose,
-            label[positions],
+            decisions.label[positions],
             trust[positions],
             band[positions],
             region,
             region_share,
-            None if inner is None else inner[positions],
+            decisions[positions],
             plan,
             self._n_chosen,
         )
@@ -194,6 +197,12 @@ class ReviewQueue:
         if not hasattr(self, "evidence_"):
             return Certificate(np.inf, 0.0, self.max_risk, self.confidence, 0, 0)
         return certificate_of(self.evidence_, sum(one.n_waiting for one in self._begun.values()))
+
+    def _card(self) -> Card:
+        n_open = sum(len(review) for review in self.reviews_.values())
+        n_open -= sum(begun.n_known for number, begun in self._begun.items() if number in self.reviews_)
+        evidence = getattr(self, "evidence_", None)
+        return queue_card(self.certificate(), n_open, len(self.reviews_), self.n_per_day, evidence)
 
     def to_bytes(self) -> bytes:
         """All that the queue remembers as bytes of a safe file; the model is not in it, and no row.

@@ -6,8 +6,8 @@ cluster, and claims that are too good everywhere make none either. The statistic
 ratio, largest over all balls of consistently wrong rows; more errors never make it smaller, so its p-value also holds
 if rows are wrong less often. A ball found is taken out before the next is looked for, up to the first that is not
 significant. The next is compared with draws for all rows, as Kulldorff does, and only if it is not unusual among these
-with draws for what is left (Zhang, Assunção and Kulldorff, 2010). The chance of any false ball is then at most the
-level, and so is the expected share of false ones. Balls that share rows are told as one cluster.
+with draws for what is left (Zhang, Assunção and Kulldorff, 2010). The chance of any false ball is then at most
+`fdr`, and so is the expected share of false ones. Balls that share rows are told as one cluster.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Cluster:
     p_value: float
 
 
-def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, level: float, seed: int) -> tuple[Cluster, ...]:
-    """All clusters significant at `level`, the most unusual first.
+def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float, seed: int) -> tuple[Cluster, ...]:
+    """All clusters with a p-value of at most `fdr`, the most unusual first.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, level: fl
     wrong : (n,) bool array
     claimed_risk : (n,) array
         The probability of an error that each row claims.
-    level : float
+    fdr : float
+        What the chance of any false one is to be at most.
     seed : int
         For the draws.
     """
@@ -62,7 +63,7 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, level: fl
         return ()
     rng = np.random.default_rng(seed)
     centers = np.sort(rng.permutation(len(rows))[:MOST_CENTERS])
-    return _joined(_unusual_balls(_Places.of(rows, centers), wrong, claimed_risk, level, rng))
+    return _joined(_unusual_balls(_Places.of(rows, centers), wrong, claimed_risk, fdr, rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ def _joined(balls: Iterable[tuple[IntArray, float]]) -> tuple[Cluster, ...]:
 
 
 def _unusual_balls(
-    places: _Places, wrong: BoolArray, claimed_risk: FloatArray, level: float, rng: np.random.Generator
+    places: _Places, wrong: BoolArray, claimed_risk: FloatArray, fdr: float, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float]]:
     """Balls that are significant without the rows of those before, the most unusual first, and their p-values."""
     left, p_value = np.ones(len(wrong), dtype=bool), 0.0
@@ -100,12 +101,12 @@ def _unusual_balls(
     for _ in range(MOST_CLUSTERS):
         balls = _Balls.of(places, left, null.risk)
         best, place, size = balls.most_unusual(wrong & left)
-        if null.p_value(best) > level and (null.left != left).any():
+        if null.p_value(best) > fdr and (null.left != left).any():
             null = _Null.of(places, wrong, left, claimed_risk, rng)
             balls = _Balls.of(places, left, null.risk)
             best, place, size = balls.most_unusual(wrong & left)
         p_value = max(p_value, null.p_value(best))
-        if p_value > level:
+        if p_value > fdr:
             return
         ball = places.nearest[place, :size]
         yield ball.astype(np.int64), p_value

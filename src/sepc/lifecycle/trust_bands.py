@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
 
 # Bands within the rows to be certified first, and in the rest.
 N_WITHIN, N_BEYOND = 4, 2
@@ -15,8 +16,8 @@ N_WITHIN, N_BEYOND = 4, 2
 COVERAGES = np.arange(1, 21) / 20.0
 
 
-@dataclass(frozen=True, eq=False)
-class Bands:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bands(ShownOnOneLine):
     """Rows parted by trust, the most trusted first. Set k is all rows of the bands 0 to k.
 
     Attributes

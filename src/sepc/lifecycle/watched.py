@@ -10,6 +10,7 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.lifecycle.tally import CUTS, Tally
 from sepc.regions.model import SEPModel
+from sepc.regions.moments import mean_and_deviation
 
 SHARE, OUTSIDE, FEATURE, ERROR = "share", "outside", "feature", "error"
 KINDS = (SHARE, OUTSIDE, FEATURE, ERROR)
@@ -110,17 +111,9 @@ class Watched:
 
     @cached_property
     def cuts(self) -> FloatArray:
-        """Three values of every feature, of shape (3, 1, features), as far as the ellipsoids tell where rows lie.
-
-        Rows spread evenly in an ellipsoid have the covariance of its shape divided by d + 2.
-        """
-        model, d = self.model, self.n_features
-        places, held = np.concatenate([model.centers, model.isolated]), model.place_counts.sum(axis=1)
-        mean = np.average(places, axis=0, weights=held)
-        squared = (places - mean) ** 2
-        squared[: model.n_ellipsoids] += np.sum(np.linalg.inv(model.roots) ** 2, axis=2) / (d + 2)
-        deviation = np.sqrt(np.average(squared, axis=0, weights=held))
-        return np.asarray((mean + CUTS[:, None, None] * deviation) * model.scale + model.shift)
+        """Three values of every feature, of shape (3, 1, features), as far as the ellipsoids tell where rows lie."""
+        mean, deviation = mean_and_deviation(self.model)
+        return np.asarray((mean + CUTS[:, None, None] * deviation) * self.model.scale + self.model.shift)
 
     @cached_property
     def _training_rows(self) -> IntArray:

@@ -25,7 +25,8 @@ class State:
 
     Attributes
     ----------
-    alpha : float
+    confidence : float
+        Probability that there is never a false alarm.
     shift, scale : (d,) arrays
         Features are counted as ``(x - shift) / scale``: the reference's mean and deviation.
     reference : Tally
@@ -34,12 +35,17 @@ class State:
         All that were raised, in order.
     """
 
-    alpha: float
+    confidence: float
     shift: FloatArray
     scale: FloatArray
     reference: Tally
     seen: Windows
     alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def log_level(self) -> float:
+        """Logarithm of the chance of a false alarm, which all rates and windows part among them."""
+        return float(np.log1p(-self.confidence))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -88,7 +94,7 @@ def _best(state: State, watched: Watched, kind: str, part: Part) -> Iterator[Ala
     raised, left_out = (_raised(state, watched, one) for one in (kind, SHARE))
     before, now = (watched.rates(kind, one, left_out) for one in (part.earlier, part.tally))
     log_level = np.log(watched.weights[kind] / len(state.kinds)) + part.log_part
-    enough = -np.log(state.alpha)
+    enough = -state.log_level
     bound = most_log_evidence(before.ones, before.n, now.ones, now.n) + log_level
     rest = np.flatnonzero(~raised & (bound >= enough))
     if len(rest) == 0:
@@ -145,7 +151,7 @@ def all_evidence(state: State, watched: Watched) -> dict[str, FloatArray]:
     nothing, n_regions = np.zeros(watched.n_regions, dtype=bool), watched.n_regions
     for kind in state.kinds:
         before, now = (watched.rates(kind, one, nothing) for one in (state.reference, state.seen.total))
-        values = log_evidence(before.ones, before.n, now.ones, now.n) - log_price(np.log(state.alpha))
+        values = log_evidence(before.ones, before.n, now.ones, now.n) - log_price(state.log_level)
         region = watched.regions[kind]
         found[kind] = np.full(n_regions + 1, np.nan)
         np.fmax.at(found[kind], np.where(region >= 0, region, n_regions - 2 - region), values)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sepc.decisions.kinds import Cause
 from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Lying, squared_distances
-from sepc.regions.kinds import Cause
 from sepc.regions.model import SEPModel
 
 

@@ -13,8 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray
+from sepc.decisions.kinds import Cause
 from sepc.estimator.classifier import SEPClassifier
-from sepc.regions.kinds import Cause
 from sepc.selective.selective import SelectiveClassifier
 from sepc.selective.stratified import StratifiedClassifier
 from sepc.selective.trusted import TrustedClassifier
@@ -72,7 +72,7 @@ class Exported:
 
 def _promised(model: SelectiveClassifier) -> FloatArray:
     thresholds = np.full(len(model.classes_), np.inf)
-    for label, control in model._controls.items():
+    for label, control in model.controls_.items():
         about = np.ones(len(thresholds), dtype=bool) if label is None else np.asarray(model.classes_ == label)
         thresholds[about] = np.minimum(thresholds[about], control.threshold)
     return thresholds

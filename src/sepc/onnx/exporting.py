@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepc.decisions.kinds import Cause
 from sepc.estimator.classifier import SEPClassifier
 from sepc.onnx.causes import causes
 from sepc.onnx.exported import Exported
@@ -17,7 +18,6 @@ from sepc.onnx.labels import label_constant
 from sepc.onnx.locating import Lying
 from sepc.onnx.rules import judged
 from sepc.onnx.weights import weighed
-from sepc.regions.kinds import Cause
 from sepc.regions.model import SEPModel
 from sepc.selective.selective import SelectiveClassifier
 

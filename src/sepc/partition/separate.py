@@ -24,7 +24,8 @@ class Settings:
     n_impure : int or float
         Rows of the other label an ellipsoid may hold: a number, or a share of its own rows.
     published : bool
-        Follow the paper to the letter where its letter and its text differ (readings 4 and 7).
+        Follow the paper to the letter where its letter and its text differ (rows 4 and 7 of
+        docs/explanation/differences.md).
     max_rounds, max_ellipsoids : int
         Bounds on the sequence.
     unit : (d,) array
@@ -117,8 +118,8 @@ def can_enclose(points: PointSet) -> bool:
 def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
     """Tell whether the ellipsoids of two classes are disjoint, or else where to cut between the classes.
 
-    Disjoint ellipsoids are sufficient for disjoint hulls, and only that is used (reading 5). Where hulls meet, so do
-    the ellipsoids, which then need not be made.
+    Disjoint ellipsoids are sufficient for disjoint hulls, and only that is used (row 5 of
+    docs/explanation/differences.md). Where hulls meet, so do the ellipsoids, which then need not be made.
     """
     cut = find_cut(pos, neg, settings)
     if isinstance(cut, Inseparable) or cut.through_means:
@@ -128,7 +129,10 @@ def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
 
 
 def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Inseparable:
-    """Cut through the nearest points of the reduced hulls; where these meet, through the class means (reading 4)."""
+    """Cut through the nearest points of the reduced hulls; where these meet, through the class means.
+
+    The paper leaves open what to do then (row 4 of docs/explanation/differences.md).
+    """
     nearest = nearest_points(own, other, local_rows=settings.local_rows)
     if nearest.means_coincide or (nearest.hulls_meet and settings.published):
         return Inseparable()

@@ -113,7 +113,8 @@ def partition(
 ) -> Partition:
     """Cut two classes into ellipsoids of nearly one class each, telling `on_round` after every round.
 
-    Always ends: every round removes at least one row, and the first that does not is the last (reading 8).
+    Always ends: every round removes at least one row, and the first that does not is the last (row 8 of
+    docs/explanation/differences.md).
     """
     none = np.empty((0, pos_rows.n_features))
     pos = _Class(True, brought_near(pos_rows, settings.local_rows), none)
@@ -178,7 +179,7 @@ def _without(one: _Class, carved: Carved, n_round: int, settings: Settings) -> _
 
 
 def _finish(one: _Class, n_round: int, settings: Settings) -> _Class:
-    """Enclose what is left of a class; rows too few for that are isolated (reading 9)."""
+    """Enclose what is left of a class; too few rows are isolated (row 9 of docs/explanation/differences.md)."""
     left = one.left
     if left.n_points == 0:
         return replace(one, news=())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepc.plot.words import percent
+from sepc.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
 def in_percent(ax: Axes) -> None:
     """Write shares as percentages on both axes."""
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(lambda share, _: percent(share, 3) if share > -1e-9 else "")
+        axis.set_major_formatter(lambda share, _: percent(round(share, 9), 3) if share > -1e-9 else "")
 
 
 def place_legend(ax: Axes, entries: list[tuple[Any, str]], *, is_own: bool, title: str | None = None) -> None:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sepc._typing import FloatArray
+from sepc.cards import ShownOnOneLine
 from sepc.landscape.landscape import Landscape
 from sepc.landscape.summary import LandscapeSummary
 from sepc.plot.canvas import pyplot
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
 from sepc.plot.palette import look
-from sepc.plot.words import ALONG_AXIS, percent, shown
+from sepc.plot.words import ALONG_AXIS, for_matplotlib
 from sepc.views.apart import features_apart, half_widths
 from sepc.views.planes import Plane, feature_plane, outline
+from sepc.wording import counted, interval, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +30,8 @@ MOST_NUMBERS = 12
 MOST_IN_LEGEND = 8
 
 
-@dataclass(eq=False)
-class LandscapeDisplay:
+@dataclass(eq=False, repr=False)
+class LandscapeDisplay(ShownOnOneLine):
     """A data set before any model: the ellipsoid of every class, and how many rows lie in two of them.
 
     Make it with `from_landscape`. On the left are the exact shadows of the ellipsoids; where shadows overlap, the
@@ -116,8 +118,8 @@ class LandscapeDisplay:
             self.ax_.plot(
                 *shadow.center, marker=look(k).marker, color=look(k).colour, markeredgecolor="white", zorder=5
             )
-        self.ax_.set_xlabel(shown(plane.names[0], ALONG_AXIS))
-        self.ax_.set_ylabel(shown(plane.names[1], ALONG_AXIS))
+        self.ax_.set_xlabel(for_matplotlib(plane.names[0], ALONG_AXIS))
+        self.ax_.set_ylabel(for_matplotlib(plane.names[1], ALONG_AXIS))
         self.ax_.set_title(f"Ellipsoids of the classes{CHOSEN if self.is_chosen else ''}", fontsize="medium")
         if len(shadows) <= MOST_IN_LEGEND:
             self._draw_legend()
@@ -132,11 +134,11 @@ class LandscapeDisplay:
             self.ax_.plot([middle - width, middle + width], [k, k], color=how.colour, linestyle=how.dashes, linewidth=3)
             self.ax_.plot(middle, k, color=how.colour, marker=how.marker, markersize=9)
         self.ax_.set_yticks(range(len(self.summary.classes)), self._names(20))
-        self.ax_.set_xlabel(shown(self.summary.feature_names[0]))
+        self.ax_.set_xlabel(for_matplotlib(self.summary.feature_names[0]))
         self.ax_.set_title("Ranges of the classes", fontsize="medium")
 
     def _names(self, longest: int) -> list[str]:
-        return [shown(name, longest) for name in self.summary.classes]
+        return [for_matplotlib(name, longest) for name in self.summary.classes]
 
     def _draw_legend(self) -> None:
         from matplotlib.lines import Line2D
@@ -145,7 +147,7 @@ class LandscapeDisplay:
         for k, (name, n) in enumerate(zip(self.summary.classes, self.summary.n_rows, strict=True)):
             how = look(k)
             sign = Line2D([], [], color=how.colour, linestyle=how.dashes, marker=how.marker, linewidth=2)
-            entries.append((sign, f"{shown(name, 20)}: {n:,} rows"))
+            entries.append((sign, f"{for_matplotlib(name, 20)}: {counted(n, 'row')}"))
         self.ax_.legend(*zip(*entries, strict=True), fontsize="small")
 
     def _draw_overlaps(self, ax: Axes) -> None:
@@ -183,13 +185,12 @@ def _write_cells(ax: Axes, rows: FloatArray, shares: FloatArray, n_rows: Sequenc
     size = 8 if len(rows) > 5 else 10
     for i, j in zip(*np.nonzero(np.isfinite(rows)), strict=True):
         colour = "white" if shares[i, j] > 0.55 else "black"
-        told = f"{int(rows[i, j]):,}\n{percent(shares[i, j])}"
+        told = f"{int(rows[i, j]):,}\n{percent(shares[i, j], 0)}"
         ax.text(j, i, told, ha="center", va="center", color=colour, fontsize=size)
     for i, n in enumerate(n_rows):
         ax.text(i, i, f"of {n:,}", ha="center", va="center", color="0.45", style="italic", fontsize=size)
 
 
 def _mixed_told(summary: LandscapeSummary) -> str:
-    low, high = summary.mixed_low, summary.mixed_high
-    told = f"{percent(summary.mixed_share, 1)} ({percent(low, 1)} to {percent(high, 1)})"
+    told = f"{percent(summary.mixed_share)} ({interval(summary.mixed_low, summary.mixed_high)})"
     return f"Rows in two ellipsoids\n{told} of rows lie in regions of several labels"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepc.cards import ShownOnOneLine
 from sepc.estimator.story import FittedEllipsoid
 from sepc.plot.asking import the_partition
 from sepc.plot.canvas import axes_or_new, place_legend
@@ -16,10 +17,11 @@ from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
 from sepc.plot.palette import look, strength
 from sepc.plot.rows import Rows, draw_isolated, draw_rows
 from sepc.plot.shading import draw_ground, trust_entries
-from sepc.plot.words import ALONG_AXIS, counted, shown
+from sepc.plot.words import ALONG_AXIS, for_matplotlib
 from sepc.regions.model import SEPModel
 from sepc.views.planes import Plane, feature_plane, outline, principal_plane
 from sepc.views.trusting import trust_in_ellipsoids
+from sepc.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +31,8 @@ SHADOW = 0.5
 THIN = 0.9
 
 
-@dataclass(eq=False)
-class PartitionDisplay:
+@dataclass(eq=False, repr=False)
+class PartitionDisplay(ShownOnOneLine):
     """The ellipsoids of an `SEPClassifier`, with rows, hyperplanes and trust.
 
     Make it with `from_estimator`.
@@ -154,8 +156,8 @@ class PartitionDisplay:
         title = found if self.is_whole else f"Shadows of {found} in {d} features"
         if not self.ellipsoids:
             title = "No ellipsoid, only isolated rows"
-        self.ax_.set_xlabel(shown(self.plane.names[0], ALONG_AXIS))
-        self.ax_.set_ylabel(shown(self.plane.names[1], ALONG_AXIS))
+        self.ax_.set_xlabel(for_matplotlib(self.plane.names[0], ALONG_AXIS))
+        self.ax_.set_ylabel(for_matplotlib(self.plane.names[1], ALONG_AXIS))
         self.ax_.set_title(title, fontsize="medium")
 
     def _class_entries(self) -> list[tuple[Any, str]]:
@@ -165,7 +167,7 @@ class PartitionDisplay:
         for k, label in enumerate(self.model.classes):
             how = look(k)
             sign = Line2D([], [], color=how.colour, linestyle=how.dashes, marker=how.marker, markersize=5)
-            entries.append((sign, shown(label, 24)))
+            entries.append((sign, for_matplotlib(label, 24)))
         if self.model.is_terminal.any():
             entries.append((Line2D([], [], color="0.35", linewidth=THIN), "thin: encloses what was left"))
         return entries

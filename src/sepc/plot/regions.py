@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
+from sepc.estimators.base import decide_rows
 from sepc.plot.asking import the_partition
 from sepc.plot.canvas import axes_or_new, place_legend
 from sepc.plot.palette import RIGHT, WRONG, WRONG_HATCH
-from sepc.plot.words import shown
+from sepc.plot.words import for_matplotlib
 from sepc.views.outcomes import RegionOutcomes, outcomes_by_region
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
-class Bars:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bars(ShownOnOneLine):
     """What the bars of the chart show; the regions beyond the largest are one bar."""
 
     names: list[str]
@@ -33,7 +35,7 @@ class Bars:
         """The `most` largest regions, and the others together if there is more than one."""
         n = len(found) if len(found) <= most + 1 else most
         told = zip(found.names[:n], found.label[:n], strict=True)
-        names = [f"{shown(name, 36)}: {shown(label, 20)}" for name, label in told]
+        names = [f"{for_matplotlib(name, 36)}: {for_matplotlib(label, 20)}" for name, label in told]
         if n == len(found):
             return cls(names, found.right, found.wrong, found.trust)
         right, wrong = found.right[n:].sum(), found.wrong[n:].sum()
@@ -46,8 +48,8 @@ class Bars:
         )
 
 
-@dataclass(eq=False)
-class TrustDisplay:
+@dataclass(eq=False, repr=False)
+class TrustDisplay(ShownOnOneLine):
     """The paper's charts of regions: for each, the test rows labelled right and wrong, and the trust.
 
     Make it with `from_estimator`. Where labels can be trusted, long bars have no hatched part and trust is near 1; a
@@ -98,7 +100,7 @@ class TrustDisplay:
         TrustDisplay
         """
         classifier = the_partition(estimator, cls.__name__)
-        outcomes = outcomes_by_region(classifier.decide(X), classifier.regions_, y)
+        outcomes = outcomes_by_region(decide_rows(classifier, X), classifier.regions_, y)
         return cls(outcomes, classifier.min_trust).plot(ax, max_regions=max_regions)
 
     def plot(self, ax: Axes | None = None, *, max_regions: int = 12) -> Self:

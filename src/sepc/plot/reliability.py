@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepc.cards import ShownOnOneLine
+from sepc.estimators.opened import name_of
 from sepc.metrics import ece
-from sepc.plot.asking import ask, name_of
+from sepc.plot.asking import ask
 from sepc.plot.canvas import axes_or_new, in_percent
 from sepc.plot.palette import Look, look
-from sepc.plot.words import shown
+from sepc.plot.words import for_matplotlib
 from sepc.views.outcomes import Bins, is_right, reliability_bins
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ OURS, STRIP = "sepc reliability", "sepc rows in bins"
 LEGEND_LINE = 0.05
 
 
-@dataclass(eq=False)
-class ReliabilityDisplay:
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(ShownOnOneLine):
     """Share of right labels in bins of trust, with 95 % intervals; on the diagonal trust says just what it means.
 
     Make it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. Below the diagonal,
@@ -124,7 +126,7 @@ class ReliabilityDisplay:
         options = {"color": how.colour, "linestyle": how.dashes, "marker": how.marker, "capsize": 3, **line}
         bins = self.bins
         ends = np.maximum([bins.right - bins.low, bins.high - bins.right], 0.0)
-        told = f"{shown(self.name)} (ECE {self.ece:.3f})"
+        told = f"{for_matplotlib(self.name)} (ECE {self.ece:.3f})"
         drawn = self.ax_.errorbar(bins.trust, bins.right, yerr=ends, label=told, elinewidth=1.0, **options)
         self.line_: Any = drawn.lines[0]
         self.line_.set_gid(OURS)

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray
-from sepc.plot.asking import ask, name_of
+from sepc.cards import ShownOnOneLine
+from sepc.estimators.opened import name_of
+from sepc.plot.asking import ask
 from sepc.plot.canvas import axes_or_new, in_percent
 from sepc.plot.palette import look
-from sepc.plot.words import percent, shown
+from sepc.plot.words import for_matplotlib
 from sepc.views.outcomes import RiskCoverage, is_right, risk_coverage
+from sepc.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +26,8 @@ MOST_POINTS = 2_000
 OURS = "sepc risk-coverage"
 
 
-@dataclass(eq=False)
-class RiskCoverageDisplay:
+@dataclass(eq=False, repr=False)
+class RiskCoverageDisplay(ShownOnOneLine):
     """Share of wrong labels among the most trusted rows, for every share of rows.
 
     Make it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. Lower is better, and so
@@ -76,8 +79,8 @@ class RiskCoverageDisplay:
         """
         answers = ask(estimator, X)
         right = is_right(answers.label, y)
-        point = None if answers.accepted is None else _of_accepted(right, answers.accepted)
-        display = cls(risk_coverage(right, answers.trust), name_of(estimator) if name is None else name, point)
+        named = name_of(estimator) if name is None else name
+        display = cls(risk_coverage(right, answers.trust), named, _of_accepted(right, answers.accepted))
         return display.plot(ax, **line)
 
     @classmethod
@@ -101,7 +104,7 @@ class RiskCoverageDisplay:
         how = look(sum(one.get_gid() == OURS for one in self.ax_.get_lines()))
         options: dict[str, Any] = {"color": how.colour, "linestyle": how.dashes, "linewidth": 1.8, **line}
         kept = np.unique(np.linspace(0, len(self.curve.risk) - 1, MOST_POINTS).round().astype(np.int64))
-        told = f"{shown(self.name)} (AURC {self.curve.aurc:.3g})"
+        told = f"{for_matplotlib(self.name)} (AURC {self.curve.aurc:.3g})"
         (self.line_,) = self.ax_.plot(self.curve.coverage[kept], self.curve.risk[kept], label=told, **options)
         self.line_.set_gid(OURS)
         if self.accepted is not None:
@@ -119,7 +122,7 @@ class RiskCoverageDisplay:
         coverage, risk = self.accepted or (0.0, np.nan)
         if coverage == 0.0:
             return "accepts no row"
-        return f"accepts {percent(coverage, 1)}, {percent(risk, 1)} of it wrong"
+        return f"accepts {percent(coverage)}, {percent(risk)} of it wrong"
 
     def _frame(self) -> None:
         ours = [one for one in self.ax_.get_lines() if str(one.get_gid()).startswith(OURS)]

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
 from sepc.estimator.classifier import SEPClassifier
 from sepc.plot.palette import look
 from sepc.regions.model import SEPModel
 from sepc.views.outcomes import is_right
 from sepc.views.planes import Plane
+from sepc.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 UNKNOWN = "0.45"
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows(ShownOnOneLine):
     """Rows to draw.
 
     Attributes
@@ -89,4 +91,4 @@ def draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, st
         ax.scatter(x, y, s=48.0, marker=how.marker, facecolors="none", edgecolors=how.colour, zorder=3.2)
     n = len(model.isolated)
     sign = Line2D([], [], linestyle="", marker="o", markersize=7, markerfacecolor="none", markeredgecolor="0.35")
-    return [(sign, f"{n:,} isolated row{'' if n == 1 else 's'}")] if n else []
+    return [(sign, counted(n, "isolated row"))] if n else []

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepc.cards import ShownOnOneLine
 from sepc.plot.asking import the_partition
 from sepc.plot.canvas import panels
 from sepc.plot.palette import look
 from sepc.plot.rows import Rows
-from sepc.plot.words import counted, shown
+from sepc.plot.words import for_matplotlib
 from sepc.regions.model import SEPModel
 from sepc.views.weighed import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoids_of
+from sepc.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +32,8 @@ DENSITY = "0.45"
 FEWEST_BARS = 7
 
 
-@dataclass(eq=False)
-class WeightsDisplay:
+@dataclass(eq=False, repr=False)
+class WeightsDisplay(ShownOnOneLine):
     """What counts in an `SEPClassifier` that weighs: curves of features, and ellipsoids by weight.
 
     Make it with `from_estimator`. Each curve is what a feature adds to the log-odds of a class against the other or,
@@ -127,9 +129,10 @@ class WeightsDisplay:
             self._draw_curve(axes, curve)
             axes.set_ylim(low - FOOT / (1.0 - FOOT) * (high - low), high)
             axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
-            axes.set_xlabel(shown(curve.name, 30))
+            axes.set_xlabel(for_matplotlib(curve.name, 30))
             if first:
-                axes.set_ylabel(f"log-odds of {shown(self._label, 14)}\nagainst {self._against}", fontsize="small")
+                label = for_matplotlib(self._label, 14)
+                axes.set_ylabel(f"log-odds of {label}\nagainst {self._against}", fontsize="small")
             else:
                 axes.tick_params(labelleft=False)
         if self.ax_ellipsoids_ is not None:
@@ -143,7 +146,7 @@ class WeightsDisplay:
     @property
     def _against(self) -> str:
         other = self.contrast.against
-        return "the average of the others" if other is None else shown(self.model.classes[other], 14)
+        return "the average of the others" if other is None else for_matplotlib(self.model.classes[other], 14)
 
     def _heights(self) -> tuple[float, float]:
         """One range for all curves, with a little room."""
@@ -178,8 +181,8 @@ class WeightsDisplay:
                 for colour, width in (("white", 3.2), ("0.1", 1.3)):
                     ax.plot([one.low, one.high], [y, y], color=colour, linewidth=width, solid_capstyle="butt")
         ax.axvline(0.0, color="0.3", linewidth=0.8)
-        owners = [self.model.classes[one.owner] for one in self.ellipsoids]
-        names = [f"{one.number} of {shown(owner, 14)}" for one, owner in zip(self.ellipsoids, owners, strict=True)]
+        owners = [for_matplotlib(self.model.classes[one.owner], 14) for one in self.ellipsoids]
+        names = [f"{one.number} of {owner}" for one, owner in zip(self.ellipsoids, owners, strict=True)]
         ax.set_yticks(at, names, fontsize="small")
         ax.set_ylim(max(len(at), FEWEST_BARS) - 0.4, -0.6)
         has_line = self.ellipsoids[0].low is not None

@@ -12,6 +12,7 @@ from scipy import sparse
 from sepc._typing import FloatArray
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
+from sepc.wording import counted
 
 # Kinds of NumPy types: those that are numbers, and those whose cells may be.
 NUMBER_KINDS = "biuf"
@@ -142,8 +143,8 @@ def _refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
     if is_finite.all():
         return
     i, j = np.argwhere(~is_finite)[0]
-    n_cells = rows.size - np.count_nonzero(is_finite)
+    n_cells = rows.size - int(np.count_nonzero(is_finite))
     raise ValueError(
-        f"X contains NaN or infinity in {n_cells:,} {'cell' if n_cells == 1 else 'cells'}; the first is feature "
+        f"X contains NaN or infinity in {counted(n_cells, 'cell')}; the first is feature "
         f"{names[j]!r} in row {i}. Fill such cells or leave these rows out."
     )

@@ -15,6 +15,7 @@ from sepc._typing import FloatArray
 from sepc.points.in_memory import BlockPoints
 from sepc.points.inputs import NUMBER_KINDS
 from sepc.points.labelled import Labels, points_by_class
+from sepc.wording import MOST_NAMES, listed, shown
 
 # Cells of a block, 64 MB of doubles: row groups are joined up to it. Two blocks are in memory at a time, or two row
 # groups if these are larger.
@@ -47,7 +48,8 @@ class ParquetTable:
         source = _opened(path)
         names = source.schema.names
         if target not in names:
-            raise ValueError(f"{path} has no column {target!r}; its columns are {', '.join(map(repr, names))}.")
+            known = listed(map(shown, names), MOST_NAMES)
+            raise ValueError(f"{path} has no column {target!r}; its columns are {known}.")
         features = tuple(name for name in names if name != target)
         _refuse_text(source.schema, features, path)
         groups = [one for fragment in source.get_fragments() for one in fragment.split_by_row_group()]
@@ -157,7 +159,8 @@ def _opened(path: str | PathLike[str]) -> Any:
 def _refuse_text(schema: Any, features: tuple[str, ...], path: Any) -> None:
     text = [name for name in features if np.dtype(schema.field(name).type.to_pandas_dtype()).kind not in NUMBER_KINDS]
     if text:
-        raise ValueError(f"{path} has columns that are not numbers: {', '.join(map(repr, text))}. Leave them out.")
+        named = listed(map(shown, text), MOST_NAMES)
+        raise ValueError(f"{path} has columns that are not numbers: {named}. Leave them out.")
 
 
 def _runs(sizes: Sequence[int], n_most: int) -> list[list[int]]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.regions.kinds import Cause
+from sepc.decisions.kinds import Cause
 from sepc.regions.locate import as_values, packed
 from sepc.regions.membership import tiles_of_squared_radii
 from sepc.regions.model import SEPModel

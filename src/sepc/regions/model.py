@@ -10,19 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
 from sepc.regions.locate import packed
 from sepc.regions.membership import Stack, stacked
+from sepc.regions.moments import mean_square_distance
 from sepc.regions.nearest import Places, prepared
 from sepc.regions.table import SignatureTable
 from sepc.regions.weights import Weights
 from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.wording import counted, with_counts
 
 # How far training rows speak for what is around them, as a share of their spread. Settled with benchmarks/causes.py.
 REACH = 0.3
 
 
-@dataclass(frozen=True, eq=False)
-class SEPModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class SEPModel(ShownAsCard):
     """Everything a decision needs. Ellipsoids and isolated rows are in standardised features.
 
     Attributes
@@ -120,16 +123,9 @@ class SEPModel:
     def reach(self) -> float:
         """How far training rows speak for what is around them, for causes.
 
-        A share of the root mean square distance of the training rows from their mean, as far as the ellipsoids tell:
-        rows spread evenly in one have the covariance of its shape divided by d + 2.
+        A share of the root mean square distance of the training rows from their mean, as far as the ellipsoids tell.
         """
-        places = np.concatenate([self.centers, self.isolated])
-        held = self.place_counts.sum(axis=1)
-        mean = np.average(places, axis=0, weights=held)
-        squared = np.sum((places - mean) ** 2, axis=1)
-        axes = np.linalg.inv(self.roots)
-        squared[: self.n_ellipsoids] += np.sum(axes**2, axis=(1, 2)) / (places.shape[1] + 2)
-        return REACH * float(np.sqrt(np.average(squared, weights=held)))
+        return REACH * float(np.sqrt(mean_square_distance(self)))
 
     def standardize(self, rows: FloatArray) -> FloatArray:
         """Rows in the coordinates of the ellipsoids."""
@@ -140,3 +136,15 @@ class SEPModel:
     def ellipsoid(self, k: int) -> Ellipsoid:
         """Ellipsoid `k`, in the user's own features."""
         return Ellipsoid(self.shift + self.scale * self.centers[k], self.roots[k] / self.scale)
+
+    def _card(self) -> Card:
+        isolated = f", and {counted(len(self.isolated), 'isolated row')}" if len(self.isolated) else ""
+        facts = (
+            ("training rows", with_counts(self.classes, self.class_counts)),
+            ("ellipsoids", f"{self.n_ellipsoids:,}{isolated}"),
+            ("regions", f"{len(self.table.counts):,} with training rows"),
+            ("trust", f"by {self.trust}"),
+            ("size", f"{self.n_bytes:,} bytes"),
+        )
+        classes = counted(len(self.classes), "class", "classes")
+        return Card(f"SEPModel of {classes}, {counted(len(self.feature_names), 'feature')}", facts)

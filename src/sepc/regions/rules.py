@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.decisions.kinds import Cause, Rule
 from sepc.kernels._threads import single_threaded
 from sepc.regions.causes import causes
-from sepc.regions.decisions import Decisions
-from sepc.regions.kinds import Cause, Rule
 from sepc.regions.locate import Located, as_values, locate, packed, unpacked
 from sepc.regions.model import SEPModel
 from sepc.regions.nearest import FARTHEST, nearest_of
@@ -51,9 +52,26 @@ class Verdicts:
                 np.take(values, which, axis=0, out=own[where], mode="wrap")
 
 
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a model says of rows, as arrays of one entry a row; `SEPDecisions` tells what they are."""
+
+    label: NDArray[Any]
+    trust: FloatArray
+    accepted: BoolArray
+    rule: IntArray
+    cause: IntArray
+    region: IntArray
+    gauge: FloatArray
+    place: IntArray
+    counts: IntArray
+    counts_label: NDArray[Any]
+    probabilities: FloatArray
+
+
 @single_threaded
-def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
-    """Decide on rows given in the user's own features."""
+def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> Judged:
+    """Judge rows given in the user's own features."""
     n, C = len(rows), len(model.classes)
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
     weighed = None if model.weights is None else np.empty((n, C))
@@ -76,9 +94,7 @@ def decide(model: SEPModel, rows: FloatArray, min_trust: float) -> Decisions:
     label = counted.label if weighed is None else most_likely(weighed, model.shares)
     trust = counted.trust if weighed is None else weighed_trust(weighed, label, gauge)
     accepted = trust >= min_trust
-    return Decisions(
-        model=model,
-        rows=rows,
+    return Judged(
         label=model.classes[label],
         trust=trust,
         accepted=accepted,
@@ -134,9 +150,10 @@ def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
 def _judge_outside(
     model: SEPModel, standardized: FloatArray, located: Located
 ) -> tuple[Verdicts, IntArray, FloatArray]:
-    """Case 3: as if in the nearest ellipsoid alone, or at the nearest isolated row, but fading (reading 15).
+    """Case 3: as if in the nearest ellipsoid alone, or at the nearest isolated row, but fading.
 
-    Counts fade towards equal probabilities: far away the label is still that of the nearest, and no trust is left.
+    Counts fade towards equal probabilities: far away the label is still that of the nearest, and no trust is left (row
+    15 of docs/explanation/differences.md).
     """
     rows, squared = standardized[located.outside], located.outside_squared
     if model.weights is None:

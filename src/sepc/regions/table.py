@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
 from sepc.points.signatures import SignatureCounts
 from sepc.regions.locate import as_values, packed
 
 
-@dataclass(frozen=True, eq=False)
-class SignatureTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class SignatureTable(ShownOnOneLine):
     """For every set of ellipsoids that some training row lies in, the rows of each class with exactly that set.
 
     Attributes

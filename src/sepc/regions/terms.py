@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.regions.frames import frame_of
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.frames import frame_of
+from sepc.decisions.row_wise import SHARED, OneRow, RowWise
 from sepc.regions.membership import padded_tiles
 from sepc.regions.model import SEPModel
-from sepc.regions.reasons import shown
-from sepc.regions.rowwise import OneRow, RowWise
 from sepc.regions.weights import fading
+from sepc.wording import counted, percent, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# A card lists so many terms.
+MOST_TERMS = 8
 
-@dataclass(frozen=True, eq=False)
-class Terms(RowWise["Term"]):
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Terms(ShownAsCard, RowWise["Term"]):
     """The terms of decisions, as arrays of one entry a row: log-odds of the label against the runner-up.
 
     A positive term speaks for the label, a negative one for the runner-up. Every term is zero on average over the rows
@@ -43,7 +47,7 @@ class Terms(RowWise["Term"]):
         From 1, near what was seen, to 0.
     """
 
-    model: SEPModel
+    model: SEPModel = field(metadata=SHARED)
     label: NDArray[Any]
     runner_up: NDArray[Any]
     offset: FloatArray
@@ -70,9 +74,31 @@ class Terms(RowWise["Term"]):
         columns |= {f"ellipsoid {k}": term for k, term in enumerate(self.ellipsoids.T)}
         return frame_of(columns | {"isolated rows": self.isolated})
 
+    def _names(self) -> list[str]:
+        """Names of all terms: features by their own, ellipsoids by number and label."""
+        owners = self.model.classes[self.model.owners].tolist()
+        ellipsoids = [f"ellipsoid {k} of {owner!r}" for k, owner in enumerate(owners)]
+        return [*self.model.feature_names, *ellipsoids, *(["isolated rows"] if len(self.model.isolated) else [])]
 
-@dataclass(frozen=True, eq=False)
-class Term(OneRow):
+    def _card(self) -> Card:
+        title = f"Terms of {counted(len(self), 'decision')}, in log-odds of the label"
+        if len(self) == 0:
+            return Card(title)
+        terms = np.column_stack([self.features, self.ellipsoids, self.isolated])[:, : len(self._names())]
+        size = np.abs(terms).mean(axis=0)
+        rows = [
+            (self._names()[j], f"{size[j]:.2f}", f"{terms[:, j].min():+.2f}", f"{terms[:, j].max():+.2f}")
+            for j in np.argsort(-size, kind="stable")[:MOST_TERMS].tolist()
+        ]
+        facts = (
+            ("terms", f"{len(size):,}, the largest below"),
+            ("log-odds", f"{self.log_odds.mean():+.2f} on average"),
+        )
+        return Card(title, facts, ("term", "mean size", "least", "most"), tuple(rows), "As a DataFrame: to_frame()")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Term(ShownAsCard, OneRow):
     """The terms of one decision; its attributes are those of `Terms`, as single values."""
 
     alone: Terms
@@ -83,16 +109,16 @@ class Term(OneRow):
 
     def named(self) -> list[tuple[str, float]]:
         """All terms with their names: features by their own, ellipsoids by number and label."""
-        model: SEPModel = self.model
-        owners = model.classes[model.owners].tolist()
-        ellipsoids = [f"ellipsoid {k} of {owner!r}" for k, owner in enumerate(owners)]
-        found = [*zip(model.feature_names, self.features.tolist(), strict=True)]
-        found += zip(ellipsoids, self.ellipsoids.tolist(), strict=True)
-        return [*found, ("isolated rows", float(self.isolated))] if len(model.isolated) else found
+        values = [*self.features.tolist(), *self.ellipsoids.tolist(), float(self.isolated)]
+        return list(zip(self.alone._names(), values, strict=False))
 
-    def __repr__(self) -> str:
-        told = ", ".join(f"{name} {value:+.2f}" for name, value in self.largest())
-        return f"Term({shown(self.label)} against {shown(self.runner_up)}: log-odds {self.log_odds:+.2f}; {told}, ...)"
+    def _card(self) -> Card:
+        title = f"Terms of one decision: {shown(self.label)} against {shown(self.runner_up)}"
+        facts = [("log-odds", f"{self.log_odds:+.2f}"), ("of the average row", f"{self.offset:+.2f}")]
+        if self.fading < 1.0:
+            facts.append(("fading", f"far from training rows, {percent(float(self.fading))} of it is left"))
+        rows = tuple((name, f"{value:+.2f}") for name, value in self.largest(MOST_TERMS))
+        return Card(title, tuple(facts), ("term", "log-odds"), rows, "All of them: named()")
 
 
 def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray) -> Terms:

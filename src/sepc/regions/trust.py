@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaincinv
 
 from sepc._typing import FloatArray, IntArray
+from sepc.statistics.binomial import beta_interval
 
 # How many rows the wider neighbourhood counts for, against the rows that lie exactly where the query does; settled by
 # benchmarks/constants.py, where more gains little and would blur small regions of their own.
@@ -36,10 +36,10 @@ def evidence(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatA
 
 
 def published(counts: FloatArray, label: IntArray, class_counts: IntArray) -> FloatArray:
-    """Class probabilities of the paper, Eqs. 7 to 9, as their worked example computes them (reading 16).
+    """Class probabilities of the paper, Eqs. 7 to 9, as their worked example computes them.
 
     One row is added to the predicted label in the region, and one to the largest class in the prior; so counts (1, 5)
-    among 547 and 256 rows give the second label 0.737.
+    among 547 and 256 rows give the second label 0.737 (row 16 of docs/explanation/differences.md).
 
     Examples
     --------
@@ -52,15 +52,13 @@ def published(counts: FloatArray, label: IntArray, class_counts: IntArray) -> Fl
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def credible_interval(probability: FloatArray, n_rows: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Between which shares the label is right with probability `level`, given evidence from so many rows.
+def credible_interval(probability: FloatArray, n_rows: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """Between which shares the label is right with probability `confidence`, given evidence from so many rows.
 
     The evidence is a beta distribution of mean `probability`, made of `n_rows` rows and the `PRIOR_ROWS` around them.
     """
     weight = n_rows + PRIOR_ROWS
-    right, wrong = probability * weight, (1.0 - probability) * weight
-    tail = 0.5 * (1.0 - level)
-    return np.asarray(betaincinv(right, wrong, tail)), np.asarray(betaincinv(right, wrong, 1.0 - tail))
+    return beta_interval(probability * weight, (1.0 - probability) * weight, confidence)
 
 
 def most_likely(probabilities: FloatArray, shares: FloatArray) -> IntArray:

@@ -14,6 +14,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.wording import counted
 
 # Lines end at this many deviations, so that no feature decides alone however far out a row lies.
 LINE_END = 8.0
@@ -55,8 +57,8 @@ def faded(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
     return np.asarray(left * probabilities + (1.0 - left) / probabilities.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
+@dataclass(frozen=True, eq=False, repr=False)
+class Weights(ShownAsCard):
     """The terms of the scores. Features are standardised ones; every term is zero on average over the rows weighed.
 
     Attributes
@@ -155,3 +157,18 @@ class Weights:
         """What all isolated rows together add to the scores, of shape (n, C)."""
         near = isolated_nearness(columns.T, isolated, self.width) if len(isolated) else np.empty((columns.shape[1], 0))
         return np.asarray(near @ self.isolated - self.isolated_mean)
+
+    def _card(self) -> Card:
+        (d, n_classes), n_curved = self.lines.shape, int((self.n_knots > 0).sum())
+        facts = [
+            ("features", f"{d:,}, {n_curved:,} with a curve ({counted(len(self.knots), 'step')} in all)"),
+            ("ellipsoids", f"{len(self.near):,}"),
+            ("size", f"{self.n_bytes:,} bytes"),
+        ]
+        if len(self.isolated):
+            facts.insert(2, ("isolated rows", f"{len(self.isolated):,}"))
+        return Card(
+            f"Weights of {counted(n_classes, 'class', 'classes')}",
+            tuple(facts),
+            note="WeightsDisplay of sepc.plot draws them.",
+        )

@@ -8,21 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from sepc.decisions.kinds import Cause
+from sepc.estimators.base import decide_with_trust
+from sepc.estimators.opened import name_of, opened
 from sepc.metrics import aurc, ece
-from sepc.regions.kinds import Cause
 from sepc.report.facts import facts_of, parameters_of
+from sepc.wording import percent
 
 # Regions shown, those with the most training rows.
 N_REGIONS = 10
 
 
 def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None = None) -> str:
-    """Facts of a fitted estimator of this library, and what it does on held-out rows if any are given.
+    """Facts of a fitted classifier, and what it does on held-out rows if any are given.
 
     Parameters
     ----------
-    estimator : estimator
-        Fitted.
+    estimator : fitted classifier
+        Also a pipeline or a search around one.
     X, y : rows and their labels, optional
         None of them may have trained it.
 
@@ -41,7 +44,8 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     ...
     """
     check_is_fitted(estimator)
-    parts = [f"# {type(estimator).__name__}", _facts(estimator), *_promise(estimator), *_regions(estimator)]
+    inside = opened(estimator).classifier
+    parts = [f"# {name_of(estimator)}", _facts(estimator), *_promise(inside), *_regions(inside)]
     if X is not None and y is not None:
         parts.append(_held_out(estimator, X, y))
     parts.append(_parameters(estimator))
@@ -49,13 +53,13 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
 
 
 def _facts(estimator: Any) -> str:
-    return _table(("fact", "value"), [(name, _plain(value)) for name, value in facts_of(estimator)])
+    return _table(("fact", "value"), [(name, escape_cell(value)) for name, value in facts_of(estimator)])
 
 
 def _promise(estimator: Any) -> list[str]:
     if not hasattr(estimator, "promise"):
         return []
-    return ["## Promise\n\n" + "\n".join(f"- {_plain(line)}" for line in estimator.promise().splitlines())]
+    return ["## Promise\n\n" + "\n".join(f"- {escape_cell(line)}" for line in estimator.promise().splitlines())]
 
 
 def _regions(estimator: Any) -> list[str]:
@@ -70,7 +74,7 @@ def _regions(estimator: Any) -> list[str]:
         (
             i,
             ", ".join(map(str, regions.ellipsoids[i])) or "none",
-            _plain(regions.label[i]),
+            escape_cell(regions.label[i]),
             f"{int(regions.counts[i].sum()):,}",
             f"{low[i]:.3f} to {high[i]:.3f}",
         )
@@ -81,24 +85,24 @@ def _regions(estimator: Any) -> list[str]:
 
 
 def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
-    decisions, labels = estimator.decide(X), np.asarray(y)
+    decisions, labels = decide_with_trust(estimator, X, "put it into a TrustedClassifier"), np.asarray(y)
     right, accepted = np.asarray(decisions.label == labels), np.asarray(decisions.accepted)
     causes = np.asarray(decisions.cause)
     rows = [
         ("rows", f"{len(labels):,}"),
         ("accuracy", f"{right.mean():.3f}"),
-        ("accepted", f"{accepted.mean():.1%}"),
+        ("accepted", percent(accepted.mean())),
         ("right among accepted", f"{right[accepted].mean():.3f}" if accepted.any() else "none accepted"),
         ("AURC", f"{aurc(right, decisions.trust):.4f}"),
         ("ECE", f"{ece(right, decisions.trust):.3f}"),
     ]
-    told = (Cause.OVERLAP, Cause.OUTSIDE, Cause.THIN)
-    rows += [(f"not accepted: {cause.name}", f"{np.mean(causes == cause):.1%}") for cause in told]
+    refusing = [cause for cause in Cause if cause is not Cause.ACCEPTED and (causes == cause).any()]
+    rows += [(f"not accepted: {cause.name}", percent(np.mean(causes == cause))) for cause in refusing]
     return "## On held-out rows\n\n" + _table(("figure", "value"), rows)
 
 
 def _parameters(estimator: Any) -> str:
-    rows = [(name, f"`{_plain(value)}`") for name, value in parameters_of(estimator)]
+    rows = [(name, f"`{escape_cell(value)}`") for name, value in parameters_of(estimator)]
     return "## Parameters\n\n" + _table(("parameter", "value"), rows)
 
 
@@ -107,7 +111,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     return "\n".join(lines + [f"| {' | '.join(map(str, row))} |" for row in rows])
 
 
-def _plain(value: Any) -> str:
+def escape_cell(value: Any) -> str:
     """Text that cannot leave its cell or become markup."""
     text = " ".join(str(value).split())
     for sign in "\\|`*_<>[]#":

@@ -8,8 +8,8 @@ from sepc.report.classes import Classes
 from sepc.report.held_out import N_BARS, Curves, HeldOut, Histogram
 from sepc.report.markup import Markup, tag
 from sepc.report.region_rows import RegionRow, RegionTable
-from sepc.report.svg import LETTER, Frame, drawing, hatch, number, ticks, words
-from sepc.report.wording import percent, short
+from sepc.report.svg import LETTER, Frame, drawing, hatch, number, tick_text, ticks, words
+from sepc.wording import counted, percent, short
 
 WIDTH, HEIGHT = 480.0, 312.0
 # Regions in the chart, those with the most held-out rows.
@@ -56,7 +56,7 @@ def reliability_chart(curves: Curves) -> Markup:
     columns = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
     for trust, right, low, high, n_rows in zip(*columns, strict=True):
         x = number(frame.x(trust))
-        told = tag("title", f"{n_rows:,} rows: trust {trust:.3f}, right {percent(right)}")
+        told = tag("title", f"{counted(n_rows, 'row')}: trust {trust:.3f}, right {percent(right)}")
         bar = tag("line", x1=x, x2=x, y1=number(frame.y(low)), y2=number(frame.y(high)), class_="whisker")
         drawn.append(tag("g", told, bar, tag("circle", cx=x, cy=number(frame.y(right)), r=4.5, class_="dot")))
     description = (
@@ -131,7 +131,7 @@ def _across(frame: Frame, is_share: bool) -> list[Markup]:
             continue
         x = number(frame.x(value))
         drawn.append(tag("line", x1=x, x2=x, y1=number(frame.top), y2=number(frame.bottom), class_="grid"))
-        told = f"{100 * value:.4g} %" if is_share else f"{value:,.0f}"
+        told = tick_text(value, True) if is_share else f"{value:,.0f}"
         drawn.append(words(told, frame.x(value), frame.bottom + 16, "middle"))
     return drawn
 
@@ -182,7 +182,7 @@ def _overlap(classes: Classes, i: int, j: int, left: float, top: float, size: fl
     share, x, y = classes.inside[i][j], left + size * j, top + size * i
     title = tag("title", f"{percent(share)} of {classes.names[i]} lie in the ellipsoid of {classes.names[j]}")
     box = tag("rect", x=number(x), y=number(y), width=number(size - 1), height=number(size - 1))
-    told = words(f"{100.0 * share:.0f} %", x + size / 2, y + size / 2 + 4, "middle") if size >= ROOM else None
+    told = words(percent(share, 0), x + size / 2, y + size / 2 + 4, "middle") if size >= ROOM else None
     shade = 0.6 * share / max(classes.most_inside, LEAST_SHADED)
     return tag("g", title, box, told, class_="cell", style=f"--share:{shade:.3f}")
 

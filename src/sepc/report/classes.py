@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from sepc.estimator.columns import number_columns
 from sepc.landscape import Landscape, LandscapeSummary
-from sepc.report.wording import name_of, percent, visible
+from sepc.wording import interval, name_of, percent, visible
 
 # Pairs of classes listed, those with the most rows in both ellipsoids.
 N_PAIRS = 15
@@ -118,4 +118,4 @@ def _figures(summary: LandscapeSummary) -> tuple[tuple[str, str], ...]:
 
 
 def _share(share: float, low: float, high: float) -> str:
-    return f"{percent(share)}, 95 % interval {100.0 * low:.1f} to {100.0 * high:.1f} %"
+    return f"{percent(share)}, 95 % interval {interval(low, high)}"

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from sepc.estimators.opened import opened
+
 Facts = tuple[tuple[str, str], ...]
 
 
 def facts_of(estimator: Any) -> Facts:
     """The library, the features, the classes and what was fitted, as far as this kind of estimator has them."""
     facts = {"library": f"sepc {version('sepc')}", "features": _features(estimator)}
+    estimator = opened(estimator).classifier
     counts = getattr(getattr(estimator, "model_", None), "class_counts", None)
     labels = [str(label) for label in estimator.classes_]
     if counts is None:

@@ -9,27 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.decisions.decisions import Decisions
+from sepc.decisions.kinds import Cause
 from sepc.metrics import auroc, brier, ece
-from sepc.regions.kinds import Cause
-from sepc.report.wording import name_of
-from sepc.selective._risk_control import error_bound
+from sepc.statistics.binomial import rate_interval
 from sepc.views.outcomes import reliability_bins, risk_coverage
+from sepc.wording import name_of
 
 N_BARS = 20
 # A longer curve is drawn through so many of its points.
 N_CURVE = 300
 # So many labels that the model does not know are named.
 NAMED_UNKNOWN = 5
-# Of an interval of 95 %, each end leaves out 2.5 %.
-ONE_END = 0.975
-
-MEANINGS = {
-    Cause.ACCEPTED: "trusted enough",
-    Cause.OVERLAP: "other labels lie there too",
-    Cause.OUTSIDE: "nothing like it was seen in training",
-    Cause.THIN: "too few training rows lie there",
-    Cause.DRIFTED: "what comes there has changed",
-}
 
 
 @dataclass(frozen=True)
@@ -99,13 +90,13 @@ class Curves:
     bin_rows: tuple[int, ...]
 
 
-def held_out(decisions: Any, right: BoolArray | None, y: NDArray[Any] | None, classes: NDArray[Any]) -> HeldOut:
+def held_out(decisions: Decisions, right: BoolArray | None, y: NDArray[Any] | None, classes: NDArray[Any]) -> HeldOut:
     """The figures of all rows together."""
     accepted = np.asarray(decisions.accepted)
     if right is None or y is None:
         return HeldOut(len(accepted), int(accepted.sum()))
     n_accepted, n_right_accepted = int(accepted.sum()), int((right & accepted).sum())
-    low, high = _interval(n_right_accepted, n_accepted) if n_accepted else (None, None)
+    low, high = map(float, rate_interval(n_right_accepted, n_accepted)) if n_accepted else (None, None)
     ranks = auroc(right, decisions.trust)
     known = set(classes.tolist())
     strange = [label for label in y.tolist() if label not in known]
@@ -125,29 +116,23 @@ def held_out(decisions: Any, right: BoolArray | None, y: NDArray[Any] | None, cl
     )
 
 
-def _interval(n_right: int, n: int) -> tuple[float, float]:
-    return float(1.0 - error_bound(n - n_right, n, ONE_END)), float(error_bound(n_right, n, ONE_END))
-
-
-def by_label(decisions: Any, right: BoolArray | None, classes: NDArray[Any]) -> tuple[Group, ...]:
+def by_label(decisions: Decisions, right: BoolArray | None, classes: NDArray[Any]) -> tuple[Group, ...]:
     """The rows that were given each label, in the order of the classes."""
     label = np.asarray(decisions.label)
     return tuple(_group(name_of(one), label == one, decisions, right) for one in classes)
 
 
-def by_cause(decisions: Any, right: BoolArray | None) -> tuple[Group, ...]:
-    """The rows of each cause that occurs; nothing if the estimator knows no causes."""
-    if getattr(decisions, "cause", None) is None:
-        return ()
-    causes = np.asarray(decisions.cause)
+def by_cause(decisions: Decisions, right: BoolArray | None) -> tuple[Group, ...]:
+    """The rows of each cause that occurs."""
+    causes = decisions.cause
     return tuple(
-        _group(cause.name, causes == cause, decisions, right, MEANINGS[cause])
+        _group(cause.name, causes == cause, decisions, right, cause.meaning)
         for cause in Cause
         if (causes == cause).any()
     )
 
 
-def _group(name: str, rows: BoolArray, decisions: Any, right: BoolArray | None, meaning: str = "") -> Group:
+def _group(name: str, rows: BoolArray, decisions: Decisions, right: BoolArray | None, meaning: str = "") -> Group:
     accepted = rows & np.asarray(decisions.accepted)
     n_right, n_right_accepted = (
         (None, None) if right is None else (int((right & one).sum()) for one in (rows, accepted))
@@ -155,7 +140,7 @@ def _group(name: str, rows: BoolArray, decisions: Any, right: BoolArray | None, 
     return Group(name, int(rows.sum()), int(accepted.sum()), n_right, n_right_accepted, meaning)
 
 
-def histogram(decisions: Any, right: BoolArray | None) -> Histogram:
+def histogram(decisions: Decisions, right: BoolArray | None) -> Histogram:
     """Rows by trust."""
     first = np.asarray(decisions.accepted) if right is None else right
     names = ("accepted", "not accepted") if right is None else ("right", "wrong")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from sepc.report.wording import visible
+from sepc.wording import visible
 
 ATTRIBUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
 # Elements without content or end.

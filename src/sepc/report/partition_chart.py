@@ -9,7 +9,7 @@ import numpy as np
 from sepc.report.markup import Markup, tag
 from sepc.report.picture import Picture, Point, Shadow
 from sepc.report.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, Frame, drawing, mark, number, words
-from sepc.report.wording import short
+from sepc.wording import short
 
 WIDTH = 540.0
 FRAME = {"left": 52.0, "right": 528.0, "top": 12.0, "bottom": 412.0}

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.regions.decisions import Decisions
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.regions.model import SEPModel
-from sepc.report.wording import name_of
 from sepc.views.planes import Plane, feature_plane, principal_plane
+from sepc.wording import name_of
 
 N_POINTS = 1500
 N_SHADOWS = 120
@@ -76,7 +76,7 @@ class Picture:
 
 
 def picture(
-    decisions: Decisions, accepted: BoolArray, right: BoolArray | None, y: NDArray[Any] | None
+    decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, y: NDArray[Any] | None
 ) -> Picture | None:
     """The picture of a partition and rows decided by it; None for a single feature."""
     model = decisions.model

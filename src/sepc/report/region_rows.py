@@ -9,9 +9,9 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimator.story import Regions
-from sepc.regions.decisions import Decisions
-from sepc.report.wording import name_of
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.views.outcomes import region_name
+from sepc.wording import name_of
 
 N_REGIONS = 200
 # A mixed region names so many of its classes.
@@ -72,7 +72,9 @@ class RegionTable:
     n_used: int
 
 
-def region_table(decisions: Decisions, accepted: BoolArray, right: BoolArray | None, regions: Regions) -> RegionTable:
+def region_table(
+    decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, regions: Regions
+) -> RegionTable:
     """Every region that holds training rows or held-out rows, up to `N_REGIONS`."""
     n = len(regions)
     held = _Held.counted(decisions, accepted, right, n)
@@ -109,7 +111,7 @@ class _Held:
     trust: FloatArray
 
     @classmethod
-    def counted(cls, decisions: Decisions, accepted: BoolArray, right: BoolArray | None, n: int) -> _Held:
+    def counted(cls, decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, n: int) -> _Held:
         region = np.where(decisions.region < 0, n, decisions.region)
 
         def total(weights: Any = None) -> Any:

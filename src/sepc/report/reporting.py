@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from sepc.cards import Card, ShownAsCard
 from sepc.report.html import page
 from sepc.report.summary import Summary, summarize
 from sepc.report.text import lines
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
-    """A report. Printed, it is plain text; in a notebook its last line shows it as such.
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(ShownAsCard):
+    """A report. ``print`` gives all of it as plain text, `to_html` a page; at a prompt it shows what matters most.
 
     Attributes
     ----------
@@ -28,9 +29,6 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join(lines(self.summary))
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number as dictionaries, lists, text and numbers, ready for JSON."""
@@ -53,6 +51,9 @@ class Report:
         if path is not None:
             Path(path).write_text(told, encoding="utf-8")
         return told
+
+    def _card(self) -> Card:
+        return replace(self.summary._card(), note='All of it: print(report). As a page: report.to_html("report.html")')
 
 
 def report(

@@ -21,7 +21,7 @@ from sepc.report.summary import Summary
 from sepc.report.tables import Cell, Column, count, decimal, table
 from sepc.report.weighed import WhatCounts
 from sepc.report.weights_chart import curve_charts, ellipsoid_chart
-from sepc.report.wording import NO_BREAK, percent, signed
+from sepc.wording import NO_BREAK, counted, interval, percent, signed
 
 Section = tuple[str, str, list[Markup | None]]
 
@@ -62,7 +62,7 @@ def _tiles(figures: HeldOut) -> list[tuple[str, list[Markup]]]:
     if figures.n_right is None or figures.n_right_accepted is None:
         return tiles
     if figures.low is not None and figures.high is not None:
-        more = f"95 % interval {100 * figures.low:.1f} to {100 * figures.high:.1f} %"
+        more = f"95 % interval {interval(figures.low, figures.high)}"
         tiles.append(_tile("right among accepted", percent(figures.n_right_accepted / n_accepted), more))
     tiles.append(_tile("right among all", percent(figures.n_right / n), f"{figures.n_right:,} of {n:,} rows"))
     tiles.append(_tile("AURC", f"{figures.aurc:.4f}", "mean error rate over all coverages; 0 is best"))
@@ -281,7 +281,7 @@ def _review(summary: Summary) -> list[Markup | None]:
         row += [decimal(one.trust), *([Cell(one.cause)] if one.cause else []), Cell(one.why)]
         rows.append([*row, *([Cell(f"against {one.runner_up}: {signed(one.terms)}")] if with_terms else [])])
     shown = "" if len(rows) == n else f", the {len(rows)} least trusted"
-    return [table(f"{n:,} rows not accepted{shown}", columns, rows, sortable=True, cards=True)]
+    return [table(f"{counted(n, 'row')} not accepted{shown}", columns, rows, sortable=True, cards=True)]
 
 
 def _model(summary: Summary) -> list[Markup | None]:

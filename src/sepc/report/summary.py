@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from sepc._typing import BoolArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import Decisions
 from sepc.estimator.story import regions_of
-from sepc.regions.decisions import Decisions
-from sepc.regions.kinds import Cause
+from sepc.estimators.base import decide_with_trust
+from sepc.estimators.opened import name_of as model_name
+from sepc.estimators.opened import opened
+from sepc.estimators.selective.decisions import SelectiveDecisions
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.plain_values import json_fields
 from sepc.report.classes import Classes, classes_of
 from sepc.report.facts import Facts, facts_of, parameters_of
 from sepc.report.held_out import Curves, Group, HeldOut, Histogram, by_cause, by_label, curves, held_out, histogram
 from sepc.report.picture import Picture, picture
 from sepc.report.region_rows import RegionTable, region_table
+from sepc.report.summary_card import summary_card
 from sepc.report.weighed import WhatCounts, terms_of, what_counts
-from sepc.report.wording import name_of, percent, short, visible
-from sepc.selective._inner import inner_decisions
 from sepc.views.outcomes import is_right, rows_to_review
+from sepc.wording import counted, name_of, percent, short, visible
 
 N_REVIEW = 50
 # Longer reasons, facts and parameters are cut.
@@ -49,8 +55,8 @@ class ReviewRow:
     terms: tuple[tuple[str, float], ...] = ()
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, repr=False)
+class Summary(ShownAsCard):
     """What a report shows.
 
     Attributes
@@ -95,8 +101,10 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dictionaries, lists, text and numbers, ready for JSON."""
-        plain: dict[str, Any] = _plain(self)
-        return plain
+        return json_fields(self)
+
+    def _card(self) -> Card:
+        return summary_card(self.title, self.estimator, self.held_out, self.causes or self.labels)
 
 
 def summarize(
@@ -112,7 +120,7 @@ def summarize(
     check_is_fitted(estimator)
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; give both of them, or neither.")
-    decisions = _decided(estimator, X)
+    decisions = decide_with_trust(estimator, X, "put it into a TrustedClassifier")
     labels = None if y is None else _labels(X, y)
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
@@ -121,7 +129,7 @@ def summarize(
     drawn = None if regional is None else picture(regional, accepted, right, labels)
     weighed = None if regional is None else what_counts(regional, accepted, labels)
     landscape, no_landscape = classes_of(X_train, y_train)
-    kind = type(estimator).__name__
+    kind = model_name(estimator)
     return Summary(
         title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
         estimator=kind,
@@ -129,7 +137,7 @@ def summarize(
         held_out=figures,
         labels=by_label(decisions, right, classes),
         causes=by_cause(decisions, right),
-        promise=tuple(map(visible, estimator.promise().splitlines())) if hasattr(estimator, "promise") else (),
+        promise=_promise(estimator),
         landscape=landscape,
         picture=drawn,
         regions=None if regional is None else region_table(regional, accepted, right, regions_of(regional.model)),
@@ -143,12 +151,9 @@ def summarize(
     )
 
 
-def _decided(estimator: Any, X: Any) -> Any:
-    decisions = inner_decisions(estimator, X)
-    if decisions is None:
-        kind = type(estimator).__name__
-        raise TypeError(f"{kind} has no decide, so it gives no trust to report; put it into a TrustedClassifier.")
-    return decisions
+def _promise(estimator: Any) -> tuple[str, ...]:
+    classifier = opened(estimator).classifier
+    return tuple(map(visible, classifier.promise().splitlines())) if hasattr(classifier, "promise") else ()
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
@@ -157,17 +162,16 @@ def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
     return np.asarray(labels)
 
 
-def _regional(decisions: Any) -> Decisions | None:
-    """The decisions of a single partition, if it is one that was asked, also inside a wrapper."""
-    while not isinstance(decisions, Decisions):
-        if (decisions := getattr(decisions, "inner", None)) is None:
-            return None
-    return decisions
+def _regional(decisions: Decisions) -> SEPDecisions | None:
+    """The decisions of a single partition, if it is one that gives the labels, also under a promise."""
+    while isinstance(decisions, SelectiveDecisions):
+        decisions = decisions.inner
+    return decisions if isinstance(decisions, SEPDecisions) else None
 
 
 def _verdict(figures: HeldOut) -> str:
     n, n_accepted = figures.n_rows, figures.n_accepted
-    rows = f"{n:,} held-out row{'' if n == 1 else 's'}"
+    rows = counted(n, "held-out row")
     if n_accepted == 0:
         return f"None of {rows} is accepted; all of them should go to a person."
     told = f"All {rows} are" if n_accepted == n else f"{n_accepted:,} of {rows} ({percent(n_accepted / n)}) are"
@@ -181,7 +185,7 @@ def _verdict(figures: HeldOut) -> str:
 
 
 def _review(
-    decisions: Any, weighed: Decisions | None, X: Any, labels: NDArray[Any] | None, right: BoolArray | None
+    decisions: Decisions, weighed: SEPDecisions | None, X: Any, labels: NDArray[Any] | None, right: BoolArray | None
 ) -> tuple[ReviewRow, ...]:
     index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None
     rows = []
@@ -196,7 +200,7 @@ def _review(
                 true_label=None if labels is None else name_of(labels[i]),
                 right=None if right is None else bool(right[i]),
                 trust=float(one.trust),
-                cause=None if (cause := getattr(one, "cause", None)) is None else Cause(cause).name,
+                cause=one.cause.name,
                 why=short(visible(one.why()), LONGEST_TEXT),
                 runner_up=runner_up,
                 terms=terms,
@@ -208,13 +212,13 @@ def _review(
 def _left_out(
     estimator: Any,
     landscape: str,
-    regional: Decisions | None,
+    regional: SEPDecisions | None,
     drawn: Picture | None,
     weighed: WhatCounts | None,
     labelled: bool,
 ) -> dict[str, str]:
     """Why a part of the report is not there, by the names of parts."""
-    kind = type(estimator).__name__
+    kind = model_name(estimator)
     left: dict[str, str] = {"landscape": landscape} if landscape else {}
     if regional is None:
         left["picture"] = f"{kind} does not label by one partition, so there is none to draw."
@@ -227,22 +231,12 @@ def _left_out(
             left["weights"] = _unweighed(regional)
     if not labelled:
         left["curves"] = "How often labels are right needs the true labels of the held-out rows; give y."
-    if not hasattr(estimator, "promise"):
+    if not _promise(estimator):
         left["promise"] = f"{kind} promises nothing; put it into a SelectiveClassifier for a promise about errors."
     return left
 
 
-def _unweighed(regional: Decisions) -> str:
+def _unweighed(regional: SEPDecisions) -> str:
     if len(regional.model.classes) < 2:
         return "The model knows one class, so there is nothing to weigh."
     return f"Trust by {regional.model.trust!r} has no curves and weights; they come with trust='weights'."
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "to_dict") and not isinstance(value, Summary):
-        return value.to_dict()
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.report.markup import Markup, tag
+from sepc.wording import percent
 
 # Seven colours and four shapes: 28 classes differ in at least one of them. The colours are in `page_style`.
 N_COLOURS = 7
@@ -143,5 +144,5 @@ def ticks(start: float, end: float, about: int = 5) -> list[float]:
 def tick_text(value: float, share: bool) -> str:
     """A tick as text."""
     if share:
-        return f"{100.0 * value:.4g} %"
+        return percent(round(value, 9), 3)
     return f"{value:,.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.4g}"

@@ -10,7 +10,7 @@ from sepc.report.held_out import Curves, Group, HeldOut
 from sepc.report.region_rows import RegionTable
 from sepc.report.summary import ReviewRow, Summary
 from sepc.report.weighed import WhatCounts
-from sepc.report.wording import columns_of, percent, short, signed
+from sepc.wording import columns_of, interval, percent, short, signed
 
 WIDTH = 96
 N_REGIONS = 12
@@ -55,8 +55,8 @@ def _figures(figures: HeldOut) -> Iterator[str]:
     if figures.n_right is not None and figures.n_right_accepted is not None:
         if figures.low is not None and figures.high is not None:
             share = percent(figures.n_right_accepted / n_accepted)
-            interval = f"95 % interval {100 * figures.low:.1f} to {100 * figures.high:.1f} %"
-            rows.append(("right among accepted", f"{figures.n_right_accepted:,} ({share}, {interval})"))
+            ends = f"95 % interval {interval(figures.low, figures.high)}"
+            rows.append(("right among accepted", f"{figures.n_right_accepted:,} ({share}, {ends})"))
         rows.append(("right among all", f"{figures.n_right:,} ({percent(figures.n_right / n)})"))
         rows.append(("AURC", f"{figures.aurc:.4f}"))
         rows.append(("ECE", f"{figures.ece:.3f}"))
@@ -152,7 +152,7 @@ def _curves(curves: Curves | None) -> Iterator[str]:
         return
     at = [min(range(len(curves.coverage)), key=lambda i: abs(curves.coverage[i] - share)) for share in COVERAGES]
     yield from _table(
-        ["accepting the most trusted", *(f"{share:.0%}" for share in COVERAGES)],
+        ["accepting the most trusted", *(percent(share) for share in COVERAGES)],
         [["wrong among them", *(percent(curves.risk[i]) for i in at)]],
     )
     yield ""

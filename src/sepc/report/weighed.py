@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.regions.decisions import Decision, Decisions
+from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
 from sepc.regions.model import SEPModel
-from sepc.report.wording import name_of, percent
 from sepc.views.outcomes import is_right, most_common
 from sepc.views.weighed import Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoids_of, spreads_of
+from sepc.wording import name_of, percent
 
 N_CURVES = 6
 N_ELLIPSOIDS = 12
@@ -120,7 +120,7 @@ class WhatCounts:
     disagreement: Disagreement
 
 
-def what_counts(decisions: Decisions, accepted: BoolArray, y: NDArray[Any] | None) -> WhatCounts | None:
+def what_counts(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> WhatCounts | None:
     """What counts in the model of these decisions; None if it weighs nothing."""
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
@@ -141,13 +141,13 @@ def what_counts(decisions: Decisions, accepted: BoolArray, y: NDArray[Any] | Non
     )
 
 
-def terms_of(decision: Decision) -> tuple[str, tuple[tuple[str, float], ...]]:
+def terms_of(decision: SEPDecision) -> tuple[str, tuple[tuple[str, float], ...]]:
     """The runner-up, and the terms that count most in a decision."""
     terms = decision.terms()
     return name_of(terms.runner_up), tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS))
 
 
-def _told_of(decisions: Decisions, accepted: BoolArray) -> Any:
+def _told_of(decisions: SEPDecisions, accepted: BoolArray) -> Any:
     """The class to tell of."""
     if len(decisions.model.classes) == 2:
         return None
@@ -168,7 +168,7 @@ def _by_class(model: SEPModel, rows: FloatArray) -> tuple[tuple[str, tuple[tuple
     return tuple(told)
 
 
-def _disagreement(decisions: Decisions, accepted: BoolArray, y: NDArray[Any] | None) -> Disagreement:
+def _disagreement(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> Disagreement:
     differ = np.asarray(decisions.label != decisions.counts_label)
     n, n_accepted = int(differ.sum()), int((differ & accepted).sum())
     if y is None:

@@ -6,7 +6,7 @@ from sepc.report.markup import Markup, tag
 from sepc.report.partition_chart import colour_of
 from sepc.report.svg import Frame, drawing, number, tick_text, ticks, words
 from sepc.report.weighed import FeatureCurve, WhatCounts
-from sepc.report.wording import short
+from sepc.wording import counted, short
 
 WIDTH, HEIGHT = 330.0, 226.0
 # The share of a chart, at its foot, that shows where rows lie.
@@ -49,7 +49,7 @@ def _bars(frame: Frame, curve: FeatureCurve, weights: WhatCounts) -> list[Markup
     bars = []
     for k, (value, term) in enumerate(zip(curve.x, curve.term, strict=True)):
         colour = colour_of(weights.positions[0 if term > 0.0 else 1])
-        title = tag("title", f"{value:.6g}: {term:+.2f}, {curve.n_rows[k]:,} rows")
+        title = tag("title", f"{value:.6g}: {term:+.2f}, {counted(curve.n_rows[k], 'row')}")
         bars.append(_rect(frame, (k - 0.4, k + 0.4), (min(term, 0.0), max(term, 0.0)), f"term {colour}", title))
     return bars
 

@@ -10,10 +10,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
 
-from sepc._typing import FloatArray, IntArray
-from sepc.selective._risk_control import n_before_failure, rows_needed, rows_to_start, sums_at
+from sepc._typing import FloatArray
+from sepc.statistics.betting import mean_p_value
+from sepc.statistics.binomial import rows_needed
+from sepc.statistics.fixed_sequence import n_before_failure, rows_to_start, sums_at
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def choose_cheapest(
     accepted, counts = sums_at(thresholds, trust, (cost[:, None] == values).astype(np.int64))
     share = review / float(values[-1])
     start = int(np.searchsorted(accepted, rows_to_start(len(trust), share, confidence)))
-    n_passed = n_before_failure(cost_p_value(counts[start:], values, review, confidence) <= 1.0 - confidence)
+    n_passed = n_before_failure(mean_p_value(counts[start:], values, review, confidence) <= 1.0 - confidence)
     paid = counts @ values
     totals = paid + review * (len(trust) - accepted)
     tried, found = min(start, len(thresholds) - 1), n_passed > 0
@@ -84,20 +85,3 @@ def choose_cheapest(
         n_tried=int(accepted[tried]),
         tried_cost=float(paid[tried] / max(accepted[tried], 1)),
     )
-
-
-def cost_p_value(counts: IntArray, values: FloatArray, review: float, confidence: float) -> FloatArray:
-    """A p-value of "the mean cost is above `review`", from how often each of the costs `values` was seen, (m, V).
-
-    If there is only one cost beside 0, the exact binomial one. Else one over the winnings of a gambler, who stakes the
-    same on every row's cost being below `review`: if it is not so, the mean of the winnings is at most 1, so they reach
-    1 / p with probability at most p (Waudby-Smith and Ramdas, 2024). How much to stake depends on the number of rows
-    alone, and is best where costs are about as uneven as they can be.
-    """
-    n, share, scaled = counts.sum(axis=1), review / values[-1], values / values[-1]
-    if set(scaled) <= {0.0, 1.0}:
-        return np.asarray(binom.cdf(counts[:, -1], n, share), dtype=np.float64)
-    stake = np.sqrt(-2.0 * math.log(1.0 - confidence) / (np.maximum(n, 1) * share * (1.0 - share)))
-    stake = np.minimum(stake, 1.0 / (1.0 - share))[:, None]
-    factors = np.maximum(1.0 + stake * (share - scaled), np.finfo(np.float64).tiny)
-    return np.asarray(np.exp(np.minimum(-(counts * np.log(factors)).sum(axis=1), 0.0)))

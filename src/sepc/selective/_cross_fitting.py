@@ -17,8 +17,9 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning
 from sepc.estimator.classifier import SEPClassifier
 from sepc.estimator.columns import number_columns
-from sepc.regions.decisions import Decisions
-from sepc.selective._trust_layer import Labelled, signals
+from sepc.estimators.base import decide_rows
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.trusted.trust_model import signals
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +35,12 @@ class Beside:
         rows = _numbers(X) if view is None else _finite(view.fit_transform(X, labels))
         return replace(self, partition=clone(self.partition).fit(rows, labels), view=view)
 
-    def decide(self, X: Any) -> Decisions:
+    def decide(self, X: Any) -> SEPDecisions:
         """What the partition says of rows as the other model sees them."""
-        return self.partition.decide(_numbers(X) if self.view is None else _finite(self.view.transform(X)))
+        decisions: SEPDecisions = self.partition.decide(
+            _numbers(X) if self.view is None else _finite(self.view.transform(X))
+        )
+        return decisions
 
 
 def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
@@ -61,12 +65,12 @@ def asked_of_left_out(
 ) -> tuple[FloatArray, BoolArray]:
     """Signals of the labels of rows left out, and whether these labels are right; a frozen model stays as it is."""
     seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
-    labelled = Labelled.by(clone(estimator).fit(seen, labels[train]), left_out)
+    base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
     with warnings.catch_warnings():
         # The fit on all rows says it, once.
         warnings.simplefilter("ignore", FlatSetWarning)
         decided = beside.fitted(seen, labels[train]).decide(left_out)
-    return signals(labelled, decided), np.asarray(labelled.label == labels[test])
+    return signals(base, decided), np.asarray(base.label == labels[test])
 
 
 def _numbers(X: Any) -> Any:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sepc.selective._cost_control import CostControl
 from sepc.selective._risk_control import Control
+from sepc.wording import AS_SET, percent
 
 
 def risk_sentence(control: Control, whom: str, confidence: float) -> str:
     """The promise about errors, of the rows `whom` (empty for all rows)."""
     goal = (
-        f"at most {percent(control.max_risk)} of accepted rows{whom} are wrong, with {percent(confidence)} confidence"
+        f"at most {percent(control.max_risk, AS_SET)} of accepted rows{whom} are wrong, "
+        f"with {percent(confidence, AS_SET)} confidence"
     )
     if np.isfinite(control.threshold):
         return f"A{goal[1:]}: {_accepts(control, whom)}."
@@ -32,7 +32,7 @@ def cost_sentence(control: CostControl, confidence: float) -> str:
     """The promise about costs, and what is estimated to be saved."""
     goal = (
         f"an accepted row costs at most {control.review:.4g} on average, the cost of a review, "
-        f"with {percent(confidence)} confidence"
+        f"with {percent(confidence, AS_SET)} confidence"
     )
     if np.isfinite(control.threshold):
         saved = f"{control.review - control.cost:.3g}"
@@ -52,18 +52,7 @@ def cost_sentence(control: CostControl, confidence: float) -> str:
 
 
 def _accepts(control: Control | CostControl, whom: str) -> str:
-    share = percent(control.n_accepted / control.n_rows, coarse=True)
+    share = percent(control.n_accepted / control.n_rows)
     threshold = f"{control.threshold:.3f}"
     threshold = f"{control.threshold:.10g}" if threshold == "1.000" else threshold
     return f"accepts trust >= {threshold}, {share} of {control.n_rows:,} calibration rows{whom}"
-
-
-def percent(share: float, *, coarse: bool = False) -> str:
-    """A share as a percentage."""
-    value = 100.0 * share
-    return f"{value:.0f} %" if coarse and value >= 9.5 else f"{value:.{2 if coarse else 4}g} %"
-
-
-def shown(label: Any) -> str:
-    """A label as a user would type it."""
-    return repr(label.item() if isinstance(label, np.generic) else label)

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import FloatArray, IntArray
+from sepc.plain_values import plain
+from sepc.wording import listed, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +41,11 @@ class Costs:
     def matrix(self, classes: NDArray[Any]) -> FloatArray:
         """The costs of these classes: a row for each true label, a column for each given one."""
         if isinstance(self.of_errors, Mapping):
-            matrix = self._from_pairs(dict(self.of_errors), [_plain(label) for label in classes])
+            matrix = self._from_pairs(dict(self.of_errors), [plain(label) for label in classes])
         else:
             matrix = np.asarray(self.of_errors, dtype=np.float64)
             if matrix.shape != (len(classes),) * 2:
-                known = ", ".join(repr(_plain(label)) for label in classes)
+                known = listed(map(shown, classes))
                 raise ValueError(
                     f"The costs of errors have shape {matrix.shape}; the {len(classes)} classes {known} need "
                     f"{(len(classes),) * 2}: a row for each true label, a column for each given one."
@@ -61,7 +63,7 @@ class Costs:
         if unknown:
             raise ValueError(
                 f"The costs of errors name {unknown[0]!r}; each must be a pair (true label, given label) of the "
-                f"classes {', '.join(map(repr, labels))}."
+                f"classes {listed(map(shown, labels))}."
             )
         missing = [pair for pair in every if pair[0] != pair[1] and pair not in pairs]
         if missing:
@@ -87,10 +89,6 @@ class Costs:
 def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
-        known = ", ".join(repr(_plain(label)) for label in classes)
-        raise ValueError(f"y holds {_plain(unknown[0])!r}, for which there are no costs; the classes are {known}.")
+        known = listed(map(shown, classes))
+        raise ValueError(f"y holds {shown(unknown[0])}, for which there are no costs; the classes are {known}.")
     return np.searchsorted(classes, labels)
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import IntArray
+from sepc.cards import Card, ShownAsCard, ShownInLists
 from sepc.estimator.classifier import SEPClassifier
-from sepc.estimator.scoring import FromDecisions, decisions_of_blocks
-from sepc.estimator.training import is_lazy
-from sepc.selective._repaired_decisions import RepairedDecisions, RepairedParts
+from sepc.estimators.base import DecidingClassifier
+from sepc.estimators.repaired.decisions import RepairedDecisions, RepairedParts
+from sepc.wording import counted
 
 
-@dataclass(frozen=True)
-class Change:
+@dataclass(frozen=True, repr=False)
+class Change(ShownInLists):
     """What became of one region.
 
     Attributes
@@ -53,8 +54,40 @@ class Change:
         outcome = "repaired" if self.kept else "left as it was, a new model was no better"
         return f"region {self.region}: {outcome}; made from {self.n_made:,} rows; {judged}"
 
+    def _card(self) -> Card:
+        facts = (
+            ("made from", counted(self.n_made, "row")),
+            ("judged by", counted(self.n_judged, "other row")),
+            ("errors of these", f"{self.errors_before:,} before, {self.errors_after:,} after"),
+        )
+        outcome = "repaired" if self.kept else "left as it was"
+        errors = f", {self.errors_before:,} errors before, {self.errors_after:,} after" if self.n_judged else ""
+        return Card(f"Region {self.region}: {outcome}{errors}", facts)
 
-class RepairedClassifier(FromDecisions, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+
+class Changes(ShownAsCard, tuple[Change, ...]):
+    """What became of the regions of a repair: a tuple that shows itself as a table."""
+
+    __slots__ = ()
+
+    def _card(self) -> Card:
+        n_kept = sum(change.kept for change in self)
+        title = (
+            f"{n_kept:,} of {counted(len(self), 'region')} repaired" if self else "Nothing repaired: no region fails"
+        )
+        rows = tuple(
+            (
+                str(one.region),
+                "repaired" if one.kept else "left as it was",
+                *(f"{n:,}" for n in (one.n_made, one.n_judged, one.errors_before, one.errors_after)),
+            )
+            for one in self
+        )
+        head = ("region", "outcome", "made from", "judged by", "errors before", "after")
+        return Card(title, (), head, rows, "All other decisions stay as they were." if self else "")
+
+
+class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecisions]):
     """A classifier as it was, but in some of its regions a model of their own is asked.
 
     `sepc.lifecycle.repair` makes it. Decisions on rows of all other regions are those of the classifier, bit for bit.
@@ -71,8 +104,8 @@ class RepairedClassifier(FromDecisions, ClassifierMixin, MetaEstimatorMixin, Bas
         The classifier that was repaired.
     repaired_ : dict of int to SEPClassifier
         The models of repaired regions.
-    changes_ : tuple of Change
-        What was tried, region by region; `changes` gives it in words.
+    changes_ : Changes
+        What was tried, a `Change` for each region; `changes` gives it in words.
     classes_, regions_, n_features_in_, feature_names_in_
         Those of `estimator_`.
     """
@@ -88,7 +121,7 @@ class RepairedClassifier(FromDecisions, ClassifierMixin, MetaEstimatorMixin, Bas
     def _set(self, fitted: SEPClassifier, repaired: Mapping[int, SEPClassifier], changes: tuple[Change, ...]) -> Self:
         self.estimator_ = fitted
         self.repaired_: dict[int, SEPClassifier] = {int(region): repaired[region] for region in sorted(repaired)}
-        self.changes_ = changes
+        self.changes_ = Changes(changes)
         self.classes_, self.regions_ = fitted.classes_, fitted.regions_
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
@@ -107,17 +140,10 @@ class RepairedClassifier(FromDecisions, ClassifierMixin, MetaEstimatorMixin, Bas
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         return self._set(clone(self.estimator).fit(X, y), {}, ())
 
-    def decide(self, X: ArrayLike) -> RepairedDecisions:
-        """Label, trust, cause and region of every row, whether to accept it, and whether its region is repaired.
-
-        Of a Dask collection, a Dask DataFrame with the columns of ``RepairedDecisions.to_frame``.
-        """
-        if is_lazy(X):
-            return cast(RepairedDecisions, decisions_of_blocks(self, X))
-        check_is_fitted(self)
+    def _decide(self, X: Any) -> RepairedDecisions:
         outer = self.estimator_.decide(X)
         asked = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
         inner = {
@@ -125,7 +151,11 @@ class RepairedClassifier(FromDecisions, ClassifierMixin, MetaEstimatorMixin, Bas
             for region, rows in asked.items()
             if len(rows)
         }
-        return RepairedDecisions.gathered(RepairedParts(self.classes_, outer, inner))
+        return RepairedDecisions.gathered(RepairedParts(outer, inner))
+
+    def empty_decisions(self) -> RepairedDecisions:
+        """Decisions on no rows: what columns there are, and of which types."""
+        return RepairedDecisions.gathered(RepairedParts(self.estimator_.empty_decisions(), {}))
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row, as the classifier that was repaired counts them."""
@@ -145,7 +175,8 @@ class RepairedClassifier(FromDecisions, ClassifierMixin, MetaEstimatorMixin, Bas
     def __str__(self) -> str:
         return self.changes if hasattr(self, "changes_") else repr(self)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
         if not isinstance(self.estimator, SEPClassifier):
             kind = type(self.estimator).__name__
             raise TypeError(f"estimator is a {kind}; only the regions of an SEPClassifier can be repaired.")

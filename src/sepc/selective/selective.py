@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, cast
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.estimators.base import decide_with_trust, empty_decisions
+from sepc.estimators.selective.certificates import Certificates
+from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.selective._cost_control import CostControl, choose_cheapest
-from sepc.selective._inner import inner_decisions
 from sepc.selective._kept_labels import KeptLabels
 from sepc.selective._labels import checked_labels
-from sepc.selective._promise_words import cost_sentence, percent, risk_sentence, shown
-from sepc.selective._risk_control import (
-    Control,
-    choose_threshold,
-    error_bound,
-    fixed_grid,
-    quantile_grid,
-    stratified_folds,
-    stratified_parts,
-)
-from sepc.selective.accepted import Certificates, SelectiveDecisions
+from sepc.selective._promise_words import cost_sentence, risk_sentence
+from sepc.selective._risk_control import Control, choose_threshold
 from sepc.selective.costs import Costs
+from sepc.statistics.binomial import lower_bound, upper_bound
+from sepc.statistics.fixed_sequence import fixed_grid, quantile_grid
+from sepc.statistics.splits import stratified_folds, stratified_parts
+from sepc.wording import AS_SET, listed, percent, shown
 
 N_FOLDS = 3
 
+# Labels and trust of rows.
+Answers: TypeAlias = tuple[NDArray[Any], FloatArray]
 
-class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+
+class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     """Accept the labels of any classifier only where a promise about their errors holds.
 
     The promise: with probability `confidence` over the calibration rows, at most a share `max_risk` of the rows that
@@ -79,6 +80,10 @@ class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseE
         with a look at it, so expect a little more of new rows.
     n_calibration_ : int
         Number of calibration rows.
+    controls_ : dict of label to Control or CostControl
+        What each threshold rests on: rows, and errors or costs among them. The key is None if it is for all labels.
+    confidence_ : float
+        The `confidence` that `fit` was given, which is that of the promise.
 
     Notes
     -----
@@ -130,7 +135,7 @@ class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseE
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         X, labels = indexable(X, checked_labels(y, "SelectiveClassifier"))
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
@@ -150,70 +155,72 @@ class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseE
         self._calibrate(X, labels, decided)
         return self
 
-    def _calibrate(self, X: Any, labels: NDArray[Any], training: SelectiveDecisions | None) -> None:
-        decided = _decide(self.estimator_, X) if len(labels) else _no_decisions(self.classes_)
-        self._controls: dict[Any, Control | CostControl] = {}
+    def _calibrate(self, X: Any, labels: NDArray[Any], training: Answers | None) -> None:
+        decided = _decided(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
+        self.controls_: dict[Any, Control | CostControl] = {}
         for stale in {"mean_cost_", "risk_bound_"} & set(vars(self)):
             delattr(self, stale)
         if isinstance(self.max_risk, Costs):
             self._control_cost(self.max_risk, decided, labels, _grid(training, None))
         else:
             self._control_risk(decided, labels, training)
-        self._promised_confidence = self.confidence
+        self.confidence_ = self.confidence
         self.n_calibration_ = len(labels)
-        self.coverage_ = sum(one.n_accepted for one in self._controls.values()) / max(len(labels), 1)
-        thresholds = {label: one.threshold for label, one in self._controls.items()}
+        self.coverage_ = sum(one.n_accepted for one in self.controls_.values()) / max(len(labels), 1)
+        thresholds = {label: one.threshold for label, one in self.controls_.items()}
         self.threshold_: float | dict[Any, float] = self._one_or_several(thresholds)
 
-    def _control_cost(self, costs: Costs, decided: SelectiveDecisions, labels: NDArray[Any], grid: FloatArray) -> None:
+    def _control_cost(self, costs: Costs, decided: Decisions, labels: NDArray[Any], grid: FloatArray) -> None:
         possible = costs.matrix(self.classes_).ravel()
         each = costs.of(labels, decided.label, self.classes_)
         found = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence)
-        self._controls[None] = found
+        self.controls_[None] = found
         self.mean_cost_ = found.cost
 
-    def _control_risk(
-        self, decided: SelectiveDecisions, labels: NDArray[Any], training: SelectiveDecisions | None
-    ) -> None:
+    def _control_risk(self, decided: Decisions, labels: NDArray[Any], training: Answers | None) -> None:
         risks, wrong = self._risks(), decided.label != labels
         confidence = 1.0 - (1.0 - self.confidence) / len(risks)
         bounds = {}
         for label, risk in risks.items():
-            rows = _about(decided, label)
+            rows = _about(decided.label, label)
             found = choose_threshold(decided.trust[rows], wrong[rows], _grid(training, label), risk, confidence)
-            self._controls[label] = found
-            bounds[label] = float(error_bound(found.n_errors, found.n_accepted, confidence))
+            self.controls_[label] = found
+            bounds[label] = float(upper_bound(found.n_errors, found.n_accepted, confidence))
         self.risk_bound_: float | dict[Any, float] = self._one_or_several(bounds)
 
     def _one_or_several(self, values: dict[Any, float]) -> float | dict[Any, float]:
         return values if isinstance(self.max_risk, Mapping) else values[None]
 
-    def decide(self, X: ArrayLike) -> SelectiveDecisions:
-        """Label and trust of every row, and whether the promise covers it."""
-        check_is_fitted(self)
-        decided = _decide(self.estimator_, X)
+    def _decide(self, X: Any) -> SelectiveDecisions:
+        return self._covered(_decided(self.estimator_, X))
+
+    def empty_decisions(self) -> SelectiveDecisions:
+        """Decisions on no rows: what columns there are, and of which types."""
+        return self._covered(empty_decisions(self.estimator_))
+
+    def _covered(self, decided: Decisions) -> SelectiveDecisions:
         accepted = np.zeros(len(decided), dtype=bool)
-        for label, control in self._controls.items():
-            accepted |= _about(decided, label) & (decided.trust >= control.threshold)
-        return SelectiveDecisions(decided.label, decided.trust, accepted, decided.inner)
+        for label, control in self.controls_.items():
+            accepted |= _about(decided.label, label) & (decided.trust >= control.threshold)
+        return SelectiveDecisions.of(decided, accepted)
 
     def promise(self) -> str:
         """What is promised, in words: a sentence for every promise made, or why none can be made."""
         check_is_fitted(self)
-        confidence, lines = self._promised_confidence, []
-        for label, control in self._controls.items():
+        confidence, lines = self.confidence_, []
+        for label, control in self.controls_.items():
             if isinstance(control, CostControl):
                 return cost_sentence(control, confidence)
             lines.append(risk_sentence(control, "" if label is None else f" predicted as {shown(label)}", confidence))
         if len(lines) > 1:
-            lines.append(f"The {percent(confidence)} are for all of this together.")
-        unnamed = [shown(label) for label in self.classes_ if not {label, None} & set(self._controls)]
+            lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
+        unnamed = [shown(label) for label in self.classes_ if not {label, None} & set(self.controls_)]
         if unnamed:
-            lines.append(f"Rows predicted as {', '.join(unnamed)} are never accepted: nothing was asked of them.")
+            lines.append(f"Rows predicted as {listed(unnamed)} are never accepted: nothing was asked of them.")
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return self.promise() if hasattr(self, "_controls") else repr(self)
+        return self.promise() if hasattr(self, "controls_") else repr(self)
 
     def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
         """Lower bounds on the estimator's accuracy in each of its regions, from rows held out.
@@ -231,15 +238,15 @@ class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseE
         Certificates
         """
         check_is_fitted(self)
-        decided = _decide(self.estimator_, X)
-        if not hasattr(decided.inner, "region"):
+        decided = _decided(self.estimator_, X)
+        if (decided.region == NO_REGIONS).any():
             kind = type(self.estimator_).__name__
             raise TypeError(f"{kind} knows no regions, so none can be certified; use an SEPClassifier.")
         wrong = decided.label != checked_labels(y, "SelectiveClassifier")
-        region, which, n_rows = np.unique(decided.inner.region, return_inverse=True, return_counts=True)
+        region, which, n_rows = np.unique(decided.region, return_inverse=True, return_counts=True)
         n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
         each = 1.0 - (1.0 - self.confidence) / len(region)
-        return Certificates(region, n_rows, n_errors, 1.0 - error_bound(n_errors, n_rows, each), self.confidence)
+        return Certificates(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), self.confidence)
 
     def _risks(self) -> dict[Any, float]:
         """The promises asked for, by label; the label of a promise about all rows is None."""
@@ -247,11 +254,12 @@ class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseE
             return {None: cast(float, self.max_risk)}
         unknown = [label for label in self.max_risk if label not in self.classes_]
         if unknown:
-            known = ", ".join(map(shown, self.classes_))
-            raise ValueError(f"max_risk names {', '.join(map(shown, unknown))}; the classes are {known}.")
+            known = listed(map(shown, self.classes_))
+            raise ValueError(f"max_risk names {listed(map(shown, unknown))}; the classes are {known}.")
         return dict(self.max_risk)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
         risks: dict[Any, Any] = dict(self.max_risk) if isinstance(self.max_risk, Mapping) else {None: self.max_risk}
         if not risks:
             raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
@@ -272,46 +280,29 @@ class SelectiveClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseE
         return tags
 
 
-def _decide(estimator: Any, X: Any) -> SelectiveDecisions:
-    """Labels and trust, with nothing accepted yet."""
-    inner = inner_decisions(estimator, X)
-    if inner is not None:
-        label, trust = inner.label, inner.trust
-    elif hasattr(estimator, "predict_proba"):
-        label, trust = estimator.predict(X), np.max(estimator.predict_proba(X), axis=1)
-    else:
-        kind = type(estimator).__name__
-        raise TypeError(f"{kind} has neither decide nor predict_proba; wrap it in a CalibratedClassifierCV.")
-    trust = np.asarray(trust, dtype=np.float64)
-    return SelectiveDecisions(np.asarray(label), trust, np.zeros(len(trust), dtype=bool), inner)
+def _decided(estimator: Any, X: Any) -> Decisions:
+    return decide_with_trust(estimator, X, "wrap it in a CalibratedClassifierCV")
 
 
-def _decide_left_out(
-    estimator: Any, X: Any, labels: NDArray[Any], random: np.random.RandomState
-) -> SelectiveDecisions | None:
-    """Decisions on training rows by fits without them; None if every class has a single row."""
+def _decide_left_out(estimator: Any, X: Any, labels: NDArray[Any], random: np.random.RandomState) -> Answers | None:
+    """Labels and trust of training rows, by fits without them; None if every class has a single row."""
     folds = stratified_folds(labels, N_FOLDS, random)
     parts = []
     for fold in np.unique(folds[folds >= 0]):
         left_in, left_out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         fitted = clone(estimator).fit(_safe_indexing(X, left_in), labels[left_in])
-        parts.append(_decide(fitted, _safe_indexing(X, left_out)))
+        parts.append(_decided(fitted, _safe_indexing(X, left_out)))
     if not parts:
         return None
-    label, trust = (np.concatenate([getattr(part, name) for part in parts]) for name in ("label", "trust"))
-    return SelectiveDecisions(label, trust, np.zeros(len(trust), dtype=bool))
+    return np.concatenate([part.label for part in parts]), np.concatenate([part.trust for part in parts])
 
 
-def _no_decisions(classes: NDArray[Any]) -> SelectiveDecisions:
-    return SelectiveDecisions(classes[:0], np.empty(0), np.empty(0, dtype=bool))
-
-
-def _about(decided: SelectiveDecisions, label: Any) -> BoolArray:
+def _about(labels: NDArray[Any], label: Any) -> BoolArray:
     """Rows that the promise for `label` speaks of."""
-    return np.ones(len(decided), dtype=bool) if label is None else np.asarray(decided.label == label)
+    return np.ones(len(labels), dtype=bool) if label is None else np.asarray(labels == label)
 
 
-def _grid(training: SelectiveDecisions | None, label: Any) -> FloatArray:
-    if training is None or not (rows := _about(training, label)).any():
+def _grid(training: Answers | None, label: Any) -> FloatArray:
+    if training is None or not (rows := _about(training[0], label)).any():
         return fixed_grid()
-    return quantile_grid(training.trust[rows])
+    return quantile_grid(training[1][rows])

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.pipeline import Pipeline
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,33 +19,25 @@ from sklearn.utils.validation import (
 )
 
 from sepc._typing import FloatArray, IntArray
-from sepc.selective._inner import inner_decisions
-from sepc.selective._labels import checked_labels
-from sepc.selective._strat_decisions import Parts, StratifiedDecisions, among
-from sepc.selective._strat_table import (
+from sepc.decisions.decisions import positions_of
+from sepc.estimators.base import DecidingClassifier, decide_rows
+from sepc.estimators.stratified.decisions import Parts, StratifiedDecisions
+from sepc.estimators.stratified.strata import (
     POOLED,
     categories_of,
     column_names,
+    column_positions,
     found_strata,
-    positions_of,
     text_columns,
 )
+from sepc.selective._labels import checked_labels
 
 
-def _all_have(name: str) -> Any:
-    """Whether the estimator and the pooled one have a method; `decide` may be that of a pipeline's last step."""
-
-    def check(self: StratifiedClassifier) -> bool:
-        return all(_has(one, name) for one in (self.estimator, self.pooled) if one is not None)
-
-    return check
+def _all_have_probabilities(self: StratifiedClassifier) -> bool:
+    return all(hasattr(model, "predict_proba") for model in (self.estimator, self.pooled) if model is not None)
 
 
-def _has(estimator: Any, name: str) -> bool:
-    return hasattr(estimator[-1] if name == "decide" and isinstance(estimator, Pipeline) else estimator, name)
-
-
-class StratifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDecisions]):
     """Fit one classifier for each combination of categories with enough rows, and a pooled one for the rest.
 
     Ellipsoids need numbers, and a category is not one. Within a combination of categories only numbers are left. The
@@ -84,6 +75,8 @@ class StratifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The models of strata, by their position in `strata_`.
     pooled_ : classifier
         The model of the rest.
+    by_ : array of int
+        Positions of the columns `by`.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -135,14 +128,14 @@ class StratifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         X, labels = self._checked(X, y)
         self.classes_, which = np.unique(labels, return_inverse=True)
         names = column_names(X)
-        self._by: IntArray = positions_of(self.by, X)
+        self.by_: IntArray = column_positions(self.by, X)
         self.strata_, stratum = found_strata(
-            tuple(str(names[j]) for j in self._by),
-            categories_of(X, self._by),
+            tuple(str(names[j]) for j in self.by_),
+            categories_of(X, self.by_),
             self.classes_,
             which,
             self.min_rows,
@@ -160,37 +153,43 @@ class StratifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimators_: dict[int, Any] = {int(s): one for s, one in zip(own, fitted, strict=True)}
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of rows."""
+    def _labels(self, X: Any) -> NDArray[Any]:
         X, strata, _ = self._placed(X)
         labels = np.empty(len(strata), dtype=self.classes_.dtype)
         for _, model, rows, part in self._parts(X, strata):
             labels[rows] = model.predict(part)
         return labels
 
-    @available_if(_all_have("predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, of shape (n, C); 0 for classes that a row's stratum has not seen."""
+    @available_if(_all_have_probabilities)
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the classes, of shape (n, C); 0 for classes that a row's stratum has not seen.
+
+        Of a Dask collection, a Dask array.
+        """
+        return super().predict_proba(X)
+
+    def _probabilities(self, X: Any) -> FloatArray:
         X, strata, _ = self._placed(X)
         probabilities = np.zeros((len(strata), len(self.classes_)))
         for _, model, rows, part in self._parts(X, strata):
-            probabilities[np.ix_(rows, among(self.classes_, model.classes_))] = model.predict_proba(part)
+            probabilities[np.ix_(rows, positions_of(model.classes_, self.classes_))] = model.predict_proba(part)
         return probabilities
 
-    @available_if(_all_have("decide"))
-    def decide(self, X: Any) -> StratifiedDecisions:
-        """Label, trust, cause and stratum of every row, and whether to accept it."""
+    def _decide(self, X: Any) -> StratifiedDecisions:
         X, strata, values = self._placed(X)
-        decisions, classes = {}, {}
-        for s, model, _, part in self._parts(X, strata):
-            decisions[s], classes[s] = inner_decisions(model, part), model.classes_
-        return StratifiedDecisions.gathered(Parts(self.strata_, classes, decisions), strata, values)
+        decisions = {s: decide_rows(model, part) for s, model, _, part in self._parts(X, strata)}
+        return StratifiedDecisions.gathered(Parts(self.strata_, decisions), strata, values)
+
+    def empty_decisions(self) -> StratifiedDecisions:
+        """Decisions on no rows: what columns there are, and of which types."""
+        values = np.empty((0, len(self.strata_.by)), dtype=object)
+        return StratifiedDecisions.gathered(Parts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
 
     def _placed(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
         """Checked rows, the stratum of each, and its categories."""
         check_is_fitted(self)
         X = self._checked(X)
-        values = categories_of(X, self._by)
+        values = categories_of(X, self.by_)
         return X, self.strata_.of(values), values
 
     def _parts(self, X: Any, strata: IntArray) -> Any:
@@ -202,8 +201,8 @@ class StratifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             yield s, self.pooled_ if s == POOLED else self.estimators_[s], rows, _safe_indexing(seen, rows)
 
     def _without_by(self, X: Any) -> Any:
-        kept = np.setdiff1d(np.arange(X.shape[1]), self._by)
-        return X if len(self._by) == 0 else _safe_indexing(X, kept, axis=1)
+        kept = np.setdiff1d(np.arange(X.shape[1]), self.by_)
+        return X if len(self.by_) == 0 else _safe_indexing(X, kept, axis=1)
 
     def _checked(self, X: Any, y: Any = "no_validation") -> Any:
         """A DataFrame as it is, anything else as an array; in `fit`, with its labels."""
@@ -224,7 +223,8 @@ class StratifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(X, labels)
         return X, labels
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
         for name, least in (("min_rows", 1), ("min_class_rows", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

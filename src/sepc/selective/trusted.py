@@ -7,20 +7,22 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc.estimator.classifier import SEPClassifier
+from sepc.estimators.base import check_share, decide_rows, empty_decisions
+from sepc.estimators.opened import name_of
+from sepc.estimators.trusted.decisions import TrustedDecisions
+from sepc.estimators.trusted.trust_model import TrustModel, learn
 from sepc.selective._cross_fitting import Beside, asked_of_left_out, splits_of
 from sepc.selective._kept_labels import KeptLabels
 from sepc.selective._labels import checked_labels
-from sepc.selective._trust_layer import Labelled, TrustedDecisions, TrustModel, learn
 
 
-class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     Beside the classifier stands an `SEPClassifier` of the same rows. What the two say of rows that neither has seen, by
@@ -112,7 +114,7 @@ class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEst
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         X, labels = indexable(X, checked_labels(y, type(self).__name__))
         validate_data(self, X, skip_check_array=True)
         if isinstance(self.estimator, FrozenEstimator):
@@ -130,18 +132,21 @@ class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEst
         jobs = (delayed(asked_of_left_out)(self.estimator, fresh, X, labels, train, test) for train, test in splits)
         given, correct = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
         calibration = learn(np.concatenate(given), np.concatenate(correct))
-        self.model_ = TrustModel(self.partition_.model_, calibration, _name(self.estimator_))
+        self.model_ = TrustModel(self.partition_.model_, calibration, name_of(self.estimator_))
         return self
 
-    def decide(self, X: ArrayLike) -> TrustedDecisions:
-        """The classifier's label of every row, how far to trust it, whether to accept it and if not, why."""
-        check_is_fitted(self)
-        decided = Beside(self.partition_, None if self.view is None else self.view_).decide(X)
-        return self.model_.judge(Labelled.by(self.estimator_, X), decided, self.min_trust)
+    def _decide(self, X: Any) -> TrustedDecisions:
+        partition = Beside(self.partition_, None if self.view is None else self.view_).decide(X)
+        return TrustedDecisions.of(self.model_, decide_rows(self.estimator_, X), partition, self.min_trust)
 
-    def _check_parameters(self) -> None:
-        if not 0 <= self.min_trust <= 1:
-            raise ValueError(f"min_trust is {self.min_trust!r}; it is a probability, so it must lie in [0, 1].")
+    def empty_decisions(self) -> TrustedDecisions:
+        """Decisions on no rows: what columns there are, and of which types."""
+        base, partition = empty_decisions(self.estimator_), self.partition_.empty_decisions()
+        return TrustedDecisions.of(self.model_, base, partition, self.min_trust)
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
+        check_share("min_trust", self.min_trust)
         if not (self.partition is None or isinstance(self.partition, SEPClassifier)):
             raise TypeError(f"partition is {self.partition!r}; it must be an SEPClassifier, or None for the default.")
 
@@ -149,10 +154,3 @@ class TrustedClassifier(KeptLabels, ClassifierMixin, MetaEstimatorMixin, BaseEst
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.view is not None and get_tags(self.estimator).input_tags.allow_nan
         return tags
-
-
-def _name(estimator: Any) -> str:
-    """What a classifier is called: a pipeline by its last step, a frozen one by what it holds."""
-    if isinstance(estimator, FrozenEstimator):
-        return _name(estimator.estimator)
-    return _name(estimator[-1]) if isinstance(estimator, Pipeline) else type(estimator).__name__

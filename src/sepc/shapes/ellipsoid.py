@@ -11,15 +11,20 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.cards import Card, ShownInLists
 from sepc.shapes.distance import distance_to
 from sepc.shapes.norms import squared_norms
+from sepc.wording import counted, numbers
 
 # Support points lie on the boundary itself, so "inside" forgives the round-off of one matrix product.
 BOUNDARY_SLACK = 1e-9
 
+# Semi-axes take a decomposition; who only looks at an ellipsoid should not wait for that of a large one.
+MOST_SHOWN_AXES = 200
 
-@dataclass(frozen=True, eq=False)
-class Ellipsoid:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ellipsoid(ShownInLists):
     """The set of all `x` with ``||root @ (x - center)|| <= 1``.
 
     Parameters
@@ -151,6 +156,13 @@ class Ellipsoid:
         if not factor > 0.0:
             raise ValueError(f"factor is {factor}; an ellipsoid can only be expanded by a positive number.")
         return Ellipsoid(self.center, self.root / factor)
+
+    def _card(self) -> Card:
+        d = self.n_features
+        facts = [("center", numbers(self.center)), ("log-volume", f"{self.log_volume:.4g}")]
+        if d <= MOST_SHOWN_AXES:
+            facts.insert(1, ("semi-axes", numbers(self.semi_axes)))
+        return Card(f"Ellipsoid in {counted(d, 'feature')}, center {numbers(self.center)}", tuple(facts))
 
     @cached_property
     def _log_determinant(self) -> float:

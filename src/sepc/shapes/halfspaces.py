@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.cards import ShownOnOneLine
 
 # A product over d features, summed in any order, is off by at most d * 2**-53 of the same product of absolute values.
 # A row and the offset it helped to fix are each rounded here and on another engine: four such errors, doubled.
@@ -16,8 +17,8 @@ SLACK_PER_FEATURE = 2.0**-50
 TILE_ROWS = 1024
 
 
-@dataclass(frozen=True, eq=False)
-class HalfSpaces:
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfSpaces(ShownOnOneLine):
     """The set of all `x` with ``normals @ x >= offsets``, every inequality forgiven the rounding of its product.
 
     Parameters

@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
 from sepc.estimator.story import Regions
 from sepc.metrics import aurc, checked, risk_coverage_curve
-from sepc.regions.reasons import listed
-from sepc.selective._risk_control import error_bound
+from sepc.statistics.binomial import rate_interval
+from sepc.wording import listed
 
 UNSEEN = "in a combination unseen in training"
-# Of an interval of 95 %, each end leaves out 2.5 %.
-ONE_END = 0.975
 
 
-@dataclass(frozen=True, eq=False)
-class RegionOutcomes:
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionOutcomes(ShownOnOneLine):
     """Right and wrong rows of every region that occurs, that with the most rows first.
 
     Attributes
@@ -48,8 +47,8 @@ class RegionOutcomes:
         return len(self.names)
 
 
-@dataclass(frozen=True, eq=False)
-class Bins:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bins(ShownOnOneLine):
     """Rows in bins of trust: how often the labels there are right, with Clopper and Pearson's 95 % interval.
 
     Attributes
@@ -71,8 +70,8 @@ class Bins:
         return len(self.n_rows)
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCoverage:
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCoverage(ShownOnOneLine):
     """Error rate among the most trusted rows, for every share of rows: `coverage`, `risk` and the area `aurc`."""
 
     coverage: FloatArray
@@ -156,11 +155,12 @@ def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> 
     bins = _filled(sizes, n_bins)[group]
     n_rows = np.bincount(bins)
     n_right = np.bincount(bins, weights=right)
+    low, high = rate_interval(n_right, n_rows)
     return Bins(
         trust=np.bincount(bins, weights=scores) / n_rows,
         right=n_right / n_rows,
-        low=1.0 - error_bound(n_rows - n_right, n_rows, ONE_END),
-        high=error_bound(n_right, n_rows, ONE_END),
+        low=low,
+        high=high,
         n_rows=n_rows,
     )
 

@@ -10,15 +10,18 @@ from numbers import Integral
 import numpy as np
 
 from sepc._typing import FloatArray
+from sepc.cards import ShownOnOneLine
 from sepc.regions.model import SEPModel
+from sepc.regions.moments import mean_and_covariance
 from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.wording import percent
 
 # A feature that varies less than this share of the one that varies most gets no say of its own in principal axes.
 LEAST_SPREAD = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
-class Plane:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plane(ShownOnOneLine):
     """Two directions of the user's features, to draw in.
 
     Attributes
@@ -82,7 +85,7 @@ def principal_plane(model: SEPModel) -> Plane:
     """The two directions in which a fitted model's ellipsoids spread most, in standard units.
 
     They are the principal axes of the training rows in standardised features, as far as ellipsoids and isolated rows
-    tell: rows spread evenly in an ellipsoid have the covariance of its shape divided by d + 2.
+    tell.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def principal_plane(model: SEPModel) -> Plane:
     """
     if model.centers.shape[1] < 2:
         raise ValueError(f"A picture needs two features; this model has only {model.feature_names[0]!r}.")
-    mean, covariance = _moments(model)
+    mean, covariance = mean_and_covariance(model)
     unit = _unit(model, covariance)
     lengths, axes = np.linalg.eigh(covariance / np.outer(unit, unit))
     first, second = (_turned(axes[:, -k]) for k in (1, 2))
@@ -100,8 +103,8 @@ def principal_plane(model: SEPModel) -> Plane:
         origin=model.shift + model.scale * mean,
         directions=np.stack([first, second]) / (unit * model.scale),
         names=(
-            f"principal axis 1 ({100 * shares[0]:.0f} % of the spread)",
-            f"principal axis 2 ({100 * shares[1]:.0f} %)",
+            f"principal axis 1 ({percent(shares[0], 0)} of the spread)",
+            f"principal axis 2 ({percent(shares[1], 0)})",
         ),
     )
 
@@ -125,21 +128,6 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
     if n_found > 1:
         raise ValueError(f"{n_found} features are called {feature!r}; give the position of the one you mean.")
     return known.index(str(feature))
-
-
-def _moments(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of the training rows as far as the model tells, in its own coordinates."""
-    places = np.concatenate([model.centers, model.isolated])
-    # A place of which no row is left, as after a repair, still has its own.
-    held = np.maximum(model.place_counts.sum(axis=1), 1).astype(np.float64)
-    held /= held.sum()
-    mean = held @ places
-    moved = places - mean
-    covariance = (held[:, None] * moved).T @ moved
-    for weight, root in zip(held, model.roots, strict=False):
-        axes = np.linalg.inv(root)
-        covariance += weight / (len(mean) + 2) * (axes @ axes.T)
-    return mean, covariance
 
 
 def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.regions.model import SEPModel
-from sepc.regions.rules import decide, judge_sets
+from sepc.regions.rules import judge, judge_sets
 from sepc.views.planes import Plane
 
 
@@ -42,6 +42,6 @@ def trust_over(
     middles = (np.arange(n) + 0.5) / n
     x, y = np.meshgrid(*(low + (high - low) * middles[:, None]).T)
     pixels = np.column_stack([x.ravel(), y.ravel()])
-    decisions = decide(model, plane.origin + np.linalg.solve(plane.directions, pixels.T).T, 0.0)
+    decisions = judge(model, plane.origin + np.linalg.solve(plane.directions, pixels.T).T, 0.0)
     label = np.searchsorted(model.classes, decisions.label)
     return label.reshape(n, n), decisions.trust.reshape(n, n)

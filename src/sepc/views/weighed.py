@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
 from sepc.regions.membership import squared_radii
 from sepc.regions.model import SEPModel
+from sepc.regions.moments import even_variance
 from sepc.regions.weights import LINE_END, Weights, depth, nearness
 from sepc.views.planes import position_of
+from sepc.wording import MOST_NAMES, listed, shown
 
 # More rows than this make no other picture.
 MOST_ROWS = 10_000
@@ -25,8 +28,8 @@ BEYOND = 0.005
 MOST_TERMS = (0.05, 0.95)
 
 
-@dataclass(frozen=True, eq=False)
-class Contrast:
+@dataclass(frozen=True, eq=False, repr=False)
+class Contrast(ShownOnOneLine):
     """Log-odds of one class against another or, of more than two, against the average of all others.
 
     Attributes
@@ -44,8 +47,8 @@ class Contrast:
     coefficients: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(ShownOnOneLine):
     """What a feature adds to the log-odds, and where rows lie.
 
     Attributes
@@ -119,7 +122,8 @@ def contrast_of(model: SEPModel, label: Any = None) -> Contrast:
     else:
         found = [k for k, known in enumerate(model.classes.tolist()) if known == label]
         if not found:
-            raise ValueError(f"There is no class {label!r}; the classes are {_some(model.classes.tolist())}.")
+            known = listed(map(shown, model.classes), MOST_NAMES)
+            raise ValueError(f"There is no class {label!r}; the classes are {known}.")
         position = found[0]
     coefficients = np.full(n_classes, -1.0 / max(n_classes - 1, 1))
     coefficients[position] = 1.0
@@ -166,7 +170,7 @@ def ellipsoids_of(
     weights, d = weights_of(model), len(model.feature_names)
     near, deep, means = (one @ contrast.coefficients for one in (weights.near, weights.deep, weights.ellipsoid_means))
     # Of rows spread evenly in an ellipsoid, the squared gauge is this on average.
-    inside = near + deep * depth(np.array(d / (d + 2.0))) - means
+    inside = near + deep * depth(np.array(even_variance(float(d), d))) - means
     size, low, high = np.abs(inside), None, None
     if rows is not None and len(rows):
         squared = squared_radii(model.standardize(sample(rows)), model.centers, model.roots)
@@ -254,8 +258,3 @@ def _first_and(knots: FloatArray) -> FloatArray:
         return np.zeros(1)
     gap = float(np.median(np.diff(knots))) if len(knots) > 1 else 1.0
     return np.concatenate([[knots[0] - gap], knots])
-
-
-def _some(names: list[Any], most: int = 12) -> str:
-    told = ", ".join(map(repr, names[:most]))
-    return told if len(names) <= most else f"{told} and {len(names) - most} more"

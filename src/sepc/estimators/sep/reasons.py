@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.regions.kinds import Cause, Rule
+from sepc.decisions.kinds import Rule
 from sepc.regions.membership import squared_radii
 from sepc.regions.model import SEPModel
+from sepc.wording import listed, percent, shown
 
 if TYPE_CHECKING:
-    from sepc.regions.decisions import Decision
+    from sepc.estimators.sep.decisions import SEPDecision
 
 # The feature that makes up most of the squared radius is named, and others with at least this share; at most so many.
 NAMED_SHARE = 0.1
 NAMED_MOST = 3
 
 
-def explain(decision: Decision) -> str:
+def sentences_about(decision: SEPDecision) -> list[str]:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
-    sentences = [
+    return [
         f"{shown(decision.label)} with trust {decision.trust:.3f}: {where(decision)}.",
         _disagreement(decision),
         other_side(decision),
-        verdict(decision.cause),
     ]
-    return " ".join(sentence for sentence in sentences if sentence)
 
 
-def where(decision: Decision) -> str:
+def where(decision: SEPDecision) -> str:
     """Where the row lies, and how many training rows of each class lie there."""
     model: SEPModel = decision.model
     counts = counted(model, decision.counts)
@@ -51,7 +50,7 @@ def where(decision: Decision) -> str:
     return f"where {named_ellipsoids(model, inside)} overlap and no training row lies; together they hold {counts}"
 
 
-def other_side(decision: Decision) -> str:
+def other_side(decision: SEPDecision) -> str:
     """The features that keep the row out of the nearest ellipsoid of the runner-up label, if it is out of it."""
     model: SEPModel = decision.model
     order = np.argsort(-decision.probabilities, kind="stable")
@@ -65,11 +64,11 @@ def other_side(decision: Decision) -> str:
     shares = feature_shares(model, decision.rows, nearest)
     first, *others = np.argsort(-shares)[:NAMED_MOST]
     named = [first, *(j for j in others if shares[j] >= NAMED_SHARE)]
-    features = [f"{model.feature_names[j]} ({shares[j]:.0%})" for j in named]
+    features = [f"{model.feature_names[j]} ({percent(shares[j], 0)})" for j in named]
     return f"Out of {named_ellipsoids(model, [nearest])} it is kept by {listed(features)}."
 
 
-def _disagreement(decision: Decision) -> str:
+def _disagreement(decision: SEPDecision) -> str:
     """What outweighs the training rows where the row lies, if these alone would give another label."""
     if decision.counts_label == decision.label:
         return ""
@@ -95,20 +94,7 @@ def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
     return np.asarray(terms / terms.sum())
 
 
-def verdict(cause: Cause) -> str:
-    """Why a row was not accepted, as a sentence; nothing if it was."""
-    if cause is Cause.ACCEPTED:
-        return ""
-    reason = {
-        Cause.OVERLAP: "other labels lie there too",
-        Cause.OUTSIDE: "nothing like it was seen in training",
-        Cause.THIN: "too few training rows lie there",
-        Cause.DRIFTED: "what comes there has changed",
-    }[cause]
-    return f"Not accepted ({cause.name}): {reason}."
-
-
-def _gauges(decision: Decision) -> FloatArray:
+def _gauges(decision: SEPDecision) -> FloatArray:
     model: SEPModel = decision.model
     return np.asarray(np.sqrt(squared_radii(model.standardize(decision.rows[None, :]), model.centers, model.roots)[0]))
 
@@ -127,13 +113,3 @@ def counted(model: SEPModel, counts: IntArray) -> str:
             for n, label in zip(counts, model.classes, strict=True)
         ]
     )
-
-
-def shown(label: Any) -> str:
-    """A label as the user writes it."""
-    return repr(label.item() if isinstance(label, np.generic) else label)
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Parts joined as in "a, b and c"."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepc.regions.kinds import Cause, Rule, names_of
+from sepc.decisions.kinds import Cause, Rule, names_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """The columns as a DataFrame; without pandas, an error that says how to get it."""
-    return _pandas().DataFrame(dict(columns))
+def frame_of(columns: Mapping[str, Any], index: Any = None) -> pd.DataFrame:
+    """The columns as a DataFrame with this index; without pandas, an error that says how to get it."""
+    return _pandas().DataFrame(dict(columns), index=index)
+
+
+def index_of(X: Any) -> Any:
+    """The index of a pandas DataFrame; None of any other table."""
+    index = getattr(X, "index", None)
+    return index if hasattr(X, "columns") and hasattr(index, "get_indexer") else None
 
 
 def column_of_names(kind: type[Rule] | type[Cause], values: ArrayLike) -> Any:

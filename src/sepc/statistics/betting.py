@@ -1,26 +1,62 @@
-"""Bets that a set of rows is wrong more often than promised: what labels prove, at any time, and which to ask for.
+"""Evidence by betting against a hypothesis: if it is true, winnings are at most 1 on average, and seldom large.
 
-A label is asked for by drawing a band of trust with stated probabilities and then any row of that band. Against the
-hypothesis that the error rate of a set, the mean of its bands' rates by their shares, is `max_risk` or more, each label
-multiplies the evidence by how much likelier it is under the rates expected than under the nearest rates of that
-hypothesis. Whatever the true rates of the hypothesis are, the expected factor is at most 1 (`nearest_null`), so the
-evidence ever exceeds 1 / level with probability at most `level` (Ville): labels may be asked for and looked at in any
-rhythm. Waudby-Smith and Ramdas (2024) bet in this way; Xu, Karampatziakis and Mineiro (2024) choose labels for it.
+Waudby-Smith and Ramdas (2024) bet in this way, on a mean of bounded values; here on how often each value was seen
+(`mean_p_value`), and one by one on rows drawn from strata.
+
+A row is drawn from a stratum with stated probabilities, and is wrong or not. Against the hypothesis that the error rate
+of all strata, the mean of their rates by their shares, is `max_risk` or more, each row multiplies the evidence by how
+much likelier it is under the rates expected than under the nearest rates of that hypothesis. Whatever the true rates of
+the hypothesis are, the expected factor is at most 1 (`nearest_null`), so the evidence ever exceeds 1 / level with
+probability at most `level` (Ville): rows may be drawn and looked at in any rhythm. Xu, Karampatziakis and Mineiro
+(2024) choose rows for it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import rel_entr
 
-from sepc._typing import FloatArray
+from sepc._typing import FloatArray, IntArray
+from sepc.statistics.binomial import p_value
 
-# Bands are drawn in proportion to share * rate ** power, with the best of these powers.
+# Strata are drawn in proportion to share * rate ** power, with the best of these powers.
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 # A multiplier an ulp too large would make a bet favourable. The first of these shares of it that does not is taken, or
 # else none of it, which is no bet at all.
 BACK_OFF = (1.0, 1.0 - 1e-10, 1.0 - 1e-6, 0.99, 0.5)
+
+
+def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence: float) -> FloatArray:
+    """A p-value of "the mean is above `limit`", from how often each of `values`, from small to large, was seen.
+
+    If there is only one value beside 0, the exact binomial one. Else one over the winnings of a gambler, who stakes the
+    same on every row's value being below `limit`: if it is not so, the mean of the winnings is at most 1, so they reach
+    1 / p with probability at most p. How much to stake depends on the number of rows alone, and is best where values
+    are about as uneven as they can be.
+
+    Parameters
+    ----------
+    counts : (m, V) array
+    values : (V,) array
+        None is negative; the largest is above `limit`.
+    limit : float
+    confidence : float
+        For which the stake is best.
+
+    Returns
+    -------
+    (m,) array
+    """
+    n, share, scaled = counts.sum(axis=1), limit / values[-1], values / values[-1]
+    if set(scaled) <= {0.0, 1.0}:
+        return p_value(counts[:, -1], n, share)
+    stake = np.sqrt(-2.0 * math.log(1.0 - confidence) / (np.maximum(n, 1) * share * (1.0 - share)))
+    stake = np.minimum(stake, 1.0 / (1.0 - share))[:, None]
+    factors = np.maximum(1.0 + stake * (share - scaled), np.finfo(np.float64).tiny)
+    return np.asarray(np.exp(np.minimum(-(counts * np.log(factors)).sum(axis=1), 0.0)))
 
 
 def nearest_null(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float) -> FloatArray:
@@ -29,11 +65,11 @@ def nearest_null(drawn: FloatArray, expected: FloatArray, weights: FloatArray, m
     Parameters
     ----------
     drawn : (H,) array
-        The probability with which each band is drawn.
+        The probability with which each stratum is drawn.
     expected : (H,) array
         Error rates, strictly between 0 and 1.
     weights : (H,) array
-        Shares of the bands, which sum to 1.
+        Shares of the strata, which sum to 1.
     max_risk : float
 
     Notes
@@ -66,19 +102,19 @@ def _rates_at(u: float, drawn: FloatArray, expected: FloatArray, weights: FloatA
 def log_factors(
     drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float
 ) -> tuple[FloatArray, FloatArray]:
-    """What a right and what a wrong label of each band adds to the logarithm of the evidence."""
+    """What a right and what a wrong row of each stratum adds to the logarithm of the evidence."""
     null = nearest_null(drawn, expected, weights, max_risk)
     return np.log1p(-expected) - np.log1p(-null), np.log(expected) - np.log(null)
 
 
 def growth(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float) -> float:
-    """What a label is expected to add to the logarithm of the evidence."""
+    """What a row is expected to add to the logarithm of the evidence."""
     null = nearest_null(drawn, expected, weights, max_risk)
     return float(drawn @ (rel_entr(expected, null) + rel_entr(1.0 - expected, 1.0 - null)))
 
 
 def best_draws(expected: FloatArray, weights: FloatArray, max_risk: float) -> tuple[FloatArray, float]:
-    """Probabilities with which to draw the bands, and the growth they give."""
+    """Probabilities with which to draw the strata, and the growth they give."""
     tried = [weights * expected**power for power in POWERS]
     tried = [one / one.sum() for one in tried]
     rates = [growth(one, expected, weights, max_risk) for one in tried]

@@ -26,11 +26,32 @@ class Cause(IntEnum):
     OUTSIDE = 2
     THIN = 3
     DRIFTED = 4  # only of monitored models: the rows that come there have changed
+    UNEXPLAINED = 5  # only of models that are not ours: they do not say why
+
+    @property
+    def meaning(self) -> str:
+        """The cause in a few words, as in "nothing like it was seen in training"."""
+        return MEANINGS[self]
+
+
+MEANINGS = {
+    Cause.ACCEPTED: "trusted enough",
+    Cause.OVERLAP: "training rows of other labels lie near it",
+    Cause.OUTSIDE: "nothing like it was seen in training",
+    Cause.THIN: "too few training rows lie near it",
+    Cause.DRIFTED: "what comes there has changed",
+    Cause.UNEXPLAINED: "the model does not say why",
+}
 
 
 def names_of(kind: type[Rule] | type[Cause], values: ArrayLike) -> NDArray[Any]:
     """Names of many rules or causes at once, as an array of text."""
     names = np.empty(max(kind) + 1, dtype=object)
-    for one in kind:
-        names[one] = one.name
+    for member in kind:
+        names[member] = member.name
     return np.asarray(names[np.asarray(values)])
+
+
+def verdict(cause: Cause) -> str:
+    """Why a row was not accepted, as a sentence; nothing if it was."""
+    return "" if cause is Cause.ACCEPTED else f"Not accepted ({cause.name}): {cause.meaning}."

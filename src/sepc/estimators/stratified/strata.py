@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, IntArray
-from sepc.regions.frames import frame_of
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.frames import frame_of
+from sepc.wording import MOST_NAMES, counted, listed, name_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +25,8 @@ POOLED = -1
 MISSING_TYPES = ("NAType", "NaTType")
 
 
-@dataclass(frozen=True, eq=False)
-class Strata:
+@dataclass(frozen=True, eq=False, repr=False)
+class Strata(ShownAsCard):
     """The combinations of categories among the training rows, the largest first.
 
     Attributes
@@ -72,6 +74,24 @@ class Strata:
         columns |= {f"n_{label}": self.counts[:, c] for c, label in enumerate(self.classes)}
         return frame_of(columns | {"model": np.where(self.fitted, "own", "pooled")})
 
+    def _card(self) -> Card:
+        n_rows = self.n_rows
+        facts = (
+            ("by", ", ".join(self.by) or "no column"),
+            ("with a model of their own", f"{self.fitted.sum():,}, for {n_rows[self.fitted].sum():,} training rows"),
+            ("left to the pooled model", f"{(~self.fitted).sum():,}, for {n_rows[~self.fitted].sum():,} training rows"),
+        )
+        rows = tuple(
+            (
+                *("missing" if value is None else name_of(value) for value in own),
+                f"{n:,}",
+                "own" if fitted else "pooled",
+            )
+            for own, n, fitted in zip(self.values, n_rows, self.fitted, strict=True)
+        )
+        title = counted(len(self), "stratum", "strata")
+        return Card(title, facts, (*self.by, "rows", "model"), rows, "As a DataFrame: to_frame()")
+
 
 def found_strata(
     by: tuple[str, ...], values: NDArray[Any], classes: NDArray[Any], which: IntArray, min_rows: int, min_second: int
@@ -102,7 +122,7 @@ def column_names(X: Any) -> tuple[Any, ...]:
     return tuple(X.columns) if hasattr(X, "columns") else tuple(f"x{j}" for j in range(X.shape[1]))
 
 
-def positions_of(by: Any, X: Any) -> IntArray:
+def column_positions(by: Any, X: Any) -> IntArray:
     """Positions of the columns that `by` chooses: names, positions, one of them, or a function of `X` that gives them.
 
     Raises
@@ -129,7 +149,8 @@ def _position(one: Any, names: Sequence[Any], *, named: bool) -> int:
     if not named:
         raise ValueError(f"by names the column {one!r}, but X is an array; give positions, or a DataFrame.")
     if one not in names:
-        raise ValueError(f"by names the column {one!r}; the columns are {', '.join(map(repr, names))}.")
+        known = listed(map(shown, names), MOST_NAMES)
+        raise ValueError(f"by names the column {one!r}; the columns are {known}.")
     return list(names).index(one)
 
 

@@ -1,0 +1,280 @@
+"""Cards: what a result shows of itself at a prompt and in a notebook."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from sepc.wording import columns_of, counted, visible
+
+# A card is read at a glance: it fits above the prompt of the smallest terminal in use, 80 columns by 24 lines.
+MOST_LINES = 15
+MOST_COLUMNS = 80
+
+# Names of facts and cells of a table in a terminal, then both in a notebook; longer ones are cut in the middle.
+LONGEST_NAME = 28
+LONGEST_CELL = 40
+LONGEST_HTML = 120
+
+# Of arrays and tuples with more entries only the size is said.
+MOST_IN_FULL = 4
+
+INDENT = "  "
+GAP = "  "
+NUMBER = re.compile(
+    r"(above |below |over |under |[<>≤≥] ?)?[-+\u2212]?[\d,]*\.?\d+(e[-+]?\d+)?( ?%)?|nan|[-+]?inf|[-–—]?", re.I
+)
+
+# Colours are inherited or grey with some of the background in it, so a card looks right on light and on dark pages.
+LINE = "1px solid rgba(128,128,128,0.35)"
+BOX = (
+    f"display:inline-block;box-sizing:border-box;max-width:100%;overflow-x:auto;border:{LINE};border-radius:6px;"
+    "padding:0.6em 0.9em;color:inherit;font-size:0.9em;line-height:1.45;text-align:left"
+)
+TITLE = "font-weight:600;overflow-wrap:anywhere"
+TABLE = "border-collapse:collapse;border:none;margin:0.5em 0 0 0;color:inherit;font-size:inherit"
+PLAIN = "background:none;border:none"
+CELL = "border:none;padding:0.1em 1.2em 0.1em 0;color:inherit;background:none;vertical-align:top"
+MUTED = "opacity:0.7"
+
+
+@dataclass(frozen=True)
+class Card:
+    """A short summary of a result: printed it is at most 15 lines, in a notebook a small table.
+
+    Names and values may come from a user's data: they are shown on one line, cut where they are long, and escaped in
+    HTML. Columns of numbers are aligned on the right, all others on the left.
+
+    Parameters
+    ----------
+    title : str
+        What it is, and of how much.
+    facts : tuple of (name, value)
+        One line each.
+    head : tuple of str, optional
+        The names of the columns below the facts.
+    rows : tuple of tuple of str, optional
+        The table itself. Rows that do not fit are left out, and their number is said.
+    note : str, optional
+        The last line, such as where to find more.
+
+    Examples
+    --------
+    >>> rows = (("3", "benign", "0.51"), ("17", "malignant", "0.62"))
+    >>> print(Card("Decisions on 93 rows", (("accepted", "81 (87.1 %)"),), ("row", "label", "trust"), rows).text())
+    Decisions on 93 rows
+      accepted  81 (87.1 %)
+    <BLANKLINE>
+      row  label      trust
+        3  benign      0.51
+       17  malignant   0.62
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...] = ()
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
+
+    def text(self) -> str:
+        """The card as lines of text, at most 15 of at most 80 columns."""
+        shown = self._fitted()
+        lines = [_cut(shown.title, MOST_COLUMNS), *_fact_lines(shown.facts)]
+        if shown.rows:
+            lines += [""] * bool(shown.facts) + _table_lines(shown.head, shown.rows)
+        if shown.note:
+            lines.append(_cut(INDENT + shown.note, MOST_COLUMNS))
+        return "\n".join(line.rstrip() for line in lines)
+
+    def html(self) -> str:
+        """The card as one HTML element, with nothing to load and no script; colours follow the page."""
+        shown = self._fitted()
+        parts = [_element("div", shown.title, TITLE)]
+        if shown.facts:
+            parts.append(_html_facts(shown.facts))
+        if shown.rows:
+            parts.append(_html_table(shown.head, shown.rows))
+        if shown.note:
+            parts.append(_element("div", shown.note, f"{MUTED};margin-top:0.4em;overflow-wrap:anywhere"))
+        return f'<div style="{BOX}">{"".join(parts)}</div>'
+
+    def _fitted(self) -> Card:
+        """The card with clean text, and without the facts and rows that find no place on it."""
+        note = visible(self.note)
+        facts = tuple((visible(name), visible(value)) for name, value in self.facts)
+        left = MOST_LINES - 1 - bool(note)
+        if len(facts) > left:
+            facts = (*facts[: left - 1], ("…", f"{len(facts) - left + 1:,} more"))
+        left -= len(facts) + bool(facts) + bool(self.head)
+        rows = self.rows
+        if len(rows) > left:
+            rows = rows[: max(0, left if note else left - 1)]
+            more = f"… {len(self.rows) - len(rows):,} more"
+            note = f"{more}. {note}" if rows and note else more if rows else note
+        clean = tuple(tuple(visible(cell) for cell in row) for row in rows)
+        return Card(visible(self.title), facts, tuple(visible(name) for name in self.head), clean, note)
+
+
+class ShownAsCard:
+    """Objects that print as a card and show one in a notebook.
+
+    A dataclass of this kind says ``repr=False``, or it would write a ``__repr__`` of its own.
+    """
+
+    __slots__ = ()
+
+    def _card(self) -> Card:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._card().text()
+
+    def _repr_html_(self) -> str:
+        return self._card().html()
+
+
+class ShownInLists(ShownAsCard):
+    """Objects that often come in lists: printed, one is the title of its card alone; in a notebook it is all of it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{on_one_line(self._card().title)}>"
+
+
+class ShownOnOneLine:
+    """Dataclasses that print on one line, with the shapes of their arrays in place of all the numbers.
+
+    They too say ``repr=False``.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        own: Any = self
+        told = ", ".join(f"{field.name}={brief(getattr(own, field.name))}" for field in fields(own))
+        return f"{type(own).__name__}({told})"
+
+
+def brief(value: Any) -> str:
+    """A value in a few words: short arrays and tuples in full, of longer ones the size, of objects the type.
+
+    Examples
+    --------
+    >>> brief(np.eye(30)), brief(np.array([0.5, 2.0])), brief(("a", "b"))
+    ('(30, 30) array', '[0.5, 2]', "('a', 'b')")
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        if value.ndim > 1 or value.size > MOST_IN_FULL:
+            return f"{value.shape} array"
+        return f"[{', '.join(map(brief, value))}]"
+    if isinstance(value, np.generic | np.ndarray):
+        return brief(value.item())
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple | list) and len(value) > MOST_IN_FULL:
+        return counted(len(value), "item")
+    if isinstance(value, tuple):
+        return f"({', '.join(map(brief, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(brief, value))}]"
+    if value is None or isinstance(value, str | int | complex):
+        return _cut(visible(repr(value)), LONGEST_CELL)
+    return f"<{type(value).__name__}>"
+
+
+def on_one_line(text: str) -> str:
+    """The text with nothing hidden in it, cut in the middle if it is long."""
+    return _cut(visible(text), LONGEST_HTML)
+
+
+def _cut(text: str, longest: int) -> str:
+    """The text in at most so many columns and characters, with its middle left out if it is longer."""
+    if len(text) <= longest and columns_of(text) <= longest:
+        return text
+    end = (longest - 1) // 2
+    return _first(text, longest - 1 - end) + "…" + _first(text[::-1], end)[::-1]
+
+
+def _first(text: str, columns: int) -> str:
+    text = text[:columns]
+    while columns_of(text) > columns:
+        text = text[:-1]
+    return text
+
+
+def _fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
+    names = [_cut(name, LONGEST_NAME) for name, _ in facts]
+    widest = max(map(columns_of, names), default=0)
+    room = MOST_COLUMNS - len(INDENT) - widest - len(GAP)
+    return [
+        INDENT + _padded(name, widest, right=False) + GAP + _cut(value, room)
+        for name, (_, value) in zip(names, facts, strict=True)
+    ]
+
+
+def _table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    right = _numeric_columns(rows)
+    lines = [[_cut(cell, LONGEST_CELL) for cell in line] for line in ([head] if head else []) + list(rows)]
+    widths = _fitting([max(map(columns_of, column)) for column in zip(*lines, strict=True)])
+    return [
+        INDENT + GAP.join(_padded(_cut(cell, w), w, r) for cell, w, r in zip(line, widths, right, strict=False))
+        for line in lines
+    ]
+
+
+def _fitting(widths: list[int]) -> list[int]:
+    """Widths of as many of the columns as fit on a line, the widest narrowed before a column is left out."""
+    narrowest = 8
+    while sum(widths) + len(GAP) * (len(widths) - 1) + len(INDENT) > MOST_COLUMNS:
+        widest = max(widths)
+        if widest > narrowest:
+            widths[widths.index(widest)] -= 1
+        else:
+            widths = widths[:-1]
+    return widths
+
+
+def _numeric_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
+    return [all(NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    space = " " * (width - columns_of(text))
+    return space + text if right else text + space
+
+
+def _html_facts(facts: Sequence[tuple[str, str]]) -> str:
+    name_style = f"{CELL};text-align:left;white-space:nowrap;{MUTED}"
+    value_style = f"{CELL};text-align:left;overflow-wrap:anywhere"
+    lines = ([_element("td", name, name_style), _element("td", value, value_style)] for name, value in facts)
+    return _html_lines(lines)
+
+
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    numeric = _numeric_columns(rows)
+    styles = [f"{CELL};text-align:right;white-space:nowrap" if one else f"{CELL};text-align:left" for one in numeric]
+    lines = (
+        [("th", f"border-bottom:{LINE};font-weight:600;white-space:normal;vertical-align:bottom", head)] if head else []
+    )
+    lines += [("td", "", row) for row in rows]
+    return _html_lines(
+        [_element(tag, _cut(cell, LONGEST_CELL), f"{own};{more}") for cell, own in zip(line, styles, strict=True)]
+        for tag, more, line in lines
+    )
+
+
+def _html_lines(lines: Iterable[Sequence[str]]) -> str:
+    body = "".join(f'<tr style="{PLAIN}">{"".join(cells)}</tr>' for cells in lines)
+    return f'<table style="{TABLE}"><tbody>{body}</tbody></table>'
+
+
+def _element(tag: str, text: str, style: str) -> str:
+    # No line ends between a number and its sign.
+    shown = html.escape(_cut(text, LONGEST_HTML).replace(" %", "\u00a0%"))
+    return f'<{tag} style="{style}">{shown}</{tag}>'

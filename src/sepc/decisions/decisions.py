@@ -1,0 +1,173 @@
+"""Decisions: what every estimator says of rows, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.frames import column_of_names, frame_of, index_of
+from sepc.decisions.kinds import Cause, Rule, verdict
+from sepc.decisions.row_wise import SHARED, OneRow, RowWise
+from sepc.wording import percent, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Numbers of regions that are none.
+NEW_COMBINATION = -1
+NO_REGIONS = -2
+
+# Columns of numbers that have names.
+KINDS: dict[str, type[Rule] | type[Cause]] = {"cause": Cause, "rule": Rule}
+
+# Rows that a summary shows.
+N_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Decisions(ShownAsCard, RowWise["Decision"]):
+    """Decisions on rows, as arrays of one entry a row.
+
+    A whole number gives one `Decision`; a slice, a mask or an array of positions gives fewer `Decisions`.
+
+    Attributes
+    ----------
+    label : array
+        The predicted labels.
+    trust : array of float
+        The probability that the label is right; NaN of a model that gives none.
+    accepted : array of bool
+        Whether to use the label; the rest should go to a person.
+    cause : array of `Cause`
+        Why a row was not accepted; `Cause.ACCEPTED` where it was.
+    probabilities : (n, C) array of float
+        Of each class, in the order of `classes`; NaN of a model that gives none.
+    region : array of int
+        The number of the region where the row lies; -1 for a combination of ellipsoids not seen in training, -2 if the
+        model has no regions.
+    classes : (C,) array
+        The labels that the model knows.
+    index : pandas.Index or None
+        That of the DataFrame that was decided on.
+    by : str
+        The name of the model that decided.
+    """
+
+    classes: NDArray[Any] = field(metadata=SHARED)
+    label: NDArray[Any]
+    trust: FloatArray
+    accepted: BoolArray
+    cause: IntArray
+    probabilities: FloatArray
+    region: IntArray
+    index: Any = None
+    by: str = field(default="", metadata=SHARED)
+
+    def alone(self) -> Decision:
+        """The only decision, as single values."""
+        return Decision(self)
+
+    def why(self, i: int) -> str:
+        """The reasons for the decision on row `i`, in a few sentences."""
+        return self[i].why()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The decisions as a pandas DataFrame, with the index of the DataFrame that was decided on.
+
+        Causes and rules are given by name; a column ``p_a`` holds the probability of class ``a``.
+        """
+        named = {name: column_of_names(KINDS[name], v) if name in KINDS else v for name, v in self.columns().items()}
+        return frame_of(named, self.index)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns of `to_frame` as arrays, with causes and rules by number."""
+        own = ("label", "trust", "accepted", "cause", "region")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in own} | self.own_columns()
+        return columns | {f"p_{label}": self.probabilities[:, i] for i, label in enumerate(self.classes)}
+
+    def indexed_like(self, X: Any) -> Self:
+        """The same with the index of `X`, if that is a DataFrame of pandas."""
+        index = index_of(X)
+        return self if index is None else replace(self, index=index)
+
+    def refused(self, rows: BoolArray, cause: Cause) -> Self:
+        """The same with these rows not accepted, for this cause."""
+        return replace(self, accepted=self.accepted & ~rows, cause=np.where(rows, int(cause), self.cause))
+
+    def renamed(self, features: Sequence[str]) -> Self:
+        """The same with reasons that call the features by these names."""
+        return self
+
+    def own_columns(self) -> dict[str, Any]:
+        """Columns that only decisions of this class have."""
+        return {}
+
+    def reason_parts(self) -> list[str]:
+        """What there is to say of the only decision, but whether it is accepted."""
+        trust = "no trust" if np.isnan(self.trust[0]) else f"trust {self.trust[0]:.3f}"
+        return [f"{shown(self.label[0])} with {trust}{f', by {self.by}' if self.by else ''}."]
+
+    def verdict(self) -> str:
+        """Why the only row was not accepted, as a sentence; nothing if it was."""
+        return verdict(Cause(self.cause[0]))
+
+    def _card(self) -> Card:
+        n, n_accepted = len(self), int(np.sum(self.accepted))
+        facts = [("accepted", _share(n_accepted, n))]
+        facts += [
+            (f"not accepted: {cause.name}", _share(n_of, n))
+            for cause in Cause
+            if cause is not Cause.ACCEPTED and (n_of := int(np.sum(self.cause == cause)))
+        ]
+        least = np.argsort(self.trust, kind="stable")[:N_SHOWN]
+        rows = tuple(self._line(int(i)) for i in least)
+        title = f"Decisions on {n:,} row{'' if n == 1 else 's'}{f' by {self.by}' if self.by else ''}"
+        head = ("least trusted", "label", "trust", "cause") if rows else ()
+        return Card(title, tuple(facts), head, rows)
+
+    def _line(self, i: int) -> tuple[str, ...]:
+        name = str(i if self.index is None else self.index[i])
+        return name, str(self.label[i]), f"{self.trust[i]:.3f}", Cause(self.cause[i]).name
+
+
+def _share(n: int, n_all: int) -> str:
+    return f"{n:,} ({percent(n / n_all)})" if n_all else f"{n:,}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision(ShownAsCard, OneRow):
+    """The decision on one row; its attributes are those of `Decisions`, as single values."""
+
+    kinds = KINDS
+    alone: Decisions
+
+    def why(self) -> str:
+        """The reasons in a few sentences."""
+        return " ".join(sentence for sentence in [*self.alone.reason_parts(), self.alone.verdict()] if sentence)
+
+    def __repr__(self) -> str:
+        return f"Decision({shown(self.label)}, trust={self.trust:.3f}, {self.cause.name})"
+
+    def _card(self) -> Card:
+        facts = [("label", str(self.label)), ("trust", f"{self.trust:.3f}")]
+        facts.append(("accepted", "yes" if self.accepted else f"no: {self.cause.meaning} ({self.cause.name})"))
+        facts += [("region", str(self.region))] if self.region >= NEW_COMBINATION else []
+        return Card("Decision", tuple(facts), note=self.why())
+
+
+def positions_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
+    """Where each label stands among the classes; -1 if it does not."""
+    order = np.argsort(classes, kind="stable")
+    place = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
+    return np.where(classes[order][place] == labels, order[place], -1)
+
+
+def probability_of(probabilities: FloatArray, place: IntArray) -> FloatArray:
+    """The probability of the class at each place; none for a class that is not known (-1)."""
+    return np.where(place >= 0, probabilities[np.arange(len(place)), place], 0.0)

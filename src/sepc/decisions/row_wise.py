@@ -1,0 +1,76 @@
+"""Arrays of one entry a row that are filtered together, and one of their rows as single values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+One = TypeVar("One")
+
+# Marks a field that all rows share.
+SHARED = {"shared": True}
+
+
+class RowWise(Generic[One]):
+    """What frozen dataclasses of arrays with a `label` have in common: length, indexing and filtering.
+
+    A whole number gives one row; a slice, a mask or an array of positions gives fewer rows. Fields that are `SHARED`
+    or None stay as they are.
+    """
+
+    label: NDArray[Any]
+
+    def alone(self) -> One:
+        """The only row, as single values."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __iter__(self) -> Iterator[One]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, chosen: int | np.integer[Any]) -> One: ...
+
+    @overload
+    def __getitem__(self, chosen: slice | NDArray[Any] | list[Any]) -> Self: ...
+
+    def __getitem__(self, chosen: Any) -> Any:
+        if isinstance(chosen, int | np.integer):
+            return self[[int(chosen)]].alone()
+        rows = chosen if isinstance(chosen, slice) else np.asarray(chosen)
+        if not isinstance(rows, slice) and rows.size == 0:
+            rows = rows.astype(np.int64)
+        own: Any = self
+        by_row = {f.name: getattr(own, f.name) for f in fields(own) if f.name not in shared_fields(own)}
+        return replace(own, **{name: values[rows] for name, values in by_row.items() if values is not None})
+
+
+def shared_fields(rows: Any) -> set[str]:
+    """Names of the fields that all rows share."""
+    return {f.name for f in fields(rows) if "shared" in f.metadata}
+
+
+class OneRow:
+    """One row of arrays: it has the same attributes, as single values."""
+
+    kinds: ClassVar[Mapping[str, type]] = {}
+    alone: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "alone":
+            raise AttributeError(name)
+        value = getattr(self.alone, name)
+        if value is None or name in shared_fields(self.alone):
+            return value
+        if callable(value):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        single = value[0]
+        if name in self.kinds:
+            return self.kinds[name](single)
+        return single.item() if isinstance(single, np.generic) else single

@@ -1,0 +1,1 @@
+"""The estimators: what they share here, and one folder for each."""

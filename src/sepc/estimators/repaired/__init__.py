@@ -1,0 +1,1 @@
+"""`RepairedClassifier`, its decisions and what of it goes into a file."""

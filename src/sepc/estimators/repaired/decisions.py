@@ -1,0 +1,113 @@
+"""Decisions of a `RepairedClassifier`: its own, but in repaired regions those of the regions' models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.decisions.decisions import Decision, Decisions, positions_of
+from sepc.decisions.row_wise import SHARED
+from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
+
+BY_ROW = ("label", "counts_label", "trust", "accepted", "rule", "cause", "gauge", "place")
+BY_CLASS = ("counts", "probabilities")
+
+
+@dataclass(frozen=True, eq=False)
+class RepairedParts:
+    """What each model decided: `outer` on all rows, and `inner` on the rows of each repaired region, in their order."""
+
+    outer: SEPDecisions
+    inner: Mapping[int, SEPDecisions]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RepairedDecisions(Decisions):
+    """Decisions on rows, as arrays of one entry a row.
+
+    Attributes
+    ----------
+    label, trust, accepted, cause, probabilities, region, classes, index, by
+        As in `Decisions`; in a repaired region those of its own model. Regions are those of the classifier that was
+        repaired.
+    rule, gauge, place, counts, counts_label
+        As in `SEPDecisions`, likewise.
+    repaired : array of bool
+        Whether the region's own model decided.
+    position : array of int
+        Where among the rows that its model was asked for each row stands.
+    """
+
+    parts: RepairedParts = field(metadata=SHARED)
+    rule: IntArray
+    gauge: FloatArray
+    place: IntArray
+    counts: IntArray
+    counts_label: NDArray[Any]
+    repaired: BoolArray
+    position: IntArray
+
+    @classmethod
+    def gathered(cls, parts: RepairedParts) -> Self:
+        """Put the decisions of the regions' models in place of those they were asked to replace."""
+        outer = parts.outer
+        values = {name: np.array(getattr(outer, name)) for name in (*BY_ROW, *BY_CLASS)}
+        repaired, position = np.zeros(len(outer), dtype=bool), np.arange(len(outer))
+        for region, decided in parts.inner.items():
+            rows = np.flatnonzero(outer.region == region)
+            known = positions_of(decided.classes, outer.classes)
+            repaired[rows], position[rows] = True, np.arange(len(rows))
+            for name in BY_ROW:
+                values[name][rows] = getattr(decided, name)
+            for name in BY_CLASS:
+                values[name][rows] = 0
+                values[name][np.ix_(rows, known)] = getattr(decided, name)
+        return cls(
+            classes=outer.classes,
+            region=outer.region,
+            by="RepairedClassifier",
+            parts=parts,
+            repaired=repaired,
+            position=position,
+            **values,
+        )
+
+    def alone(self) -> RepairedDecision:
+        """The only decision, as single values."""
+        return RepairedDecision(self)
+
+    def renamed(self, features: Sequence[str]) -> Self:
+        """The same with reasons that call the features by these names."""
+        inner = {region: decided.renamed(features) for region, decided in self.parts.inner.items()}
+        return replace(self, parts=RepairedParts(self.parts.outer.renamed(features), inner))
+
+    def own_columns(self) -> dict[str, Any]:
+        """Columns that only decisions of this class have."""
+        columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
+        columns |= {"repaired": self.repaired}
+        return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+
+    def reason_parts(self) -> list[str]:
+        """What there is to say of the only decision, but whether it is accepted."""
+        only = self.alone()
+        first, *others = only.inner.alone.reason_parts()
+        return [f"In repaired region {only.region}: {first}" if only.repaired else first, *others]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RepairedDecision(Decision):
+    """The decision on one row; its attributes are those of `RepairedDecisions`, as single values."""
+
+    alone: RepairedDecisions
+
+    @property
+    def inner(self) -> SEPDecision:
+        """The decision of the model that was asked."""
+        parts: RepairedParts = self.parts
+        asked = parts.inner[self.region] if self.repaired else parts.outer
+        return asked[[self.position]].alone()

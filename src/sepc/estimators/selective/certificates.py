@@ -1,0 +1,78 @@
+"""Certificates: lower bounds on the accuracy in each region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.frames import frame_of
+from sepc.wording import AS_SET, counted, floored_percent, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+HEAD = ("region", "rows", "wrong", "right at least")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificates(ShownAsCard):
+    """Lower bounds on the accuracy in each region, that hold all at once with `confidence`.
+
+    Printed, they are a sentence for each region.
+
+    Attributes
+    ----------
+    region : array of int
+        The regions in which rows were held out, as `apply` gives them; -1 is all unseen combinations together.
+    n_rows, n_errors : array of int
+        Rows held out there, and the wrong ones.
+    accuracy_at_least : array of float
+        The bound.
+    confidence : float
+        That none of the bounds is too high.
+    """
+
+    region: IntArray
+    n_rows: IntArray
+    n_errors: IntArray
+    accuracy_at_least: FloatArray
+    confidence: float
+
+    def __len__(self) -> int:
+        return len(self.region)
+
+    def sentences(self) -> list[str]:
+        """A certificate in words for each region, that with the most rows first."""
+        return [
+            f"Region {self.region[i]}: at least {floored_percent(self.accuracy_at_least[i])} right, "
+            f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."
+            for i in np.argsort(-self.n_rows, kind="stable")
+        ]
+
+    def __str__(self) -> str:
+        told = self.sentences()
+        return "\n".join(
+            [*told, f"The {percent(self.confidence, AS_SET)} are for all of this together."] if told[1:] else told
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The certificates as a pandas DataFrame, a row for each region."""
+        names = ("region", "n_rows", "n_errors", "accuracy_at_least")
+        return frame_of({name: getattr(self, name) for name in names})
+
+    def _card(self) -> Card:
+        bounds = [floored_percent(bound) for bound in self.accuracy_at_least]
+        rows = tuple(
+            (f"{self.region[i]}", f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", bounds[i])
+            for i in np.argsort(-self.n_rows, kind="stable").tolist()
+        )
+        facts = (
+            ("confidence", f"{percent(self.confidence, AS_SET)}, for all of them together"),
+            ("held-out rows", f"{self.n_rows.sum():,}, {self.n_errors.sum():,} of them wrong"),
+        )
+        return Card(f"Certificates of {counted(len(self), 'region')}", facts, HEAD, rows, "As a DataFrame: to_frame()")

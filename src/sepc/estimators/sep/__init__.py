@@ -1,0 +1,1 @@
+"""`SEPClassifier`, its decisions and what of it goes into a file."""

@@ -1,0 +1,1 @@
+"""`StratifiedClassifier`, its decisions and what of it goes into a file."""

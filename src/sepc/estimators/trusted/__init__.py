@@ -1,0 +1,1 @@
+"""`TrustedClassifier`, its decisions and what of it goes into a file."""

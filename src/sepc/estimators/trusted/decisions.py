@@ -1,0 +1,95 @@
+"""Decisions of a `TrustedClassifier`: another model's labels, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.decisions.decisions import Decisions, positions_of, probability_of
+from sepc.decisions.row_wise import SHARED
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.reasons import other_side, where
+from sepc.estimators.trusted.trust_model import TrustModel
+from sepc.wording import percent, shown
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class TrustedDecisions(Decisions):
+    """How far to trust another model's labels, as arrays of one entry a row.
+
+    Attributes
+    ----------
+    label, trust, accepted, cause, probabilities, region, classes, index, by
+        As in `Decisions`. Labels and probabilities are the other model's; a region is a row of the partition's
+        `regions_`.
+    base_trust : array of float
+        The other model's own probability of its label; NaN if it gives none.
+    partition : SEPDecisions
+        What the partition alone decides.
+    """
+
+    model: TrustModel = field(metadata=SHARED)
+    base_trust: FloatArray
+    partition: SEPDecisions
+
+    @classmethod
+    def of(cls, model: TrustModel, base: Decisions, partition: SEPDecisions, min_trust: float) -> Self:
+        """Judge the labels of the base model by what it says itself and by what the partition says of them."""
+        trust = model.trust(base, partition)
+        accepted = trust >= min_trust
+        return cls(
+            classes=base.classes,
+            label=base.label,
+            trust=trust,
+            accepted=accepted,
+            cause=model.causes(partition, accepted, min_trust),
+            probabilities=base.probabilities,
+            region=partition.region,
+            by="TrustedClassifier",
+            model=model,
+            base_trust=base.trust,
+            partition=partition,
+        )
+
+    @property
+    def rows(self) -> FloatArray:
+        """The rows in the features of the partition."""
+        return self.partition.rows
+
+    @property
+    def gauge(self) -> FloatArray:
+        """How far out the row lies in the partition, as in `SEPDecisions`."""
+        return self.partition.gauge
+
+    @property
+    def support(self) -> FloatArray:
+        """The partition's probability of the label."""
+        return probability_of(self.partition.probabilities, positions_of(self.label, self.partition.classes))
+
+    @property
+    def agreement(self) -> BoolArray:
+        """Whether the partition gives the label too."""
+        return np.asarray(self.partition.label == self.label)
+
+    def renamed(self, features: Sequence[str]) -> Self:
+        """The same with reasons that call the features by these names."""
+        return replace(self, partition=self.partition.renamed(features))
+
+    def own_columns(self) -> dict[str, Any]:
+        """Columns that only decisions of this class have."""
+        return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
+
+    def reason_parts(self) -> list[str]:
+        """What there is to say of the only decision, but whether it is accepted."""
+        decision, label = self.partition[:1].alone(), shown(self.label[0])
+        sure = "" if np.isnan(self.base_trust[0]) else f", itself {percent(self.base_trust[0])} sure"
+        head = f"{label} by {self.model.base}{sure}, with trust {self.trust[0]:.3f}: {where(decision)}."
+        agreeing = f"The partition agrees ({percent(self.support[0])})."
+        if not self.agreement[0]:
+            own = f"The partition says {shown(decision.label)} ({percent(decision.trust)})"
+            agreeing = f"{own} and gives {label} {percent(self.support[0])}."
+        return [head, agreeing, other_side(decision)]

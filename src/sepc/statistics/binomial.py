@@ -1,0 +1,74 @@
+"""Exact tests and bounds for a rate of which so many rows of so many have been seen."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+from scipy.stats import beta, binom
+
+from sepc._typing import FloatArray, IntArray
+
+
+def upper_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> FloatArray:
+    """Clopper and Pearson's upper bound on a rate, after `n_seen` of `n_rows` rows; 1 without rows.
+
+    Examples
+    --------
+    >>> upper_bound([0, 3, 0], [149, 386, 0], 0.95).round(4)
+    array([0.0199, 0.02  , 1.    ])
+    """
+    seen, rows = np.asarray(n_seen), np.asarray(n_rows)
+    bound = beta.ppf(confidence, seen + 1, np.maximum(rows - seen, 1))
+    return np.asarray(np.where(seen < rows, bound, 1.0), dtype=np.float64)
+
+
+def lower_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> FloatArray:
+    """Clopper and Pearson's lower bound on a rate, after `n_seen` of `n_rows` rows; 0 without rows."""
+    rows = np.asarray(n_rows)
+    return np.asarray(1.0 - upper_bound(rows - np.asarray(n_seen), rows, confidence))
+
+
+def rate_interval(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Clopper and Pearson's interval for a rate, after `n_seen` of `n_rows` rows: each end leaves out half of the rest.
+
+    Examples
+    --------
+    >>> low, high = rate_interval([0, 48], [50, 50])
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.863]), array([0.071, 0.995]))
+    """
+    one_end = 1.0 - 0.5 * (1.0 - confidence)
+    return lower_bound(n_seen, n_rows, one_end), upper_bound(n_seen, n_rows, one_end)
+
+
+def beta_interval(ones: FloatArray, zeros: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """Between which rates a beta distribution of so many ones and zeros has its middle share `confidence`."""
+    tail = 0.5 * (1.0 - confidence)
+    return np.asarray(betaincinv(ones, zeros, tail)), np.asarray(betaincinv(ones, zeros, 1.0 - tail))
+
+
+def p_value(n_seen: IntArray, n_rows: IntArray, rate: float) -> FloatArray:
+    """Probability of so few among `n_rows` rows if the rate were `rate`."""
+    return np.asarray(binom.cdf(n_seen, n_rows, rate), dtype=np.float64)
+
+
+@lru_cache(maxsize=256)
+def rows_needed(rate: float, confidence: float, n_seen: int = 0) -> int:
+    """The fewest rows of which `n_seen` show, with `confidence`, that their rate is at most `rate`.
+
+    Examples
+    --------
+    >>> rows_needed(0.02, 0.95)
+    149
+    >>> rows_needed(0.02, 0.95, 3)
+    386
+    """
+    # Chernoff's bound says that so many are enough.
+    log = -math.log(1.0 - confidence)
+    enough = math.ceil((n_seen + log + math.sqrt(log * (log + 2.0 * n_seen))) / rate)
+    return bisect_left(range(enough + 1), True, key=lambda n: bool(binom.cdf(n_seen, n, rate) <= 1.0 - confidence))

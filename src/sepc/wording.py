@@ -1,0 +1,234 @@
+"""Names, numbers and lists as a reader meets them, written in one way by all of the library."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
+
+from sepc.plain_values import plain
+
+# Digits after the point that show a share as someone has set it, such as a confidence of 99.999 %.
+AS_SET = 10
+
+# Ratios of volumes are written as percentages too, and may be as large as a float can be.
+ROOM = Context(prec=400)
+
+# Of more names than this, a message counts the rest.
+MOST_NAMES = 12
+
+# A list of labels with their counts takes at most so many columns, and each label in it so many.
+LONGEST_LIST = 46
+LONGEST_LABEL = 28
+
+# Of more numbers than this, a card shows the first.
+MOST_NUMBERS = 4
+
+# Longer names are cut in the middle: what tells two of them apart is often at the end.
+LONGEST_NAME = 80
+
+# Characters that end lines, move the cursor, turn the direction of writing or are not characters at all; what joins
+# emoji and letters (U+200C, U+200D) stays.
+HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
+)
+NO_BREAK = "\u00a0"
+SPACES = re.compile(r"[ \t\r\n\f\v\x85\u2028\u2029]+")
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share as in "87.5 %". Only all is 100 %, and only nothing is 0 %.
+
+    Parameters
+    ----------
+    share : float
+        Of 1.
+    digits : int
+        How many digits may stand after the point; zeros at the end are dropped.
+
+    Examples
+    --------
+    >>> percent(0.875), percent(0.5), percent(1.0), percent(0.9996), percent(0.0004)
+    ('87.5 %', '50 %', '100 %', 'over 99.9 %', 'under 0.1 %')
+    >>> percent(0.875, 0), percent(0.998, 0), percent(0.99999, AS_SET)
+    ('88 %', 'over 99 %', '99.999 %')
+    """
+    return _percent(share, digits, ROUND_HALF_EVEN)
+
+
+def floored_percent(share: float, digits: int = 1) -> str:
+    """A percentage that never says more than `share`: for lower bounds, and for work that is not done yet.
+
+    Examples
+    --------
+    >>> floored_percent(0.97299), floored_percent(0.9999), floored_percent(0.0004)
+    ('97.2 %', '99.9 %', '0 %')
+    """
+    return _written(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, ROOM))
+
+
+def interval(low: float, high: float, digits: int = 1) -> str:
+    """The ends of an interval, rounded outwards: what is written holds what was computed.
+
+    Examples
+    --------
+    >>> interval(0.97299, 0.9996), interval(0.0, 0.03101)
+    ('97.2 % to over 99.9 %', '0 % to 3.2 %')
+    """
+    return f"{_percent(low, digits, ROUND_FLOOR)} to {_percent(high, digits, ROUND_CEILING)}"
+
+
+def _percent(share: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(share):
+        return f"{share} %"
+    exact, step = _hundredfold(share), _step(digits)
+    rounded = exact.quantize(step, rounding, ROOM)
+    if rounded == exact or rounded not in (0, 100):
+        return _written(rounded)
+    if rounded == 0:
+        return f"under {_written(step if exact > 0 else rounded)}"
+    return f"over {_written(rounded if exact > 100 else 100 - step)}"
+
+
+def _hundredfold(share: float) -> Decimal:
+    """Of the decimal number that Python shows for the share; 0.57 is 57, not 56.99999999999999."""
+    return 100 * Decimal(repr(float(share) + 0.0))
+
+
+def _step(digits: int) -> Decimal:
+    return Decimal(1).scaleb(-digits)
+
+
+def _written(value: Decimal) -> str:
+    told = f"{value:f}"
+    return f"{told.rstrip('0').rstrip('.') if '.' in told else told} %"
+
+
+def counted(n: int, one: str, several: str | None = None) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row"), counted(0, "class", "classes")
+    ('1 row', '1,200 rows', '0 classes')
+    """
+    return f"{n:,} {one if n == 1 else several or f'{one}s'}"
+
+
+def listed(parts: Iterable[str], most: int | None = None) -> str:
+    """Parts joined to one text; those beyond `most` are counted.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed("abcdef", most=2)
+    ('a', 'a, b and c', 'a, b and 4 more')
+    """
+    *first, last = list(parts) or [""]
+    if most is not None and len(first) >= most:
+        first, last = [*first, last][:most], f"{len(first) + 1 - most:,} more"
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def shown(label: Any) -> str:
+    """A label as a user would type it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shown(np.str_("benign")), shown(np.int64(3))
+    ("'benign'", '3')
+    """
+    return repr(plain(label))
+
+
+def name_of(value: Any) -> str:
+    """A label, a feature or an index as text of bounded length, on one line."""
+    return short(visible(str(plain(value))))
+
+
+def visible(text: str) -> str:
+    r"""The text on one line, with codes such as ``\x1b`` in place of what would be hidden or would hide something.
+
+    Examples
+    --------
+    >>> visible("two\nlines, \x1b[31mred")
+    'two lines, \\x1b[31mred'
+    """
+    return HIDDEN.sub(_code, SPACES.sub(" ", text))
+
+
+def _code(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def short(text: str, longest: int = LONGEST_NAME) -> str:
+    """The text, with its middle left out if it is longer than that.
+
+    Examples
+    --------
+    >>> short("mean concave points", 11)
+    'mean …oints'
+    """
+    if len(text) <= longest:
+        return text
+    end = (longest - 1) // 2
+    return f"{text[: longest - 1 - end]}…{text[len(text) - end :]}"
+
+
+def signed(terms: Sequence[tuple[str, float]]) -> str:
+    """Names and signed numbers; no line ends between the two.
+
+    Examples
+    --------
+    >>> print(signed([("area", 0.714), ("texture", -0.4)]).replace(NO_BREAK, " "))
+    area +0.71, texture -0.40
+    """
+    return ", ".join(f"{name}{NO_BREAK}{value:+.2f}" for name, value in terms)
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(
+        0 if unicodedata.combining(sign) or sign in "\u200c\u200d\ufe0e\ufe0f" else _width(sign) for sign in text
+    )
+
+
+def _width(sign: str) -> int:
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+
+
+def numbers(values: Any) -> str:
+    """Some numbers in brackets, the first few of many.
+
+    Examples
+    --------
+    >>> numbers([0.5, 2.0]), numbers(range(30))
+    ('(0.5, 2)', '(0, 1, 2, 3, … 26 more)')
+    """
+    kept = [plain(value) for value in values]
+    more = [f"… {len(kept) - MOST_NUMBERS:,} more"] if len(kept) > MOST_NUMBERS else []
+    return f"({', '.join([f'{value:.4g}' for value in kept[:MOST_NUMBERS]] + more)})"
+
+
+def with_counts(labels: Iterable[Any], counts: Iterable[int]) -> str:
+    """Labels and how many rows each has, as in "benign (357), malignant (212)"; of many, as many as fit on a line."""
+    pairs = [f"{short(name_of(label), LONGEST_LABEL)} ({n:,})" for label, n in zip(labels, counts, strict=True)]
+    n_kept, width = 0, 0
+    while n_kept < len(pairs) and (width := width + columns_of(pairs[n_kept]) + 2) <= LONGEST_LIST:
+        n_kept += 1
+    n_kept = max(1, n_kept)
+    more = [f"… {len(pairs) - n_kept:,} more"] if len(pairs) > n_kept else []
+    return ", ".join(pairs[:n_kept] + more)
+
+
+def decimal(value: float) -> str:
+    """A probability or a trust as in "0.875"; only certainty is 1.000, and only nothing is 0.000."""
+    told = f"{value:.3f}"
+    if value < 1.0 and told == "1.000":
+        return "> 0.999"
+    return "< 0.001" if value > 0.0 and told == "0.000" else told

@@ -1,0 +1,435 @@
+"""What every `decide` gives, whatever the model, the table and what stands around it."""
+
+import io
+import pickle
+from functools import cache
+from html.parser import HTMLParser
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+import sepc
+from sepc import Cause, Decision, Decisions, RepairedClassifier
+from sepc.report import model_card, report
+from sepc.wording import percent
+
+NAMES = ["length", "width", "depth", "kind"]
+OURS = {
+    "weights": sepc.SEPClassifier(),
+    "counts": sepc.SEPClassifier(trust="counts"),
+    "published": sepc.SEPClassifier.as_published(),
+    "trusted": sepc.TrustedClassifier(RandomForestClassifier(10, random_state=0), cv=2),
+    "selective": sepc.SelectiveClassifier(sepc.SEPClassifier(), 0.1, random_state=0),
+    "selective around another": sepc.SelectiveClassifier(LogisticRegression(), 0.1, random_state=0),
+    "stratified": sepc.StratifiedClassifier(sepc.SEPClassifier(trust="counts"), by=[3], min_rows=40),
+    "stratified around another": sepc.StratifiedClassifier(LogisticRegression(), by=[3], min_rows=40),
+    "repaired": RepairedClassifier(sepc.SEPClassifier(trust="counts")),
+}
+OTHERS = {"logistic": LogisticRegression(), "machine without probabilities": SVC()}
+MODELS = OURS | OTHERS
+AROUND = ["alone", "pipeline", "search"]
+TABLES = ["array", "pandas", "polars"]
+COLUMNS = ["label", "trust", "accepted", "cause", "region"]
+
+
+@cache
+def rows():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=320)
+    X = np.column_stack([rng.normal(size=(320, 3)) + 1.6 * y[:, None], rng.integers(2, size=320)])
+    X[-3:, :3] += 40.0
+    return X, np.array(["no", "yes"])[y]
+
+
+def table(kind, X):
+    if kind == "array":
+        return X
+    index = [f"case {i}" for i in range(len(X))]
+    return pd.DataFrame(X, columns=NAMES, index=index) if kind == "pandas" else pl.DataFrame(X, schema=NAMES)
+
+
+def around(model, how):
+    if how == "pipeline":
+        return make_pipeline(StandardScaler(), model)
+    if how == "search":
+        knob = next(
+            name for name in ("min_trust", "confidence", "min_rows", "C", "estimator") if name in model.get_params()
+        )
+        return GridSearchCV(model, {knob: [model.get_params()[knob]]}, cv=2)
+    return model
+
+
+@cache
+def fitted(name, how="alone", kind="array"):
+    X, y = rows()
+    return around(clone(MODELS[name]), how).fit(table(kind, X[:200]), y[:200])
+
+
+@cache
+def decided(name, how="alone", kind="array"):
+    return sepc.decide(fitted(name, how, kind), table(kind, rows()[0][200:]))
+
+
+def same(left, right):
+    assert type(left) is type(right)
+    for column in (*COLUMNS, "probabilities"):
+        np.testing.assert_array_equal(getattr(left, column), getattr(right, column), err_msg=column)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_columns_of_the_same_types(name, how, kind):
+    decisions, n = decided(name, how, kind), 120
+    assert isinstance(decisions, Decisions)
+    assert len(decisions) == len(decisions.label) == n
+    assert decisions.label.dtype == decisions.classes.dtype
+    assert set(decisions.label) <= set(decisions.classes) == {"no", "yes"}
+    assert decisions.trust.shape == (n,)
+    assert decisions.trust.dtype == np.float64
+    assert decisions.accepted.shape == (n,)
+    assert decisions.accepted.dtype == bool
+    assert decisions.probabilities.shape == (n, 2)
+    assert decisions.probabilities.dtype == np.float64
+    assert decisions.cause.dtype.kind == decisions.region.dtype.kind == "i"
+    assert set(decisions.cause) <= set(Cause)
+    assert ((decisions.cause == Cause.ACCEPTED) == decisions.accepted).all()
+    assert decisions.region.min() >= -2
+
+
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_labels_and_probabilities_are_those_of_predict(name, how):
+    model, decisions, X = fitted(name, how), decided(name, how), rows()[0][200:]
+    np.testing.assert_array_equal(decisions.label, model.predict(X))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(decisions.probabilities, model.predict_proba(X))
+    else:
+        assert np.isnan(decisions.probabilities).all()
+        assert not decisions.accepted.any()
+
+
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_filters_as_an_array_does(name, how):
+    decisions = decided(name, how)
+    some = decisions[decisions.accepted]
+    assert len(some) == decisions.accepted.sum()
+    assert some.accepted.all()
+    np.testing.assert_array_equal(decisions[[5, 1]].trust, decisions.trust[[5, 1]])
+    np.testing.assert_array_equal(decisions[3:6].label, decisions.label[3:6])
+    assert len(decisions[[]]) == len(decisions[:0]) == 0
+    assert [one.label for one in decisions[:4]] == decisions.label[:4].tolist()
+    last = decisions[-1]
+    assert isinstance(last, Decision)
+    assert type(last.label) is str
+    assert type(last.accepted) is bool
+    assert type(last.trust) is float
+    assert isinstance(last.cause, Cause)
+    assert type(last.region) is int
+    np.testing.assert_array_equal(last.probabilities, decisions.probabilities[-1])
+    with pytest.raises(IndexError):
+        decisions[len(decisions)]
+
+
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_row_has_one_reason_that_does_not_contradict_itself(name, how):
+    decisions = decided(name, how)
+    for i, decision in enumerate(decisions):
+        why = decision.why()
+        assert why == decisions.why(i)
+        assert repr(decision.label) in why
+        assert "np." not in why
+        assert ("Not accepted" in why) is not decision.accepted
+        assert why.count("Not accepted") == (not decision.accepted)
+        assert decision.accepted or f"({decision.cause.name})" in why
+        assert "lie there too" not in why  # "outside every ellipsoid ... other labels lie there too"
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_frames_have_these_columns_and_the_index_that_came_in(name, how, kind):
+    decisions = decided(name, how, kind)
+    frame = decisions.to_frame()
+    assert list(frame.columns[:5]) == COLUMNS
+    assert list(frame.columns[-2:]) == ["p_no", "p_yes"]
+    assert len(set(frame.columns)) == len(frame.columns)
+    for column in ("label", "trust", "accepted", "region"):
+        np.testing.assert_array_equal(frame[column], getattr(decisions, column))
+    assert list(frame["cause"]) == [Cause(cause).name for cause in decisions.cause]
+    wanted = [f"case {i}" for i in range(120)] if kind == "pandas" else list(range(120))
+    assert list(frame.index) == wanted
+    if kind == "pandas":
+        assert list(decisions[3:6].to_frame().index) == wanted[3:6]
+
+
+class Balanced(HTMLParser):
+    """Complains about tags that are not closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check_html(html):
+    parser = Balanced()
+    parser.feed(html)
+    parser.close()
+    assert parser.open == []
+
+
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_printed_it_is_a_short_summary(name, how):
+    decisions = decided(name, how)
+    text = repr(decisions)
+    assert text == str(decisions)
+    assert len(text.splitlines()) <= 15
+    assert max(map(len, text.splitlines())) <= 80
+    assert "120 rows" in text
+    assert f"{decisions.accepted.sum()} (" in text
+    assert "np." not in text
+    assert "array(" not in text
+    assert all(cause.name in text for cause in map(Cause, set(decisions.cause) - {0}))
+    check_html(decisions._repr_html_())
+    one = decisions[0]
+    assert len(repr(one).splitlines()) == 1
+    assert "np." not in repr(one)
+    assert one.why().split()[0] in one._repr_html_().replace("&#x27;", "'")
+    check_html(one._repr_html_())
+    assert len(repr(decisions[:0]).splitlines()) <= 15
+
+
+@pytest.mark.parametrize("how", ["alone", "search"])
+@pytest.mark.parametrize("name", OURS)
+def test_the_same_after_save_and_load(name, how, tmp_path):
+    model = fitted(name, how)
+    inner = getattr(model, "best_estimator_", model)
+    foreign = {"trusted": "estimator", "selective around another": "estimator"}.get(name)
+    if name == "stratified around another":
+        with pytest.raises(TypeError, match="not ours"):
+            sepc.save(model, tmp_path / "model.sepc")
+        return
+    sepc.save(model, tmp_path / "model.sepc")
+    given = {} if foreign is None else {"estimator": inner.estimator_}
+    again = sepc.load(tmp_path / "model.sepc", **given)
+    same(decided(name, how), sepc.decide(again, rows()[0][200:]))
+
+
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_after_pickling(name, how):
+    again = pickle.loads(pickle.dumps(fitted(name, how)))
+    same(decided(name, how), sepc.decide(again, rows()[0][200:]))
+    same(decided(name, how), pickle.loads(pickle.dumps(decided(name, how))))
+
+
+@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize("name", MODELS)
+def test_dask_answers_are_lazy_and_the_same(name, how):
+    X = rows()[0][200:]
+    array = da.from_array(X, chunks=(50, 2))
+    lazy = sepc.decide(fitted(name, how), array)
+    assert isinstance(lazy, dd.DataFrame)
+    here = decided(name, how).to_frame()
+    pd.testing.assert_frame_equal(
+        lazy.compute().reset_index(drop=True), here, check_dtype=False, check_index_type=False
+    )
+    assert list(lazy.columns) == list(here.columns)
+    frame = table("pandas", X)
+    blocks = dd.from_pandas(frame, npartitions=3, sort=False)
+    on_names = sepc.decide(fitted(name, how, "pandas"), blocks).compute()
+    pd.testing.assert_frame_equal(
+        on_names, decided(name, how, "pandas").to_frame(), check_dtype=False, check_index_type=False
+    )
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_estimator_answers_dask_by_itself_and_computes_nothing(name):
+    def explode(block):
+        raise AssertionError("this was computed")
+
+    model, X = fitted(name), rows()[0][200:]
+    never = da.from_array(X, chunks=(60, 4)).map_blocks(explode, meta=np.empty((0, 0)))
+    lazy = model.decide(never)
+    assert isinstance(lazy, dd.DataFrame)
+    with pytest.raises(AssertionError, match="this was computed"):
+        lazy.compute()
+    blocks = da.from_array(X, chunks=(60, 4))
+    np.testing.assert_array_equal(model.predict(blocks).compute(), model.predict(X))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(model.predict_proba(blocks).compute(), model.predict_proba(X))
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        model.decide(blocks[:, :3])
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_empty_blocks_decide_to_nothing(name):
+    frame = table("pandas", rows()[0][200:])
+    blocks = dd.from_pandas(frame, npartitions=3, sort=False)
+    few = blocks[blocks["length"] > 1e9]
+    model = fitted(name, "alone", "pandas")
+    assert len(model.decide(few).compute()) == len(model.predict(few).compute()) == 0
+
+
+def test_the_method_and_the_function_agree():
+    X = table("pandas", rows()[0][200:])
+    for name in OURS:
+        model = fitted(name, "alone", "pandas")
+        same(model.decide(X), sepc.decide(model, X))
+        assert list(model.decide(X).to_frame().index) == list(X.index)
+
+
+def test_a_frozen_estimator_is_opened():
+    same(sepc.decide(FrozenEstimator(fitted("weights")), rows()[0][200:]), decided("weights"))
+
+
+def test_reasons_speak_of_the_columns_that_went_into_a_pipeline():
+    X, y = rows()
+    frame = table("pandas", X)
+    bare = sepc.decide(fitted("counts", "alone", "pandas"), frame[200:])
+    assert any("length" in decision.why() for decision in bare)
+    piped = sepc.decide(fitted("counts", "pipeline", "pandas"), frame[200:])
+    whys = " ".join(decision.why() for decision in piped)
+    assert "length" in whys
+    assert "x0" not in whys
+    named = [name for name, _ in decided("weights", "pipeline", "pandas")[0].terms().named()]
+    assert named[:4] == NAMES
+    for name in ("trusted", "selective", "repaired"):
+        whys = " ".join(decision.why() for decision in decided(name, "pipeline", "pandas"))
+        assert "x0" not in whys
+        assert any(column in whys for column in NAMES)
+
+
+def test_reasons_follow_names_through_encoders_and_give_up_where_there_are_none():
+    X, y = rows()
+    frame = table("pandas", X).assign(kind=np.where(X[:, 3] > 0, "round", "flat"))
+    encoder = make_column_transformer(
+        (OneHotEncoder(drop="first", sparse_output=False), ["kind"]), remainder="passthrough"
+    )
+    pipeline = make_pipeline(encoder, StandardScaler(), sepc.SEPClassifier()).fit(frame[:200], y[:200])
+    decisions = sepc.decide(pipeline, frame[200:])
+    assert decisions.model.feature_names[:2] == ("onehotencoder__kind_round", "remainder__length")
+    lazy = sepc.decide(pipeline, dd.from_pandas(frame[200:], npartitions=2, sort=False))
+    pd.testing.assert_frame_equal(lazy.compute(), decisions.to_frame(), check_dtype=False, check_index_type=False)
+    turned = make_pipeline(PCA(), sepc.SEPClassifier()).fit(X[:200], y[:200])
+    assert sepc.decide(turned, X[200:]).model.feature_names == ("pca0", "pca1", "pca2", "pca3")
+
+
+def test_a_pipeline_inside_a_wrapper_keeps_its_reasons():
+    X, y = rows()
+    pipeline = make_pipeline(StandardScaler(), sepc.SEPClassifier())
+    promised = sepc.SelectiveClassifier(pipeline, 0.1, random_state=0).fit(table("pandas", X[:200]), y[:200])
+    decisions = promised.decide(table("pandas", X[200:]))
+    assert decisions.region.min() >= -1
+    assert any("length" in decision.why() for decision in decisions)
+
+
+def test_searches_of_every_kind():
+    X, y = rows()
+    grid = {"sepclassifier__n_impure": [0.1, 0.3]}
+    search = RandomizedSearchCV(make_pipeline(StandardScaler(), sepc.SEPClassifier()), grid, n_iter=2, cv=2)
+    assert len(sepc.decide(search.fit(X[:200], y[:200]), X[200:])) == 120
+
+
+def test_what_is_accepted_of_a_model_that_is_not_ours():
+    X = rows()[0][200:]
+    model = fitted("logistic")
+    np.testing.assert_array_equal(decided("logistic").trust, model.predict_proba(X).max(axis=1))
+    np.testing.assert_array_equal(decided("logistic").accepted, decided("logistic").trust >= 0.95)
+    loose = sepc.decide(model, X, min_trust=0.6)
+    assert loose.accepted.sum() > decided("logistic").accepted.sum()
+    assert set(loose.cause) == {Cause.ACCEPTED, Cause.UNEXPLAINED}
+    assert (loose.region == -2).all()
+    assert (
+        sepc.decide(model, da.from_array(X, chunks=(40, 4)), min_trust=0.6)["accepted"].sum().compute()
+        == loose.accepted.sum()
+    )
+    for wrong in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="min_trust"):
+            sepc.decide(model, X, min_trust=wrong)
+    with pytest.raises(ValueError, match="min_trust of its own"):
+        sepc.decide(fitted("weights"), X, min_trust=0.9)
+
+
+def test_what_cannot_be_decided_is_said_in_a_sentence():
+    X, y = rows()
+    with pytest.raises(TypeError, match="LinearRegression does not classify"):
+        sepc.decide(LinearRegression().fit(X, X[:, 0]), X)
+    with pytest.raises(TypeError, match="several labels"):
+        sepc.decide(MultiOutputClassifier(LogisticRegression()).fit(X, np.column_stack([y, y])), X)
+    for model in (LogisticRegression(), sepc.SEPClassifier(), make_pipeline(StandardScaler(), sepc.SEPClassifier())):
+        with pytest.raises(NotFittedError):
+            sepc.decide(model, X)
+    with pytest.raises(TypeError, match="StandardScaler does not classify"):
+        sepc.decide(StandardScaler().fit(X), X)
+
+
+def test_a_calibrated_classifier_is_one_that_is_not_ours():
+    X, y = rows()
+    decisions = sepc.decide(CalibratedClassifierCV(sepc.SEPClassifier(), cv=2).fit(X[:200], y[:200]), X[200:])
+    assert decisions.by == "CalibratedClassifierCV"
+    assert (decisions.region == -2).all()
+
+
+# The reproductions of what was wrong before there was a contract.
+
+
+def test_strata_have_a_frame():
+    frame = decided("stratified").to_frame()
+    assert {"label", "trust", "accepted", "cause", "stratum"} <= set(frame.columns)
+
+
+def test_the_model_card_of_a_promise_around_another_model_counts_what_it_accepts():
+    X, y = rows()
+    card = model_card(fitted("selective around another"), X[200:], y[200:])
+    accepted = decided("selective around another").accepted.mean()
+    assert accepted > 0.0
+    assert f"| accepted | {percent(accepted)} |" in card
+    assert "not accepted: UNEXPLAINED" in card
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("how", AROUND)
+def test_cards_and_reports_take_whatever_classifies(name, how):
+    X, y = rows()
+    model = fitted(name, how)
+    if name == "machine without probabilities":
+        for ask in (model_card, report):
+            with pytest.raises(TypeError, match="neither decide nor predict_proba"):
+                ask(model, X[200:], y[200:])
+        return
+    accepted = decided(name, how).accepted
+    assert f"| accepted | {percent(accepted.mean())} |" in model_card(model, X[200:], y[200:])
+    assert report(model, X[200:], y[200:]).to_dict()["held_out"]["n_accepted"] == accepted.sum()
+
+
+def test_decisions_stay_out_of_the_way_of_printing():
+    stream = io.StringIO()
+    print(decided("counts"), file=stream)
+    assert len(stream.getvalue()) < 1200

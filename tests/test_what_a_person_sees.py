@@ -1,0 +1,266 @@
+"""What a person sees first: every result is short at a prompt and in a notebook, and says what matters."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.linear_model import LogisticRegression
+from test_cards import Tags
+
+import sepc
+from sepc import Costs, Landscape, SelectiveClassifier, SEPClassifier, StratifiedClassifier
+from sepc.cards import MOST_LINES
+from sepc.datasets import ORIGINS, Dataset
+from sepc.kernels.hulls import nearest_points
+from sepc.kernels.softmax import fit_softmax
+from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
+from sepc.lifecycle.label_studio import from_label_studio, to_label_studio
+from sepc.plot import LandscapeDisplay
+from sepc.points.in_memory import ArrayPoints
+from sepc.report import report
+
+pd = package_or_skip("pandas")
+mpl.use("Agg")
+
+BAD, GOOD = "<script>bad</script>", "good\x1b[31m"
+COLUMNS = ["<script>alert(1)</script>", "two\nlines", "x" * 10_000]
+
+
+@cache
+def rows(n=3000, seed=0):
+    """Two classes in a cube, with a border that a few rows are on the wrong side of."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(-1.0, 1.0, size=(n, 3)), columns=COLUMNS)
+    y = np.where(X.to_numpy()[:, 0] + 0.3 * rng.standard_normal(n) > 0.0, GOOD, BAD)
+    return X, y
+
+
+def changed(X, y):
+    """The same rows after a corner has changed its label."""
+    return np.where(np.abs(X.to_numpy()[:, :2] - 0.5).max(axis=1) < 0.3, BAD, y)
+
+
+@cache
+def classifier():
+    X, y = rows()
+    return SEPClassifier().fit(X[:1000], y[:1000])
+
+
+@cache
+def monitor(alarmed=True):
+    X, y = rows()
+    watching = Monitor(classifier(), X[1000:2000], y[1000:2000])
+    watching.update(X[2000:] + [0.0, 0.7, 0.0] if alarmed else X[2000:2100])
+    return watching
+
+
+@cache
+def queue(n_days=3):
+    X, y = rows(20_000, seed=2)
+    made = ReviewQueue(classifier(), n_per_day=300, max_risk=0.1, coverage=0.3, certify_share=0.9, random_state=0)
+    for day in range(n_days):
+        today = slice(5000 * day, 5000 * (day + 1))
+        review = made.choose(X[today])
+        made.learn(review, y[today][review.positions])
+    made.choose(X[-5000:])
+    return made
+
+
+def review():
+    return queue(1).reviews_[2]
+
+
+@cache
+def audited():
+    X, y = rows()
+    return audit(classifier(), X[1000:], changed(X, y)[1000:])
+
+
+@cache
+def repaired():
+    X, y = rows()
+    return repair(classifier(), X[1000:], changed(X, y)[1000:])
+
+
+@cache
+def selective():
+    X, y = rows()
+    return SelectiveClassifier(classifier(), max_risk=0.1).fit(X[:2000], y[:2000])
+
+
+@cache
+def reported(labelled=True):
+    X, y = rows()
+    return report(classifier(), X[1000:], y[1000:] if labelled else None, title=COLUMNS[0])
+
+
+@cache
+def landscape():
+    X, y = rows()
+    y = y.astype(object)
+    y[X.to_numpy()[:, 1] > 0.5] = "third"
+    return Landscape(X, y)
+
+
+@cache
+def strata():
+    X, y = rows()
+    X = X.assign(**{"<b>kind": np.where(X[COLUMNS[1]] > 0.2, "<i>one", None), "sex": np.arange(len(X)) % 3})
+    return StratifiedClassifier(LogisticRegression(), by=["<b>kind", "sex"]).fit(X, y).strata_
+
+
+@cache
+def inspection():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.sepc"
+        sepc.save(selective(), path)
+        return sepc.inspect(path)
+
+
+def terms():
+    return classifier().decide(rows()[0][:50]).terms()
+
+
+def points(which):
+    X, y = rows()
+    return ArrayPoints(X[y == which].to_numpy())
+
+
+def labelled():
+    tasks = to_label_studio(review(), rows(20_000, seed=2)[0][-5000:])
+    for task in tasks:
+        task["annotations"] = [{"result": task["predictions"][0]["result"]}]
+    return from_label_studio(tasks, [BAD, GOOD])
+
+
+def data_set():
+    name = next(iter(ORIGINS))
+    return Dataset(name, *rows(), ORIGINS[name])
+
+
+def display(name, labelled=True):
+    kind = getattr(pytest.importorskip("sepc.plot"), name)
+    X, y = rows()
+    return kind.from_estimator(classifier(), X[:500], *([y[:500]] if labelled else []))
+
+
+# What shows a card of its own in a notebook, and words that must be in it.
+CARDS = {
+    "report": (reported, ["2,000", "accepted", "right among accepted", "%"]),
+    "report without labels": (lambda: reported(labelled=False), ["2,000", "accepted", "not known without y"]),
+    "summary of a report": (lambda: reported().summary, ["accepted", "right among accepted"]),
+    "landscape": (landscape, ["3,000 rows", "3 classes", "3 features", "third", "in mixed regions"]),
+    "summary of a landscape": (lambda: landscape().summary(), ["3,000 rows", "to_dict()"]),
+    "monitor": (monitor, ["rows seen", "1,000", "alarms", "false alarm", "5 %"]),
+    "monitor without alarms": (lambda: monitor(alarmed=False), ["rows seen", "100", "no alarm", "with labels"]),
+    "alarm": (lambda: monitor().alarms[0], ["before", "now", "two lines", "no longer accepted"]),
+    "queue": (queue, ["promised", "at most 10 %", "certified", "reviewed", "810 labels", "waiting", "300 rows"]),
+    "new queue": (lambda: ReviewQueue(classifier(), 10), ["nothing yet", "0 labels", "no row"]),
+    "review": (review, ["300 rows", "to certify", "270", "to decide", "30"]),
+    "certificate": (lambda: queue().certificate(), ["promised", "95 % confidence", "810 labels"]),
+    "empty certificate": (lambda: ReviewQueue(classifier(), 10).certificate(), ["nothing certified yet"]),
+    "audit": (audited, ["2,000 rows", "failing regions", "suspicious rows", "expected by trust"]),
+    "claims": (lambda: audited().regions, ["regions", "failing", "too few rows to tell", "fails"]),
+    "cluster": (lambda: audited().disjuncts[0], ["Cluster of", "wrong", "expected", "p ="]),
+    "changes": (lambda: repaired().changes_, ["regions repaired", "errors before", "after"]),
+    "change": (lambda: repaired().changes_[0], ["Region", "repaired", "errors before"]),
+    "certificates": (lambda: selective().certificates(*(part[2000:] for part in rows())), ["95 %", "right at least"]),
+    "regions": (lambda: classifier().regions_, ["regions", "label", "probability", "to_frame()"]),
+    "history": (lambda: classifier().history_[0], ["against the rest", "round"]),
+    "fitted ellipsoid": (lambda: classifier().ellipsoids_[0], ["Ellipsoid 0", "training rows", "center"]),
+    "strata": (strata, ["6 strata", "with a model of their own", "pooled", "missing"]),
+    "inspection": (inspection, ["SelectiveClassifier", "format", "bytes", "around"]),
+    "terms": (terms, ["50 decisions", "log-odds", "mean size"]),
+    "term": (lambda: terms()[0], ["against", "log-odds"]),
+    "weights": (lambda: classifier().model_.weights, ["2 classes", "ellipsoids", "bytes"]),
+    "model": (lambda: classifier().model_, ["2 classes", "3 features", "ellipsoids", "regions"]),
+    "enclosure": (lambda: sepc.enclose(rows()[0].to_numpy()), ["3 features", "support", "gap", "converged"]),
+    "ellipsoid": (lambda: classifier().ellipsoids_[0].ellipsoid, ["3 features", "semi-axes", "log-volume"]),
+}
+
+# What is one line at a prompt, since it is a part of something or comes in lists.
+LINES = {
+    "overlap": lambda: landscape().summary().overlaps[0],
+    "moved feature": lambda: monitor().alarms[0].moved[0],
+    "range": lambda: audited().disjuncts[0].ranges[0],
+    "plan": lambda: review().plan,
+    "evidence": lambda: queue().evidence_,
+    "bands": lambda: queue().evidence_.bands,
+    "labels from Label Studio": labelled,
+    "hyperplane": lambda: next(cut for one in classifier().ellipsoids_ for cut in one.cuts),
+    "nearest points": lambda: nearest_points(points(BAD), points(GOOD)),
+    "softmax": lambda: fit_softmax(rows()[0].to_numpy(), (rows()[1] == GOOD).astype(int), 2, penalty=1.0),
+    "signature table": lambda: classifier().model_.table,
+    "data set": data_set,
+    "costs": lambda: Costs({(BAD, GOOD): 5.0, (GOOD, BAD): 1.0}, review=0.5),
+    "partition display": lambda: display("PartitionDisplay"),
+    "trust display": lambda: display("TrustDisplay"),
+    "weights display": lambda: display("WeightsDisplay", labelled=False),
+    "risk-coverage display": lambda: display("RiskCoverageDisplay"),
+    "reliability display": lambda: display("ReliabilityDisplay"),
+    "landscape display": lambda: LandscapeDisplay.from_landscape(landscape()),
+    "alarm": CARDS["alarm"][0],
+    "cluster": CARDS["cluster"][0],
+    "change": CARDS["change"][0],
+    "history": CARDS["history"][0],
+    "fitted ellipsoid": CARDS["fitted ellipsoid"][0],
+    "ellipsoid": CARDS["ellipsoid"][0],
+}
+
+
+def harmless(text):
+    return "\x1b" not in text and not any(sign in text for sign in ("np.", "array([", "numpy.", "object at 0x"))
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_a_result_is_short_at_a_prompt(name):
+    text = repr(CARDS[name][0]())
+    lines = text.splitlines()
+    assert 0 < len(lines) <= MOST_LINES
+    assert max(map(len, lines)) <= 122
+    assert harmless(text)
+
+
+@pytest.mark.parametrize("name", [name for name in CARDS if name not in LINES])
+def test_a_result_says_what_matters(name):
+    make, words = CARDS[name]
+    text = " ".join(repr(make()).split())
+    for word in words:
+        assert word in text, text
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_a_result_shows_itself_in_a_notebook(name):
+    make, words = CARDS[name]
+    page = make()._repr_html_()
+    text = " ".join(Tags(page).words)
+    for word in words:
+        assert word in text, text
+    assert "<script" not in page
+    assert harmless(page)
+    assert len(page) < 20_000
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_part_is_one_line_at_a_prompt(name):
+    text = repr(LINES[name]())
+    assert len(text.splitlines()) == 1
+    assert len(text) < 600
+    assert harmless(text)
+
+
+def test_a_list_of_alarms_is_a_line_each():
+    assert repr(list(monitor().alarms)).startswith("[<Alarm in region ")
+
+
+def test_printing_says_all_of_it():
+    assert len(str(reported()).splitlines()) > 2 * MOST_LINES
+    assert str(landscape()) == landscape().words()
+    assert str(audited()).startswith("2,000 rows of feedback: ")
+    assert str(monitor().alarms[0]).startswith("Region ")
+    assert str(queue().certificate()).startswith("At most 10 % of rows with trust >= ")
+    assert str(repaired().changes_[0]).startswith("region ")
