@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import false_discovery_control
 from sklearn.tree import DecisionTreeClassifier
 
-from sepc.lifecycle.claims import tail
-from sepc.lifecycle.scan import scan
+from sepc.lifecycle.auditing.cluster_scan import scan
+from sepc.lifecycle.auditing.region_tests import tail
 
 FEWEST_OF_A_LEAF = 10
 

@@ -1,4 +1,4 @@
-"""Whether the cause of a row that is not accepted is the right one, and `OUTSIDE` finds classes never seen.
+"""Whether the cause of a row that is not accepted is the right one, and `UNSEEN` finds classes never seen.
 
 Planted parts: two classes far apart; an area where both are mixed in equal shares; two corners, each beyond the other
 class, with three to six training rows of one class; and test rows two to five times as far from the middle as any
@@ -27,10 +27,10 @@ from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
 
 DIMENSIONS = (2, 3, 4, 5, 6)
-# The constants of regions/causes.py were settled on smaller seeds.
+# The constants of model/causes.py were settled on smaller seeds.
 FIRST_SEED = 100
-PARTS = {Cause.ACCEPTED: "ordinary", Cause.OVERLAP: "mixed", Cause.OUTSIDE: "far away", Cause.THIN: "thin corner"}
-CAUSES = (Cause.OVERLAP, Cause.OUTSIDE, Cause.THIN)
+PARTS = {Cause.ACCEPTED: "ordinary", Cause.OVERLAP: "mixed", Cause.UNSEEN: "far away", Cause.THIN: "thin corner"}
+CAUSES = (Cause.OVERLAP, Cause.UNSEEN, Cause.THIN)
 
 SETS = ("ecoli", "glass", "page_blocks", "pendigits", "satimage", "segment", "shuttle", "vehicle", "yeast")
 MOST_ROWS = 2_000
@@ -126,12 +126,12 @@ def left_out(name: str, n_classes: int) -> dict[str, Any]:
         new = np.repeat([False, True], [len(X_rest), np.sum(~seen)])
         single = SEPClassifier().fit(X_train, y_train).decide(X_test)
         isolation = IsolationForest(random_state=0).fit(X_train)
-        outside, strange = single.cause == Cause.OUTSIDE, isolation.predict(X_test) == -1
+        outside, strange = single.cause == Cause.UNSEEN, isolation.predict(X_test) == -1
         figures.append(
             {
                 "AUROC: gauge": roc_auc_score(new, single.gauge),
                 "IsolationForest": roc_auc_score(new, -isolation.score_samples(X_test)),
-                "OUTSIDE: found": outside[new].mean(),
+                "UNSEEN: found": outside[new].mean(),
                 "false alarms": outside[~new].mean(),
                 "IsolationForest: found": strange[new].mean(),
                 "its false alarms": strange[~new].mean(),

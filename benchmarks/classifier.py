@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.decisions.kinds import Rule
-from sepc.regions.locate import locate
+from sepc.model.locate import locate
 
 Rows = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from sepc import SEPClassifier
 from sepc.decisions.kinds import Rule
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.metrics import aurc
-from sepc.regions.trust import most_likely
+from sepc.model.trust import most_likely
 
 MORE_SETS = ("australian_credit", "heart_cleveland", "ilpd", "mammographic_masses", "sonar", "spambase")
 PRIOR_ROWS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sepc.kernels.enclose import Enclosure, enclose_points
-from sepc.points.counting import CountedPoints
 from sepc.points.in_memory import ArrayPoints, BlockPoints
+from sepc.points.pass_log import CountedPoints
 
 Rows = NDArray[np.float64]
 Found = tuple[Rows, Rows]

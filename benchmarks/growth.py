@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
-from sepc.estimator.weighing import WEIGHED_ROWS
+from sepc.estimators.sep.weighing import WEIGHED_ROWS
 from sepc.metrics import aurc, ece
 
 Table = list[dict[str, Any]]

@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
-from sepc.selective._cost_control import choose_cheapest
-from sepc.selective._risk_control import choose_threshold
+from sepc.estimators.selective.cost_control import choose_cheapest
+from sepc.estimators.selective.risk_control import choose_threshold
 from sepc.statistics.binomial import lower_bound
 from sepc.statistics.fixed_sequence import fixed_grid
 

@@ -22,7 +22,7 @@ from sklearn.datasets import load_iris, make_moons
 
 from sepc import FormatError, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.io.container import decode, encode
-from sepc.io.files import from_bytes, to_bytes
+from sepc.model_files import from_bytes, to_bytes
 
 ODD_VALUES = (None, True, -1, 0, 1, 2**63, 10**400, -0.5, 1e308, "", "x" * 100_000, [], {}, [[]], [0] * 10_000)
 N_ROWS = 20

@@ -30,8 +30,8 @@ from sklearn.svm import NuSVC
 from threadpoolctl import threadpool_limits
 
 from sepc.kernels.hulls import nearest_points
-from sepc.points.counting import CountedPoints
 from sepc.points.in_memory import ArrayPoints
+from sepc.points.pass_log import CountedPoints
 
 Rows = NDArray[np.float64]
 APART = 3.0

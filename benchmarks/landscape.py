@@ -25,8 +25,8 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from threadpoolctl import threadpool_limits
 
 from sepc import Landscape, datasets
-from sepc.landscape import landscape as steps
-from sepc.regions.locate import locate
+from sepc import landscape as steps
+from sepc.model.locate import locate
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]
 PARTS = {
@@ -86,7 +86,7 @@ def times(tables: Sequence[tuple[str, Callable[[], Table]]]) -> list[dict[str, A
         X, y = make()
         with timed_parts() as spent:
             started, cpu = time.perf_counter(), time.process_time()
-            told = Landscape(X, y).summary()
+            told = Landscape(X, y).figures
             seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         record: dict[str, Any] = {"data": name, "rows": f"{len(X):,} x {X.shape[1]}", "classes": len(told.classes)}
         record |= {"partitioned": told.n_partitioned, "seconds": seconds}
@@ -103,7 +103,7 @@ def spread(tables: Sequence[tuple[str, Callable[[], Table]]], n_seeds: int, fit_
         order = np.random.default_rng(0).permutation(len(X))
         half, rest = order[: len(X) // 2], order[len(X) // 2 :]
         found = [Landscape(X[half], y[half], fit_rows=fit_rows, random_state=seed) for seed in range(n_seeds)]
-        told = [one.summary() for one in found]
+        told = [one.figures for one in found]
         mixed, outside = zip(*[_of_new_rows(one, X[half], y[half], X[rest]) for one in found], strict=True)
         record: dict[str, Any] = {"data": name, "rows": len(half), "partitioned": told[0].n_partitioned}
         record |= {"mixed": told[0].mixed_share, "interval": _ends([told[0].mixed_low, told[0].mixed_high])}

@@ -24,8 +24,8 @@ from sklearn.preprocessing import TargetEncoder
 from sepc import SEPClassifier, TrustedClassifier
 from sepc.datasets import Dataset, load
 from sepc.errors import FlatSetWarning
+from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.metrics import aurc
-from sepc.selective.stratified import StratifiedClassifier
 
 MIN_TRUST = 0.95
 BY = (
@@ -82,7 +82,7 @@ def learners(data: Dataset, small: bool) -> dict[str, tuple[Any, list[str]]]:
         "SEP-C behind TargetEncoder": (encoded(one, categorical), numeric + categorical),
         "HGB with categories": (boosting, numeric + categorical),
         "HGB with categories, trusted": (
-            TrustedClassifier(boosting, partition=one, view=view, min_trust=MIN_TRUST, cv=2 if small else 5),
+            TrustedClassifier(boosting, partition=one, transformer=view, min_trust=MIN_TRUST, cv=2 if small else 5),
             numeric + categorical,
         ),
     }

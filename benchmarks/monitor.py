@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from watchers import CONFIDENCE, METHODS, Watchers
 
 from sepc.lifecycle import Monitor
-from sepc.lifecycle.watching import with_rows
+from sepc.lifecycle.monitoring.monitor_state import with_rows
 
 SETS = ("moons", "magic_gamma_telescope", "phoneme", "pendigits", "electricity")
 # The delays of MAPIE take long, and are of the first sets.

@@ -28,9 +28,9 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SelectiveClassifier, SEPClassifier, datasets
 from sepc.decisions.kinds import Rule
+from sepc.model.membership import squared_radii
 from sepc.onnx import export
 from sepc.onnx.exported import Exported
-from sepc.regions.membership import squared_radii
 
 SETS = ("banknote_authentication", "phoneme", "glass", "magic_gamma_telescope", "pendigits", "segment", "satimage")
 FIT_ROWS = 3000

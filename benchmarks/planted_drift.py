@@ -13,7 +13,7 @@ from sklearn.datasets import make_moons
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.lifecycle import Monitor
-from sepc.lifecycle.tally import Tally
+from sepc.lifecycle.monitoring.tally import Tally
 
 N_TRAINING = 2_000
 # How far rows of a region move, in deviations of a feature; how much more often they come; how far all rows move.

@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 
 from sepc.datasets import load
 from sepc.lifecycle import ReviewQueue
-from sepc.lifecycle.band_evidence import Evidence
-from sepc.lifecycle.trust_bands import Bands
+from sepc.lifecycle.reviewing.review_evidence import Evidence
+from sepc.lifecycle.reviewing.trust_bands import Bands
 
 SETS = (
     "banknote_authentication",
@@ -105,12 +105,12 @@ def target_of(rows: Population) -> float:
     return next((float(one) for one in steps if rows.risk_above(rows.threshold(one)) <= 0.5 * MAX_RISK), 0.05)
 
 
-def by_queue(rows: Population, coverage: float, seed: int, n_per_day: int, most: int) -> tuple[float, bool]:
+def by_queue(rows: Population, coverage: float, seed: int, budget: int, most: int) -> tuple[float, bool]:
     """Labels until the target is certified, and whether anything false was certified on the way."""
     rng, everything = np.random.default_rng(seed), np.arange(len(rows.trust))
     queue = ReviewQueue(
         rows,
-        n_per_day,
+        budget,
         max_risk=MAX_RISK,
         confidence=CONFIDENCE,
         coverage=coverage,

@@ -11,10 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.datasets import make_moons
 
-from sepc import Ellipsoid, SEPClassifier, enclose
-from sepc.estimator.story import FittedEllipsoid
-from sepc.kernels.hulls import nearest_points
-from sepc.points.in_memory import ArrayPoints
+from sepc import ArrayPoints, Ellipsoid, FittedEllipsoid, SEPClassifier, enclose, nearest_points
 
 IMAGES = Path(__file__).parent / "images"
 COLORS = ("#0072B2", "#D55E00")

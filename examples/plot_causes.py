@@ -4,15 +4,14 @@ Why a row is left to a person: three causes on a map
 
 A row that is not accepted says why. Here two classes lie apart on the left and mix on the right; at the top a few bad
 rows lie by themselves; and far from everything nothing was seen. Each cause asks for something else: another feature or
-a person for ``OVERLAP``, more rows for ``THIN``, a second look at the row itself for ``OUTSIDE``.
+a person for ``OVERLAP``, more rows for ``THIN``, a second look at the row itself for ``UNSEEN``.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from sepc import SEPClassifier
-from sepc.decisions.kinds import Cause
+from sepc import Cause, SEPClassifier
 
 rng = np.random.default_rng(3)
 apart = rng.normal([-1.0, 1.2], 0.5, (150, 2)), rng.normal([-1.0, -1.2], 0.5, (150, 2))
@@ -33,12 +32,12 @@ decisions = classifier.decide(np.column_stack([across.ravel(), up.ravel()]))
 # places some way off are still accepted.
 
 fig, ax = plt.subplots(figsize=(8, 5.6), layout="constrained")
-tones = {Cause.ACCEPTED: "white", Cause.OVERLAP: "#E8A87C", Cause.OUTSIDE: "#C9CED6", Cause.THIN: "#F5E08A"}
+tones = {Cause.ACCEPTED: "white", Cause.OVERLAP: "#E8A87C", Cause.UNSEEN: "#C9CED6", Cause.THIN: "#F5E08A"}
 causes = decisions.cause.reshape(across.shape)
 ax.pcolormesh(across, up, causes, cmap=ListedColormap(list(tones.values())), vmin=-0.5, vmax=3.5)
 for label, color, marker in (("good", "#0072B2", "o"), ("bad", "#A23B00", "x")):
     ax.plot(*X[y == label].T, marker, color=color, markersize=4, markerfacecolor="none", label=label)
-for cause, place in ((Cause.OVERLAP, (2.0, -1.5)), (Cause.OUTSIDE, (3.3, 4.3)), (Cause.THIN, (-1.0, 4.6))):
+for cause, place in ((Cause.OVERLAP, (2.0, -1.5)), (Cause.UNSEEN, (3.3, 4.3)), (Cause.THIN, (-1.0, 4.6))):
     ax.annotate(cause.name, place, ha="center", fontsize=11, weight="bold")
 ax.set(xlabel="feature 1", ylabel="feature 2", title="Accepted (white), and three causes not to accept")
 fig.legend(loc="outside lower center", ncols=2, frameon=False)

@@ -37,7 +37,7 @@ plt.show()
 # %%
 # As data
 
-summary = iris.summary()
+summary = iris.figures
 for overlap in summary.overlaps:
     first, second = summary.classes[overlap.first], summary.classes[overlap.second]
     print(f"{first}, {second}: {overlap.n_first} and {overlap.n_second} rows lie in both; disjoint: {overlap.disjoint}")

@@ -11,8 +11,7 @@ and nowhere else; and new labels certify it again.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sepc import SEPClassifier
-from sepc.decisions.kinds import Cause
+from sepc import Cause, SEPClassifier
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
 
 DRIFT, N_DAYS, N_A_DAY, N_LOOKED_AT, N_REPAIR_DAYS = 10, 26, 1000, 60, 5
@@ -76,7 +75,7 @@ found = audit(first, X_back, y_back)
 repaired = repair(first, X_back, y_back, audit=found)
 repair_day = day
 print(found)
-print(repaired.changes)
+print(repaired.summary())
 
 # %%
 # A new queue certifies the repaired model.

@@ -24,7 +24,7 @@ print(f"the model alone is wrong on {100 * np.mean(model.predict(X_all) != y_all
 # One promise, in words
 
 selective = SelectiveClassifier(FrozenEstimator(model), max_risk=0.05).fit(X[1000:3000], y[1000:3000])
-print(selective.promise())
+print(selective.summary())
 
 # %%
 # Two hundred promises

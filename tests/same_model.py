@@ -6,8 +6,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.estimator.training import Training
-from sepc.points.labelled import Labels, points_by_class
+from sepc.estimators.sep.training_set import Training
+from sepc.points.class_split import Labels, points_by_class
 
 ARRAYS = ("centers", "roots", "owners", "isolated", "isolated_owners", "shift", "scale", "class_counts", "is_terminal")
 

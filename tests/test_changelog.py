@@ -1,4 +1,4 @@
-"""The changelog names the version, in order, and every public name."""
+"""The changelog names the version, in order, and everything that users call."""
 
 import re
 import tomllib
@@ -54,8 +54,11 @@ def test_changes_are_sorted_by_kind():
     assert set(headings(3)) <= KINDS
 
 
-@pytest.mark.parametrize("name", sepc.__all__)
-def test_every_public_name_is_mentioned(name):
+CALLED = [name for name in sepc.__all__ if name.islower() or name.endswith("Classifier")]
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_every_function_and_classifier_is_mentioned(name):
     assert re.search(rf"`(sepc\.)?{name}\b", CHANGELOG), f"CHANGELOG.md does not mention `{name}`"
 
 

@@ -26,8 +26,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import sepc
-from sepc import Cause, Decision, Decisions, RepairedClassifier
-from sepc.report import model_card, report
+from sepc import Cause, Decision, Decisions, RepairedClassifier, model_card, report
 from sepc.wording import percent
 
 NAMES = ["length", "width", "depth", "kind"]

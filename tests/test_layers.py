@@ -21,16 +21,13 @@ LAYERS = [
     {"kernels"},
     {"partition"},
     {"decisions"},
-    {"regions"},
-    {"estimator"},
+    {"model"},
+    {"columns", "io"},
     {"estimators"},
-    {"selective"},
-    {"metrics", "landscape"},
-    {"io"},
+    {"model_files", "metrics", "landscape"},
     {"views"},
-    {"report", "plot", "onnx"},
-    {"spark", "mlflow"},
-    {"lifecycle"},
+    {"reporting", "plot", "onnx"},
+    {"spark", "mlflow", "lifecycle"},
     {"cli"},
 ]
 ALONE = {"datasets"}
@@ -44,7 +41,7 @@ MAY_IMPORT = {
 }
 TABLES = ("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py")
 ENGINES = {
-    "dask": {"on_dask.py", "dask_inputs.py", "dask_scoring.py", "base.py"},
+    "dask": {"dask_points.py", "inputs.py", "dask_scoring.py", "base.py"},
     "pyarrow": {"on_parquet.py", *TABLES},
 }
 OPTIONAL = ["matplotlib", "pandas", "polars", "dask", "pyarrow", "pyspark", "onnx", "mlflow", "cvxpy", "IPython"]
@@ -127,6 +124,14 @@ def test_no_module_leads_back_to_itself():
 def test_modules_are_imported_by_statements(path):
     """Else nobody could see what depends on what; only the public front loads by name."""
     assert "importlib" not in imports_of(path)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_underscore_modules_stay_in_their_folder(path):
+    for name in imports_of(path):
+        *folder, module = name.split(".")
+        if folder[:1] == ["sepc"] and module.startswith("_") and module != "_typing":
+            assert ".".join(folder) == name_of(path).rpartition(".")[0], f"{path.name} imports {name}"
 
 
 # Underscore attributes of other libraries: their only way, or their own advice to those who build on them.

@@ -6,8 +6,8 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from sepc import SEPClassifier, datasets, enclose
+from sepc.model.trust import published
 from sepc.partition.sequence import Stop
-from sepc.regions.trust import published
 from sepc.shapes.overlap import are_disjoint, overlap_ratio
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])

@@ -12,16 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from test_cards import Tags
 
 import sepc
-from sepc import Costs, Landscape, SelectiveClassifier, SEPClassifier, StratifiedClassifier
+from sepc import Costs, Landscape, SelectiveClassifier, SEPClassifier, StratifiedClassifier, report
 from sepc.cards import MOST_LINES
 from sepc.datasets import ORIGINS, Dataset
 from sepc.kernels.hulls import nearest_points
 from sepc.kernels.softmax import fit_softmax
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
-from sepc.lifecycle.label_studio import from_label_studio, to_label_studio
+from sepc.lifecycle.reviewing.label_studio import from_label_studio, to_label_studio
 from sepc.plot import LandscapeDisplay
 from sepc.points.in_memory import ArrayPoints
-from sepc.report import report
 
 pd = package_or_skip("pandas")
 mpl.use("Agg")
@@ -61,7 +60,7 @@ def monitor(alarmed=True):
 @cache
 def queue(n_days=3):
     X, y = rows(20_000, seed=2)
-    made = ReviewQueue(classifier(), n_per_day=300, max_risk=0.1, coverage=0.3, certify_share=0.9, random_state=0)
+    made = ReviewQueue(classifier(), budget=300, max_risk=0.1, coverage=0.3, certify_share=0.9, random_state=0)
     for day in range(n_days):
         today = slice(5000 * day, 5000 * (day + 1))
         review = made.choose(X[today])
@@ -152,9 +151,9 @@ def display(name, labelled=True):
 CARDS = {
     "report": (reported, ["2,000", "accepted", "right among accepted", "%"]),
     "report without labels": (lambda: reported(labelled=False), ["2,000", "accepted", "not known without y"]),
-    "summary of a report": (lambda: reported().summary, ["accepted", "right among accepted"]),
+    "summary of a report": (lambda: reported().figures, ["accepted", "right among accepted"]),
     "landscape": (landscape, ["3,000 rows", "3 classes", "3 features", "third", "in mixed regions"]),
-    "summary of a landscape": (lambda: landscape().summary(), ["3,000 rows", "to_dict()"]),
+    "summary of a landscape": (lambda: landscape().figures, ["3,000 rows", "to_dict()"]),
     "monitor": (monitor, ["rows seen", "1,000", "alarms", "false alarm", "5 %"]),
     "monitor without alarms": (lambda: monitor(alarmed=False), ["rows seen", "100", "no alarm", "with labels"]),
     "alarm": (lambda: monitor().alarms[0], ["before", "now", "two lines", "no longer accepted"]),
@@ -184,7 +183,7 @@ CARDS = {
 
 # What is one line at a prompt, since it is a part of something or comes in lists.
 LINES = {
-    "overlap": lambda: landscape().summary().overlaps[0],
+    "overlap": lambda: landscape().figures.overlaps[0],
     "moved feature": lambda: monitor().alarms[0].moved[0],
     "range": lambda: audited().disjuncts[0].ranges[0],
     "plan": lambda: review().plan,
@@ -259,7 +258,7 @@ def test_a_list_of_alarms_is_a_line_each():
 
 def test_printing_says_all_of_it():
     assert len(str(reported()).splitlines()) > 2 * MOST_LINES
-    assert str(landscape()) == landscape().words()
+    assert str(landscape()) == landscape().summary()
     assert str(audited()).startswith("2,000 rows of feedback: ")
     assert str(monitor().alarms[0]).startswith("Region ")
     assert str(queue().certificate()).startswith("At most 10 % of rows with trust >= ")

@@ -12,7 +12,7 @@ with atheris.instrument_imports(include=["sepc"]):
 
     from sepc import FormatError
     from sepc.io import container
-    from sepc.io.files import from_bytes
+    from sepc.model_files import from_bytes
 
 
 def signed(data: bytes) -> bytes:

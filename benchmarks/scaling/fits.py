@@ -19,9 +19,9 @@ from scaling.data import (
 from scaling.scoring import on_dask
 
 from sepc import SEPClassifier
-from sepc.estimator.training import Training
-from sepc.points.labelled import Labels, points_by_class
-from sepc.regions.membership import squared_radii
+from sepc.estimators.sep.training_set import Training
+from sepc.model.membership import squared_radii
+from sepc.points.class_split import Labels, points_by_class
 
 # A row whose squared radius in some ellipsoid is this near to 1 may fall on either side with another order of sums.
 BOUNDARY = 1e-6

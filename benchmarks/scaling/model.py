@@ -10,16 +10,16 @@ from measure import medians
 from scaling.data import Drawn
 
 from sepc import SEPClassifier
-from sepc.estimator.standard import Standardization
-from sepc.estimator.training import Training
+from sepc.estimators.sep.standardization import Standardization
+from sepc.estimators.sep.training_set import Training
+from sepc.model.stacked_signatures import StackedSignatures
 from sepc.points.band import Band, Frame
-from sepc.points.counting import CountedPoints
 from sepc.points.farthest import Farthest
+from sepc.points.hash_sample import Sampled
 from sepc.points.in_memory import ArrayPoints
+from sepc.points.joint_reduction import Together
+from sepc.points.pass_log import CountedPoints
 from sepc.points.reductions import ColumnRange, CountInside, Moments
-from sepc.points.sampled import Sampled
-from sepc.points.together import Together
-from sepc.regions.counting import StackedSignatures
 from sepc.shapes.ellipsoid import Ellipsoid
 
 # What is worked out: rows, features, workers with so many cores each, and ellipsoids.

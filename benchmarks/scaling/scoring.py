@@ -15,7 +15,7 @@ from scaling.data import Drawn
 
 import sepc.spark
 from sepc import SEPClassifier
-from sepc.io.files import from_bytes, to_bytes
+from sepc.model_files import from_bytes, to_bytes
 
 ROUNDS = 7
 

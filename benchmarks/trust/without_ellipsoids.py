@@ -11,9 +11,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sepc import SEPClassifier
-from sepc.estimator.weighing import weigh
+from sepc.estimators.sep.weighing import weigh
+from sepc.model.signature_table import SignatureTable
 from sepc.points.proportional_sample import ClassSample
-from sepc.regions.table import SignatureTable
 
 
 class CurvesAlone(ClassifierMixin, BaseEstimator):

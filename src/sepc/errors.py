@@ -21,7 +21,7 @@ class ForeignModelError(ValueError):
     kind : str
         The class of the model that the file was saved with, as in "sklearn.pipeline.Pipeline".
     argument : str
-        The argument of `load` that takes it: "estimator" or "view".
+        The argument of `load` that takes it: "estimator" or "transformer".
     """
 
     def __init__(self, message: str, kind: str = "", argument: str = "estimator") -> None:

@@ -12,8 +12,8 @@ from sepc.decisions.frames import frame_of
 from sepc.decisions.kinds import Cause, names_of
 from sepc.errors import ForeignModelError
 from sepc.estimators.base import decide_rows
-from sepc.io.files import load, save
-from sepc.report.card import model_card
+from sepc.model_files import load, save
+from sepc.reporting.card import model_card
 
 if TYPE_CHECKING:
     import pandas as pd

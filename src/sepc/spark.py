@@ -10,7 +10,7 @@ import numpy as np
 
 from sepc.decisions.frames import frame_of
 from sepc.estimators.base import decide_rows
-from sepc.io.files import from_bytes, to_bytes
+from sepc.model_files import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

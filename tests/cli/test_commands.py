@@ -216,7 +216,7 @@ def test_fits_are_those_of_the_library(kind, suffix, folder, wdbc, tmp_path, cap
         np.testing.assert_array_equal(model.decide(wdbc[FEATURES]).trust, again.decide(wdbc[FEATURES]).trust)
         assert facts["ellipsoids"] == len(again.ellipsoids_)
     if kind == "promise":
-        assert facts["promise"] == model.promise().splitlines()
+        assert facts["promise"] == model.summary().splitlines()
         assert "with 90 % confidence" in facts["promise"][0]
     if kind == "options":
         assert (model.n_impure, model.trust, model.min_trust, model.fit_rows) == (0.05, "counts", 0.8, 300)
@@ -281,13 +281,13 @@ def test_a_row_is_explained_whatever_the_others_lack(folder, write_csv, capsys):
 
 
 def test_landscape(folder, wdbc, capsys):
-    from sepc.landscape import Landscape
+    from sepc import Landscape
 
     words = ["landscape", folder / "wdbc.csv", "--target", "target", "--drop", "id,ward"]
     found = Landscape(wdbc[FEATURES], wdbc["target"].to_numpy(), random_state=0)
-    assert run_here(capsys, *words).out == f"{found.words()}\n"
+    assert run_here(capsys, *words).out == f"{found.summary()}\n"
     facts = json.loads(run_here(capsys, *words, "--json").out)
-    assert facts["n_ellipsoids"] == found.summary().n_ellipsoids
+    assert facts["n_ellipsoids"] == found.figures.n_ellipsoids
     assert facts["feature_names"] == FEATURES
 
 
@@ -334,7 +334,7 @@ def test_export(folder, models, tmp_path, capsys):
 
 
 def test_an_unexpected_error_is_one_line_too(folder, capsys, monkeypatch):
-    monkeypatch.setattr("sepc.io.files.inspect", lambda path: {}["nothing"])
+    monkeypatch.setattr("sepc.model_files.inspect", lambda path: {}["nothing"])
     line = complaint(run_here(capsys, "inspect", folder / "model.sepc"), code=1)
     assert "KeyError: 'nothing' (a defect of sepc; with SEPC_TRACEBACK=1" in line
     monkeypatch.setenv("SEPC_TRACEBACK", "1")
@@ -360,8 +360,9 @@ def test_help_imports_no_library():
 
 
 def test_the_kinds_of_trust_are_those_of_the_library():
-    from sepc.cli import fit_options
     from sepc.estimator import classifier
+
+    from sepc.cli import fit_options
 
     assert fit_options.TRUSTS == classifier.TRUSTS  # listed twice, so that help imports no NumPy
 

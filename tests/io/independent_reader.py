@@ -138,7 +138,7 @@ def _cause(z, gauges, is_inside, model, counts, min_trust):
     for owner in model["isolated_owners"][np.linalg.norm(isolated - z, axis=1) <= reach]:
         near[owner] += 1
     if near.sum() == 0 and not is_inside:
-        return "OUTSIDE"
+        return "UNSEEN"
     return "THIN" if near.max() >= min_trust * near.sum() else "OVERLAP"
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import sepc
 from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.decisions.kinds import Cause
-from sepc.io.files import from_bytes, to_bytes
+from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")
 
@@ -125,7 +125,7 @@ def test_round_trip(kind, tmp_path):
     if hasattr(model, "feature_names_in_"):
         assert list(again.feature_names_in_) == list(model.feature_names_in_)
     if isinstance(model, SelectiveClassifier):
-        assert again.promise() == model.promise()
+        assert again.summary() == model.summary()
     if getattr(model, "partition", None) is not None:
         assert again.partition.get_params() == model.partition.get_params()
 
@@ -196,12 +196,14 @@ def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
 def test_a_view_is_given_again_too(tmp_path):
     X, y = load_iris(return_X_y=True)
     base = RandomForestClassifier(5, random_state=0)
-    model = TrustedClassifier(base, view=StandardScaler(), cv=2).fit(X, y)
+    model = TrustedClassifier(base, transformer=StandardScaler(), cv=2).fit(X, y)
     sepc.save(model, tmp_path / "model.sepc")
-    with pytest.raises(sepc.ForeignModelError, match="view=") as refused:
+    with pytest.raises(sepc.ForeignModelError, match="transformer=") as refused:
         sepc.load(tmp_path / "model.sepc", estimator=model.estimator_)
-    assert refused.value.argument == "view"
-    assert same(model, sepc.load(tmp_path / "model.sepc", estimator=model.estimator_, view=model.view_), X)
+    assert refused.value.argument == "transformer"
+    assert same(
+        model, sepc.load(tmp_path / "model.sepc", estimator=model.estimator_, transformer=model.transformer_), X
+    )
 
 
 def test_terms_survive():

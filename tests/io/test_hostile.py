@@ -13,7 +13,7 @@ from sklearn.datasets import make_moons
 import sepc
 from sepc import FormatError, SEPClassifier, TrustedClassifier
 from sepc.io.container import canonical, decode, encode
-from sepc.io.files import from_bytes, to_bytes
+from sepc.model_files import from_bytes, to_bytes
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -179,7 +179,7 @@ def nested(depth):
 
 
 def test_wrappers_do_not_nest_without_end():
-    assert from_bytes(to_bytes(nested(2))).promise()
+    assert from_bytes(to_bytes(nested(2))).summary()
     arrays, content = decode(to_bytes(nested(1)))
     for _ in range(8):
         content["model"] = content["model"] | {"estimator": {"ours": content["model"]}}

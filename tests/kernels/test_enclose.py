@@ -11,8 +11,8 @@ from optional import package_or_skip
 from sepc import enclose
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels.enclose import Enclosure, enclose_points
-from sepc.points.counting import CountedPoints
 from sepc.points.in_memory import ArrayPoints, BlockPoints
+from sepc.points.pass_log import CountedPoints
 
 cp, pd = package_or_skip("cvxpy"), package_or_skip("pandas")
 

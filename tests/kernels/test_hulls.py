@@ -13,8 +13,8 @@ from scipy import sparse
 from sepc._typing import FloatArray
 from sepc.kernels import _capped_hull, _projection
 from sepc.kernels.hulls import NearestPoints, nearest_points
-from sepc.points.counting import CountedPoints
 from sepc.points.in_memory import ArrayPoints, BlockPoints
+from sepc.points.pass_log import CountedPoints
 
 clarabel, piqp = package_or_skip("clarabel"), package_or_skip("piqp")
 

@@ -20,7 +20,7 @@ def moons():
 
 def test_vertebral_column_has_the_overlap_of_the_paper(home):
     data = datasets.load("vertebral_column_2c")
-    told = Landscape(data.features.round(2), data.target).summary()
+    told = Landscape(data.features.round(2), data.target).figures
     assert told.classes == ("Abnormal", "Normal")
     assert told.n_rows == (210, 100)
     (overlap,) = told.overlaps
@@ -34,9 +34,9 @@ def test_vertebral_column_has_the_overlap_of_the_paper(home):
 def test_vertebral_column_in_full_precision_is_flat_and_has_ratios_all_the_same(home):
     data = datasets.load("vertebral_column_2c")
     with pytest.warns(FlatSetWarning, match="'pelvic_incidence', 'pelvic_tilt', 'sacral_slope' are collinear"):
-        flat = Landscape(data.features, data.target).summary().overlaps[0]
+        flat = Landscape(data.features, data.target).figures.overlaps[0]
     # The same rows without the feature that follows from two others, up to the rounding of nine digits.
-    thick = Landscape(data.features.drop(columns="pelvic_incidence"), data.target).summary().overlaps[0]
+    thick = Landscape(data.features.drop(columns="pelvic_incidence"), data.target).figures.overlaps[0]
     assert (flat.n_first, flat.n_second) == (thick.n_first, thick.n_second)
     assert flat.ratio_first == pytest.approx(thick.ratio_first, rel=0.05)
     assert flat.ratio_second == pytest.approx(thick.ratio_second, rel=0.05)
@@ -45,7 +45,7 @@ def test_vertebral_column_in_full_precision_is_flat_and_has_ratios_all_the_same(
 def test_partition_of_all_rows_is_that_of_the_classifier(moons):
     landscape = Landscape(*moons)
     model = SEPClassifier(max_ellipsoids=30).fit(*moons).model_
-    told = landscape.summary()
+    told = landscape.figures
     assert told.n_partitioned == 300
     assert told.n_ellipsoids == model.n_ellipsoids
     assert told.n_isolated == len(model.isolated)
@@ -55,16 +55,16 @@ def test_partition_of_all_rows_is_that_of_the_classifier(moons):
 def test_sample_is_partitioned_and_all_rows_are_counted():
     X, y = make_blobs([5000, 3000, 40], n_features=3, cluster_std=3.0, random_state=0)
     landscape = Landscape(X, y, fit_rows=400)
-    told = landscape.summary()
+    told = landscape.figures
     assert told.n_rows == (5000, 3000, 40)
     assert told.n_partitioned == 248 + 149 + 40
     assert landscape.partition.model_.class_counts.tolist() == [248, 149, 40]
     outside = landscape.partition.decide(X).rule == Rule.NEAREST
     assert told.outside_share == pytest.approx(outside.mean(), abs=1e-12)
-    again = Landscape(X[::-1], y[::-1], fit_rows=400).summary()
+    again = Landscape(X[::-1], y[::-1], fit_rows=400).figures
     assert (again.n_ellipsoids, again.n_regions) == (told.n_ellipsoids, told.n_regions)
     assert again.mixed_share == told.mixed_share
-    other = Landscape(X, y, fit_rows=400, random_state=1).summary()
+    other = Landscape(X, y, fit_rows=400, random_state=1).figures
     assert other.overlaps == told.overlaps
     assert other.mixed_share != told.mixed_share
 
@@ -75,19 +75,19 @@ def test_frames_give_names_and_labels_may_be_text(moons):
     frame = pandas.DataFrame(X, columns=["größe", "weight"], index=np.arange(300) + 7)
     labels = pandas.Series(np.where(y == 0, "yes", "no"), dtype="category", index=frame.index)
     landscape = Landscape(frame, labels)
-    assert landscape.summary().feature_names == ("größe", "weight")
-    assert landscape.summary().classes == ("no", "yes")
+    assert landscape.figures.feature_names == ("größe", "weight")
+    assert landscape.figures.classes == ("no", "yes")
     assert landscape.partition.feature_names_in_.tolist() == ["größe", "weight"]
-    plain = Landscape(X, y).summary()
+    plain = Landscape(X, y).figures
     assert plain.feature_names == ("x0", "x1")
-    assert plain.mixed_share == landscape.summary().mixed_share
+    assert plain.mixed_share == landscape.figures.mixed_share
 
 
 @pytest.mark.parametrize("names", [["a", "a"], [0, 1], ["a", 1]])
 def test_frames_with_odd_column_names(moons, names):
     pandas = package_or_skip("pandas")
     X, y = moons
-    told = Landscape(pandas.DataFrame(X, columns=names), y).summary()
+    told = Landscape(pandas.DataFrame(X, columns=names), y).figures
     assert told.feature_names == tuple(map(str, names))
 
 
@@ -95,32 +95,32 @@ def test_summary_is_ready_for_json(moons):
     X, y = moons
     landscape = Landscape(X, y)
     plain = json.loads(json.dumps(landscape.to_dict(), allow_nan=False))
-    told = landscape.summary()
+    told = landscape.figures
     assert plain["classes"] == ["0", "1"]
     assert plain["overlaps"][0]["n_first"] == told.overlaps[0].n_first
     np.testing.assert_array_equal(plain["ellipsoids"][1]["root"], told.ellipsoids[1].root)
     assert plain["mixed_share"] == told.mixed_share
-    assert str(landscape) == landscape.words()
+    assert str(landscape) == landscape.summary()
     assert repr(landscape).startswith("Landscape of 300 rows, 2 classes, 2 features\n")
 
 
 def test_one_class_is_a_landscape_of_one_class():
     landscape = Landscape(np.random.default_rng(0).normal(size=(50, 3)), ["only"] * 50)
-    told = landscape.summary()
+    told = landscape.figures
     assert told.overlaps == ()
     assert (told.n_ellipsoids, told.mixed_share, told.outside_share) == (1, 0.0, 0.0)
-    assert landscape.words() == "All 50 rows are of one class, 'only': there is nothing to tell apart."
+    assert landscape.summary() == "All 50 rows are of one class, 'only': there is nothing to tell apart."
 
 
 def test_class_of_one_row_has_a_flat_ellipsoid_and_no_ratio():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(40, 2)), [[0.1, 0.1]]])
     landscape = Landscape(X, [0] * 40 + [1])
-    (overlap,) = landscape.summary().overlaps
+    (overlap,) = landscape.figures.overlaps
     assert overlap.n_second == 1
     assert overlap.ratio_second is None
     assert overlap.ratio_first == 0.0
-    assert "'1' has no more rows than there are features (2), so its ellipsoid is flat." in landscape.words()
+    assert "'1' has no more rows than there are features (2), so its ellipsoid is flat." in landscape.summary()
 
 
 def test_constant_and_repeated_columns_and_rows(moons):
@@ -129,10 +129,10 @@ def test_constant_and_repeated_columns_and_rows(moons):
     awkward = np.concatenate([awkward, awkward[:50]])
     labels = np.concatenate([y, y[:50]])
     with pytest.warns(FlatSetWarning) as caught:
-        told = Landscape(awkward, labels).summary()
+        told = Landscape(awkward, labels).figures
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    plain = Landscape(np.concatenate([X, X[:50]]), labels).summary()
+    plain = Landscape(np.concatenate([X, X[:50]]), labels).figures
     assert told.overlaps[0].n_first == plain.overlaps[0].n_first
     assert told.overlaps[0].ratio_first == pytest.approx(plain.overlaps[0].ratio_first, rel=1e-4)
 

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import binomtest
 
 from sepc import Landscape, SEPClassifier
-from sepc.landscape.labelled import labelled_rows
-from sepc.landscape.regions import count_in, share_of, told_by
+from sepc.landscape.labelled_rows import labelled_rows
+from sepc.landscape.regions import count_in, figures_of, share_of
+from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.signatures import Signatures
-from sepc.regions.table import SignatureTable
 from sepc.shapes.ellipsoid import Ellipsoid
 
 # Ellipsoids 0 and 1 belong to the first class, 2 to the second.
@@ -20,7 +20,7 @@ COUNTS = np.array([[3, 2], [60, 0], [4, 0], [0, 20], [6, 3], [2, 0]])
 
 @pytest.fixture
 def told():
-    return told_by(SignatureTable(SETS, COUNTS), OWNERS, 0.1)
+    return figures_of(SignatureTable(SETS, COUNTS), OWNERS, 0.1)
 
 
 def test_regions_are_counted_without_the_rows_outside(told):
@@ -38,8 +38,8 @@ def test_small_disjuncts_hold_few_rows_of_their_label(told):
     # Ellipsoid 1 holds 6 of 75 rows of the first class; 4 of them lie in no larger one of it.
     assert told.n_small == 1
     assert told.small_share == pytest.approx(4 / 100)
-    assert told_by(SignatureTable(SETS, COUNTS), OWNERS, 0.08).n_small == 0
-    everything = told_by(SignatureTable(SETS, COUNTS), OWNERS, 1.0)
+    assert figures_of(SignatureTable(SETS, COUNTS), OWNERS, 0.08).n_small == 0
+    everything = figures_of(SignatureTable(SETS, COUNTS), OWNERS, 1.0)
     assert everything.n_small == 3
     assert everything.small_share == pytest.approx((60 + 4 + 20 + 6 + 3 + 2) / 100)
 
@@ -70,9 +70,9 @@ def test_counting_in_one_product_is_counting_one_by_one():
 def test_classes_far_apart_have_nothing_mixed_and_labels_at_random_much():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 2)), np.arange(400) % 2
-    apart = Landscape(X + 20.0 * y[:, None], y).summary()
+    apart = Landscape(X + 20.0 * y[:, None], y).figures
     assert (apart.n_ellipsoids, apart.mixed_share, apart.outvoted_share) == (2, 0.0, 0.0)
     assert apart.mixed_high == pytest.approx(1.0 - 0.025 ** (1 / 400))
-    at_random = Landscape(X, y, n_impure=0.8).summary()
+    at_random = Landscape(X, y, n_impure=0.8).figures
     assert at_random.mixed_share > 0.8
     assert at_random.outvoted_share > 0.2

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
-from sepc.lifecycle.label_studio import from_label_studio, label_config, to_label_studio
+from sepc.lifecycle.reviewing.label_studio import from_label_studio, label_config, to_label_studio
 
 # Four of twelve tasks that were imported into Label Studio 1.23.2, annotated by its API (one was skipped) and exported.
 EXPORTED = Path(__file__).with_name("label_studio_export.json")

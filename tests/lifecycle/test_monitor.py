@@ -101,7 +101,7 @@ def test_rows_that_leave_are_seen_and_the_feature_is_named():
     assert any(one.rises and one.where.startswith("outside, near ellipsoid") for one in alarms)
     assert alarms[0].moved[0].name == "x1"
     assert alarms[0].moved[0].shift > 1.0
-    assert "Moved: x1 (+" in str(alarms[0])
+    assert "FeatureShift: x1 (+" in str(alarms[0])
 
 
 def test_a_feature_that_moves_within_a_region_is_named():

@@ -12,11 +12,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sepc
 from sepc import FormatError, SEPClassifier
+from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.io.container import decode, encode
-from sepc.io.files import from_bytes, to_bytes
 from sepc.lifecycle import Monitor, audit, repair
-from sepc.lifecycle.repair import _parted
-from sepc.selective.repaired import RepairedClassifier
+from sepc.lifecycle.repairing.repair import _parted
+from sepc.model_files import from_bytes, to_bytes
 
 
 def corner(X):
@@ -92,7 +92,7 @@ def test_changes_say_what_was_done(classifier, repaired):
     assert all(change.n_made > 0 for change in kept)
     assert sum(change.errors_after for change in kept) < sum(change.errors_before for change in kept)
     assert "all other decisions stay as they were" in str(repaired)
-    assert "other rows: " in repaired.changes
+    assert "other rows: " in repaired.summary()
     X, y = two_sides(1000, 3)
     far = np.abs(X[:, 0]) > 0.3
     assert "no region fails" in repair(classifier, X[far], y[far]).changes
@@ -112,8 +112,8 @@ def test_a_model_that_is_no_better_is_not_kept(classifier):
     noise = np.random.default_rng(0).permutation(y)
     left = repair(classifier, X, y, regions=regions)
     assert left.repaired_ == {}
-    assert "left as it was" in left.changes
-    kept = repair(classifier, X, noise, regions=regions, judge_share=0.0)
+    assert "left as it was" in left.summary()
+    kept = repair(classifier, X, noise, regions=regions, validation_size=0.0)
     assert all("no other rows to judge it" in str(change) for change in kept.changes_ if change.kept)
     assert sum(change.n_made for change in kept.changes_) > 0
 
@@ -192,21 +192,21 @@ def test_refusals(classifier):
         repair(classifier, X, np.where(X[:, 0] > 0, "new", y))
     with pytest.raises(ValueError, match="There is no region 10000"):
         repair(classifier, X, y, regions=[10_000])
-    with pytest.raises(ValueError, match="judge_share is 1"):
-        repair(classifier, X, y, judge_share=1)
+    with pytest.raises(ValueError, match="validation_size is 1"):
+        repair(classifier, X, y, validation_size=1)
     with pytest.raises(TypeError, match="was given a LogisticRegression"):
         repair(LogisticRegression().fit(X, y), X, y)
     with pytest.raises(TypeError, match="only the regions of an SEPClassifier"):
         RepairedClassifier(LogisticRegression()).fit(X, y)
     few = repair(classifier, X[:12], y[:12], regions=classifier.apply(X[:1]))
-    assert "too few rows" in few.changes
+    assert "too few rows" in few.summary()
 
 
 def test_a_file_keeps_everything(repaired, fresh, tmp_path):
     sepc.save(repaired, tmp_path / "repaired.sepc")
     again = sepc.load(tmp_path / "repaired.sepc")
     same_decisions(again.decide(fresh[0]), repaired.decide(fresh[0]))
-    assert again.changes == repaired.changes
+    assert again.summary() == repaired.summary()
     assert to_bytes(again) == (tmp_path / "repaired.sepc").read_bytes()
     assert "around: SEPClassifier" in str(sepc.inspect(tmp_path / "repaired.sepc"))
 

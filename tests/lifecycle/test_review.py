@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
-from sepc.lifecycle.band_evidence import Evidence
-from sepc.lifecycle.chosen import Purpose
-from sepc.lifecycle.trust_bands import bands_of
+from sepc.lifecycle.reviewing.review_batch import Purpose
+from sepc.lifecycle.reviewing.review_evidence import Evidence
+from sepc.lifecycle.reviewing.trust_bands import bands_of
 
 X, Y = make_blobs(6000, centers=[[0, 0], [4, 0]], random_state=0)
 MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
@@ -177,7 +177,7 @@ def test_review_is_a_frame_in_order():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"n_per_day": 0}, "n_per_day is 0"),
+        ({"budget": 0}, "budget is 0"),
         ({"max_risk": 0.0}, "max_risk is 0.0"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"coverage": 1.5}, "coverage is 1.5"),
@@ -186,4 +186,4 @@ def test_review_is_a_frame_in_order():
 )
 def test_parameters_are_checked(wrong, said):
     with pytest.raises(ValueError, match=said):
-        ReviewQueue(MODEL, **{"n_per_day": 10} | wrong)
+        ReviewQueue(MODEL, **{"budget": 10} | wrong)

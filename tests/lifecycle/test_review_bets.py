@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepc.lifecycle.band_evidence import Evidence
-from sepc.lifecycle.trust_bands import bands_of
+from sepc.lifecycle.reviewing.review_evidence import Evidence
+from sepc.lifecycle.reviewing.trust_bands import bands_of
 
 
 def test_bands_keep_ties_together_and_hold_the_target():

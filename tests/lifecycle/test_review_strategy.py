@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
-from sepc.lifecycle.query_strategy import _strategy_class, query_strategy
+from sepc.lifecycle.reviewing.query_strategy import _strategy_class, query_strategy
 
 base = package_or_skip("skactiveml.base")
 exceptions = package_or_skip("skactiveml.exceptions")

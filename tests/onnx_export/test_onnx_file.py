@@ -54,7 +54,7 @@ def test_the_file_says_what_it_is_of(tmp_path):
     assert json.loads(facts["classes"]) == ["left", "right"]
     assert json.loads(facts["feature_names"]) == ["length", "width"]
     assert json.loads(facts["accepted_from_trust"]) == [model.threshold_["left"], None]
-    assert json.loads(facts["causes"])["2"] == "OUTSIDE"
+    assert json.loads(facts["causes"])["2"] == "UNSEEN"
     assert json.loads(facts["estimator"]) == "SelectiveClassifier"
 
 

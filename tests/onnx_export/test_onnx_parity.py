@@ -154,7 +154,7 @@ def test_far_away_only_the_nearest_region_may_differ(tmp_path):
                 np.testing.assert_allclose(said[name], getattr(decided, name), atol=1e-12, err_msg=name)
             else:
                 np.testing.assert_array_equal(said[name], getattr(decided, name), err_msg=name)
-        assert (said["cause"] == Cause.OUTSIDE).all()
+        assert (said["cause"] == Cause.UNSEEN).all()
 
 
 def test_rows_too_far_away_for_squares(tmp_path):
@@ -163,7 +163,7 @@ def test_rows_too_far_away_for_squares(tmp_path):
         far = X[:5] * 10.0 ** np.array([20, 90, 150, 300, 306])[:, None]
         said = run(session_of(model, tmp_path), far)
         assert np.isfinite(said["probabilities"]).all()
-        assert (said["cause"] == Cause.OUTSIDE).all()
+        assert (said["cause"] == Cause.UNSEEN).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -177,7 +177,7 @@ def test_rows_that_are_not_numbers_are_never_accepted_and_spoil_no_others(value,
         assert np.isnan(said["trust"][bad]).all()
         assert np.isnan(said["probabilities"][bad]).all()
         assert not said["accepted"][bad].any()
-        assert (said["cause"][bad] == Cause.OUTSIDE).all()
+        assert (said["cause"][bad] == Cause.UNSEEN).all()
         for name, values in whole.items():
             np.testing.assert_array_equal(said[name][~bad], values[~bad])
 

@@ -11,7 +11,7 @@ from sepc.plot import LandscapeDisplay
 
 
 def summary_of(X, y, names=None):
-    summary = Landscape(X, y).summary()
+    summary = Landscape(X, y).figures
     return replace(summary, feature_names=tuple(names)) if names else summary
 
 
@@ -58,7 +58,7 @@ def test_a_landscape_draws_its_summary():
     landscape = Landscape(*load_iris(return_X_y=True))
     display = LandscapeDisplay.from_landscape(landscape, features=(0, 3))
     assert display.plane.names == ("x0", "x3")
-    assert display.summary.classes == landscape.summary().classes
+    assert display.figures.classes == landscape.figures.classes
 
 
 def test_axes_of_the_user(iris, plt):

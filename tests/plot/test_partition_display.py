@@ -9,10 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.plot import PartitionDisplay, TrustDisplay, WeightsDisplay
 from sepc.plot.cuts import across
 from sepc.plot.palette import look, strength
-from sepc.selective.repaired import RepairedClassifier
 
 moons_X, moons_y = make_moons(300, noise=0.2, random_state=0)
 

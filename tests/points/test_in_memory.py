@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order
 from sepc.points.protocol import PointSet
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, Tail
-from sepc.points.select import tail_mean
 from sepc.points.signatures import Signatures
+from sepc.points.tail_mean import tail_mean
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def test_few_states_wait_while_blocks_stream_by():
     class State:
         pass
 
-    class Watched:
+    class MonitoredRates:
         def combine(self, left, right):
             return new_state()
 
@@ -229,7 +229,7 @@ def test_few_states_wait_while_blocks_stream_by():
             yield new_state()
             most = max(most, len(alive))
 
-    combine_in_order(Watched(), stream())
+    combine_in_order(MonitoredRates(), stream())
     assert most <= np.log2(1000) + 3
 
 

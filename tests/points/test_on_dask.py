@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from optional import package_or_skip
 from threadpoolctl import threadpool_limits
 
+from sepc.model.stacked_signatures import StackedSignatures
 from sepc.points import shards
 from sepc.points.band import Band, Frame, SideSums
+from sepc.points.class_split import Labels, points_by_class
+from sepc.points.dask.shards import Part, Wanted, joined_runs
 from sepc.points.farthest import Farthest
+from sepc.points.hash_sample import Sampled
 from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, combine_runs
+from sepc.points.joint_reduction import Together, reduce_each
 from sepc.points.kept_rows import KeptRows
-from sepc.points.labelled import Labels, points_by_class
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
 from sepc.points.row_counts import HIGHEST_HASH, RowCounts
-from sepc.points.sampled import Sampled
-from sepc.points.select import tail_mean
-from sepc.points.shards import Part, Wanted, joined_runs
 from sepc.points.signatures import Signatures
-from sepc.points.together import Together, reduce_each
-from sepc.regions.counting import StackedSignatures
+from sepc.points.tail_mean import tail_mean
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.halfspaces import HalfSpaces
 
@@ -81,7 +81,7 @@ def collection(parts):
 @pytest.fixture
 def sets(client, blocks, labels):
     """Pairs of sets, on the cluster and in blocks: all rows, and the rows of each class."""
-    from sepc.points.dask_inputs import labelled_points
+    from sepc.points.dask.inputs import labelled_points
 
     there, classes, found = labelled_points(collection(blocks), collection(labels))
     here, in_blocks, expected = points_by_class(blocks, [Labels.of(own) for own in labels])

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional import package_or_skip
 
-from sepc.points.counting import CountedPoints
+from sepc.points.class_split import Labels, points_by_class
 from sepc.points.in_memory import ArrayPoints, BlockPoints
-from sepc.points.labelled import Labels, points_by_class
+from sepc.points.pass_log import CountedPoints
 from sepc.points.proportional_sample import Room, sample_classes
 from sepc.points.row_counts import HIGHEST_HASH, FrequentHashes, RowCounts
 from sepc.points.row_hash import row_hashes
@@ -203,7 +203,7 @@ def test_trimming_subtracts_the_first_that_is_too_many():
 @pytest.mark.parametrize("room", [Room(), Room(200, 100)])
 def test_a_cluster_draws_the_sample_of_the_same_rows(client, room):
     dask, da = package_or_skip("dask"), package_or_skip("dask.array")
-    from sepc.points.dask_inputs import labelled_points
+    from sepc.points.dask.inputs import labelled_points
 
     rng = np.random.default_rng(0)
     rows = distinct(5000, 3)

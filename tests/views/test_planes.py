@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from sepc import Ellipsoid, SEPClassifier
-from sepc.views.apart import features_apart, half_widths
 from sepc.views.planes import feature_plane, outline, principal_plane
+from sepc.views.separating_features import features_apart, half_widths
 
 
 @pytest.fixture(scope="module")

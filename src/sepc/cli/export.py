@@ -9,7 +9,7 @@ from sepc.cli.errors import InputError
 from sepc.cli.model_file import loaded
 from sepc.cli.output_file import check_writable
 from sepc.cli.printing import say
-from sepc.io.replacing import replacing
+from sepc.io.atomic_files import replacing
 
 HELP = "write a model as an ONNX file, for programs without Python"
 

@@ -22,8 +22,8 @@ def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) 
         "classes": [{"label": plain(one), "rows": int(n)} for one, n in zip(classes, counts, strict=True)],
     }
     facts |= _found(getattr(estimator, "estimator_", estimator))
-    if hasattr(estimator, "promise"):
-        facts["promise"] = estimator.promise().splitlines()
+    if hasattr(estimator, "controls_"):
+        facts["promise"] = estimator.summary().splitlines()
     if held_out is not None:
         facts["held_out"] = held_out_figures(estimator, held_out)
     return facts

@@ -40,6 +40,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _save(estimator: Any, path: str) -> None:
-    from sepc.io.files import save
+    from sepc.model_files import save
 
     save(estimator, path)

@@ -42,8 +42,8 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
 
 def estimator_of(options: argparse.Namespace) -> Any:
     """The estimator that the options mean, not yet fitted."""
-    from sepc.selective.selective import SelectiveClassifier
-    from sepc.selective.stratified import StratifiedClassifier
+    from sepc.estimators.selective.estimator import SelectiveClassifier
+    from sepc.estimators.stratified.estimator import StratifiedClassifier
 
     check_fit_options(options)
     estimator: Any = _partition(options)
@@ -62,7 +62,7 @@ def check_fit_options(options: argparse.Namespace) -> None:
 
 
 def _partition(options: argparse.Namespace) -> Any:
-    from sepc.estimator.classifier import SEPClassifier
+    from sepc.estimators.sep.estimator import SEPClassifier
 
     names = ("n_impure", "min_trust", "trust", "fit_rows")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}

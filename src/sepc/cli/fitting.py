@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def fitted(estimator: Any, rows: LabelledRows, *, quiet: bool) -> Any:
     """Fit, with rounds and rows left on the terminal."""
-    from sepc.estimator.progress import listen_to_rounds
+    from sepc.estimators.sep.progress import listen_to_rounds
 
     with ProgressBar("fitting", quiet=quiet) as bar:
         bar.tell(f"{len(rows.y):,} rows")

@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> None:
     """Look and tell."""
     check_readable(options.model)
     from sepc.errors import FormatError
-    from sepc.io.files import inspect
+    from sepc.model_files import inspect
 
     try:
         found = inspect(options.model)

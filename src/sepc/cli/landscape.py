@@ -27,11 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, look, and tell."""
     rows = read_labelled(options)
-    from sepc.landscape import Landscape
+    from sepc.landscape.landscape import Landscape
 
     given = {name: getattr(options, name) for name in ("n_impure", "fit_rows") if getattr(options, name) is not None}
     with ProgressBar("partitioning", quiet=options.quiet) as bar:
         bar.tell(f"{len(rows.y):,} rows")
         found = Landscape(rows.X, rows.y, random_state=options.seed, **given)
-        facts, words = found.summary().to_dict(), found.words()
+        facts, words = found.figures.to_dict(), found.summary()
     say(options, words, facts)

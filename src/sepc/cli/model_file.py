@@ -53,7 +53,7 @@ def loaded(path: str) -> Any:
     """The estimator in a file."""
     check_readable(path)
     from sepc.errors import ForeignModelError, FormatError
-    from sepc.io.files import load
+    from sepc.model_files import load
 
     try:
         return load(path)

@@ -14,7 +14,7 @@ from sepc.cli.output_file import check_writable
 from sepc.cli.printing import say
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments
-from sepc.io.replacing import replacing
+from sepc.io.atomic_files import replacing
 
 HELP = "report on a table, and on a model of it, as one HTML file or in words"
 
@@ -78,7 +78,7 @@ def _of_file(options: argparse.Namespace) -> tuple[Any, LabelledRows, LabelledRo
 
 
 def _reported(estimator: Any, rows: LabelledRows, training: LabelledRows | None, options: argparse.Namespace) -> Any:
-    from sepc.report import report
+    from sepc.reporting.report import report
 
     known = {} if training is None else {"X_train": training.X, "y_train": training.y}
     with ProgressBar("reporting", quiet=options.quiet):

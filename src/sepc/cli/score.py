@@ -18,7 +18,7 @@ from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
 from sepc.cli.source import add_table_arguments, source_of
 from sepc.cli.tables import Batch, Table, check_names, matrix
-from sepc.io.replacing import replacing
+from sepc.io.atomic_files import replacing
 from sepc.wording import counted, percent
 
 HELP = "decide on every row of a table: label, trust, accepted or not, and why not"

@@ -23,7 +23,7 @@ class Cause(IntEnum):
 
     ACCEPTED = 0
     OVERLAP = 1
-    OUTSIDE = 2
+    UNSEEN = 2
     THIN = 3
     DRIFTED = 4  # only of monitored models: the rows that come there have changed
     UNEXPLAINED = 5  # only of models that are not ours: they do not say why
@@ -37,7 +37,7 @@ class Cause(IntEnum):
 MEANINGS = {
     Cause.ACCEPTED: "trusted enough",
     Cause.OVERLAP: "training rows of other labels lie near it",
-    Cause.OUTSIDE: "nothing like it was seen in training",
+    Cause.UNSEEN: "nothing like it was seen in training",
     Cause.THIN: "too few training rows lie near it",
     Cause.DRIFTED: "what comes there has changed",
     Cause.UNEXPLAINED: "the model does not say why",

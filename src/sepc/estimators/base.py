@@ -140,12 +140,6 @@ def empty_decisions(model: Any) -> Decisions:
     return _by_other(classifier, classes[:0], np.empty((0, len(classes))), MIN_TRUST)
 
 
-def check_share(name: str, share: float) -> None:
-    """Refuse what is not a probability."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"{name} is {share!r}; it is a probability, so it must lie in [0, 1].")
-
-
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """What `decide` gives, of rows in memory."""
     return _decided(model, X, min_trust).indexed_like(X)

@@ -9,7 +9,8 @@ import joblib
 from sklearn.frozen import FrozenEstimator
 
 from sepc.errors import ForeignModelError, FormatError
-from sepc.io.nodes import Node, Reader
+from sepc.io.reader import Reader
+from sepc.io.writer import Node
 
 
 def fingerprint_of(estimator: Any) -> Node:

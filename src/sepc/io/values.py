@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc.errors import FormatError
-from sepc.io.nodes import Node, Reader
+from sepc.io.reader import Reader
+from sepc.io.writer import Node
 
 # Types of label arrays whose values JSON holds exactly, by NumPy's own codes.
 WHOLE_TYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8")

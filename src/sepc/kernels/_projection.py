@@ -15,10 +15,10 @@ from sepc._typing import FloatArray
 from sepc.kernels._capped_hull import CappedHull, slack_for
 from sepc.kernels._min_norm import Corral, MinNorm, Support, corral_at, length, min_norm_point, unit
 from sepc.points.band import Band, BandRows, Frame, SideSums
-from sepc.points.known import reduce_once
+from sepc.points.hash_sample import Sampled
 from sepc.points.protocol import PointSet
-from sepc.points.sampled import Sampled
-from sepc.points.select import tail_mean
+from sepc.points.reduction_cache import reduce_once
+from sepc.points.tail_mean import tail_mean
 from sepc.points.tiles import row_tiles
 
 # Rows sampled for the first direction, at least and as a share of all: its error falls with their root and must fit

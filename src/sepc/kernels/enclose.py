@@ -14,12 +14,12 @@ from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels._core_set import FlatRowsError, enclose_whitened
 from sepc.kernels._frame import Frame, frame_of
 from sepc.kernels._magnitude import divisors
-from sepc.kernels._threads import single_threaded
+from sepc.kernels.threads import single_threaded
 from sepc.points.farthest import Farthest, distinct
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points, feature_names
-from sepc.points.known import reduce_once
 from sepc.points.protocol import PointSet
+from sepc.points.reduction_cache import reduce_once
 from sepc.points.reductions import MOMENTS, ProjectionRange, Spread
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.norms import squared_norms

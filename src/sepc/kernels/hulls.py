@@ -15,11 +15,11 @@ from sepc._typing import FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels._min_norm import length
 from sepc.kernels._projection import Projection
-from sepc.kernels._threads import single_threaded
+from sepc.kernels.threads import single_threaded
 from sepc.points.band import Frame
-from sepc.points.counting import CountedPoints
-from sepc.points.known import reduce_once
+from sepc.points.pass_log import CountedPoints
 from sepc.points.protocol import PointSet
+from sepc.points.reduction_cache import reduce_once
 from sepc.points.reductions import MOMENTS, ColumnRange
 
 # Two means nearer than this share of the spread coincide: no cut between them would mean anything.
@@ -92,7 +92,7 @@ def nearest_points(
 
     Examples
     --------
-    >>> from sepc.points.in_memory import ArrayPoints
+    >>> from sepc import ArrayPoints
     >>> pos = ArrayPoints(np.array([[0.0, 0.0], [2.0, 1.0], [2.0, -1.0], [0.0, 1.0]]))
     >>> neg = ArrayPoints(np.array([[5.0, 0.0], [5.0, 2.0]]))
     >>> nearest = nearest_points(pos, neg)

@@ -13,7 +13,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels._directions import Curvature, Floats, Linear
 from sepc.kernels._newton import Loss, minimise
-from sepc.kernels._threads import single_threaded
+from sepc.kernels.threads import single_threaded
 
 # In a factor of rows the offset has this penalty for each unit of weight: small beside the curvature, but not nothing.
 OFFSET_PRIOR = 1e-4
@@ -90,7 +90,7 @@ def fit_softmax(
 
     Examples
     --------
-    >>> from sepc.kernels.softmax import fit_softmax
+    >>> from sepc import fit_softmax
     >>> found = fit_softmax([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], 2, penalty=1.0)
     >>> found.coefficients.round(4)
     array([[-0.4791,  0.4791]])

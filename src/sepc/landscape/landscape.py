@@ -12,18 +12,18 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning
-from sepc.estimator.classifier import SEPClassifier
-from sepc.estimator.standard import Standardization
-from sepc.kernels._threads import single_threaded
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.sep.standardization import Standardization
 from sepc.kernels.enclose import describe_flat, flat_directions
-from sepc.landscape.labelled import LabelledRows, labelled_rows
+from sepc.kernels.threads import single_threaded
+from sepc.landscape.figures import LandscapeFigures
+from sepc.landscape.labelled_rows import LabelledRows, labelled_rows
 from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
-from sepc.landscape.regions import count_in, told_by
-from sepc.landscape.summary import LandscapeSummary
+from sepc.landscape.regions import count_in, figures_of
 from sepc.landscape.wording import words_of
+from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.reductions import Moments
-from sepc.regions.model import SEPModel
 
 # A sample keeps at least this many rows of every class, or all it has: a rare class is part of the landscape.
 MIN_CLASS_ROWS = 100
@@ -58,6 +58,8 @@ class Landscape(ShownAsCard):
 
     Attributes
     ----------
+    figures : LandscapeFigures
+        Every number of the landscape, as plain data.
     partition : SEPClassifier
         Fitted on the rows partitioned, for further views. Its own counts are of these rows.
 
@@ -75,7 +77,7 @@ class Landscape(ShownAsCard):
     >>> landscape = Landscape(iris.data, iris.target_names[iris.target])
     >>> print(landscape)
     150 rows of 3 classes: 'setosa' (50), 'versicolor' (50) and 'virginica' (50). Of 3 pairs ... 2 are disjoint. ...
-    >>> landscape.summary().overlaps[2]
+    >>> landscape.figures.overlaps[2]
     Overlap(first=1, second=2, disjoint=False, n_first=3, n_second=5, ratio_first=..., ratio_second=...)
     """
 
@@ -110,25 +112,21 @@ class Landscape(ShownAsCard):
             random_state=random_state,
         )
         _fit(self.partition, X, sample)
-        self._summary: LandscapeSummary = _summarised(rows, sample, self.partition.model_, float(small))
+        self.figures: LandscapeFigures = _summarised(rows, sample, self.partition.model_, float(small))
 
-    def summary(self) -> LandscapeSummary:
-        """Every number of the landscape, as plain data."""
-        return self._summary
-
-    def words(self) -> str:
+    def summary(self) -> str:
         """The landscape in a few sentences."""
-        return words_of(self._summary)
+        return words_of(self.figures)
 
     def to_dict(self) -> dict[str, Any]:
         """The summary in lists, numbers and text, ready for JSON."""
-        return self._summary.to_dict()
+        return self.figures.to_dict()
 
     def __str__(self) -> str:
-        return self.words()
+        return self.summary()
 
     def _card(self) -> Card:
-        return replace(self._summary._card(), note="In words: print(landscape). Drawn: landscape.plot()")
+        return replace(self.figures._card(), note="In words: print(landscape). Drawn: landscape.plot()")
 
 
 def _warn_if_flat(table: LabelledRows) -> None:
@@ -152,12 +150,12 @@ def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
 
 
 @single_threaded
-def _summarised(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeSummary:
+def _summarised(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeFigures:
     unit = Standardization.of(ArrayPoints(rows.rows)).scale
     ellipsoids = class_ellipsoids(rows.of_class, unit)
     table = model.table if sample is rows else count_in(model, rows)
-    told = told_by(table, model.owners, small)
-    return LandscapeSummary(
+    told = figures_of(table, model.owners, small)
+    return LandscapeFigures(
         feature_names=rows.names,
         classes=tuple(map(str, rows.classes)),
         n_rows=tuple(rows.n_rows.tolist()),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.landscape.labelled import LabelledRows
+from sepc.landscape.labelled_rows import LabelledRows
+from sepc.model.locate import as_values, locate, unpacked
+from sepc.model.sep_model import SEPModel
+from sepc.model.signature_table import SignatureTable
 from sepc.points.signatures import SignatureCounts
-from sepc.regions.locate import as_values, locate, unpacked
-from sepc.regions.model import SEPModel
-from sepc.regions.table import SignatureTable
 from sepc.statistics.binomial import rate_interval
 
 # Rows located at once: few enough that what lies outside all ellipsoids is never held for the whole table.
@@ -28,7 +28,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Told:
+class PartitionFigures:
     """A partition in figures.
 
     Attributes
@@ -69,14 +69,14 @@ def _signatures(model: SEPModel, rows: FloatArray) -> SignatureCounts:
     return SignatureCounts(unpacked(keys[first], model.n_ellipsoids), counts)
 
 
-def told_by(table: SignatureTable, owners: IntArray, small: float) -> Told:
+def figures_of(table: SignatureTable, owners: IntArray, small: float) -> PartitionFigures:
     """The figures of a partition whose ellipsoids belong to the classes `owners`."""
     counts, n_rows = table.counts, int(table.counts.sum())
     is_region = table.memberships.any(axis=1)
     is_mixed = is_region & (np.count_nonzero(counts, axis=1) > 1)
     n_outvoted = int((counts.sum(axis=1) - counts.max(axis=1))[is_mixed].sum())
     is_small = _are_small(table, owners, small)
-    return Told(
+    return PartitionFigures(
         n_regions=int(is_region.sum()),
         n_mixed=int(is_mixed.sum()),
         mixed=share_of(int(counts[is_mixed].sum()), n_rows),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.overlaps import Overlap
-from sepc.landscape.summary import LandscapeSummary
 from sepc.wording import counted, interval, listed, percent
 
 # More classes than this are counted, not listed.
 MOST_NAMES = 6
 
 
-def words_of(summary: LandscapeSummary) -> str:
+def words_of(summary: LandscapeFigures) -> str:
     """A few sentences: the classes, how their ellipsoids overlap, and what the partition cannot tell apart."""
     parts = [_classes(summary), *_flat(summary)]
     if summary.overlaps:
@@ -18,7 +18,7 @@ def words_of(summary: LandscapeSummary) -> str:
     return " ".join(parts)
 
 
-def _classes(summary: LandscapeSummary) -> str:
+def _classes(summary: LandscapeFigures) -> str:
     n_classes = len(summary.classes)
     if n_classes == 1:
         return f"All {summary.n_all:,} rows are of one class, {summary.classes[0]!r}: there is nothing to tell apart."
@@ -28,7 +28,7 @@ def _classes(summary: LandscapeSummary) -> str:
     return f"{told}: {listed([f'{c!r} ({n:,})' for c, n in zip(summary.classes, summary.n_rows, strict=True)])}."
 
 
-def _flat(summary: LandscapeSummary) -> list[str]:
+def _flat(summary: LandscapeFigures) -> list[str]:
     d = len(summary.feature_names)
     few = [repr(c) for c, n in zip(summary.classes, summary.n_rows, strict=True) if n <= d]
     if not few:
@@ -41,7 +41,7 @@ def _flat(summary: LandscapeSummary) -> list[str]:
     ]
 
 
-def _overlaps(summary: LandscapeSummary) -> str:
+def _overlaps(summary: LandscapeFigures) -> str:
     if len(summary.classes) == 2:
         return _two(summary.overlaps[0], summary)
     n_apart = sum(one.disjoint for one in summary.overlaps)
@@ -53,7 +53,7 @@ def _overlaps(summary: LandscapeSummary) -> str:
     return f"{told} The pair with the most rows in both: {_rows(most, summary)}."
 
 
-def _two(one: Overlap, summary: LandscapeSummary) -> str:
+def _two(one: Overlap, summary: LandscapeFigures) -> str:
     if one.disjoint:
         return "Their ellipsoids are disjoint."
     if one.n_first + one.n_second == 0:
@@ -67,13 +67,13 @@ def _two(one: Overlap, summary: LandscapeSummary) -> str:
     return f"Their ellipsoids overlap: {_rows(one, summary)} lie in both{volumes}."
 
 
-def _rows(one: Overlap, summary: LandscapeSummary) -> str:
+def _rows(one: Overlap, summary: LandscapeFigures) -> str:
     counts = ((one.first, one.n_first), (one.second, one.n_second))
     told = [f"{counted(n, 'row')} of {summary.classes[k]!r} ({percent(n / summary.n_rows[k])})" for k, n in counts]
     return listed(told)
 
 
-def _partition(summary: LandscapeSummary) -> str:
+def _partition(summary: LandscapeFigures) -> str:
     is_sample = summary.n_partitioned < summary.n_all
     rows = f"a sample of {summary.n_partitioned:,} rows" if is_sample else "all rows"
     told = (
@@ -87,7 +87,7 @@ def _partition(summary: LandscapeSummary) -> str:
     return told
 
 
-def _mixed(summary: LandscapeSummary) -> str:
+def _mixed(summary: LandscapeFigures) -> str:
     if summary.n_mixed == 0:
         return "tells all rows in them apart"
     return (
@@ -97,7 +97,7 @@ def _mixed(summary: LandscapeSummary) -> str:
     )
 
 
-def _small(summary: LandscapeSummary) -> list[str]:
+def _small(summary: LandscapeFigures) -> list[str]:
     if summary.n_small == 0:
         return []
     one = summary.n_small == 1

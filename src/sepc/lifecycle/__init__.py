@@ -1,8 +1,35 @@
 """A model after deployment: audit it with feedback, repair what fails, watch it, and ask a person."""
 
-from sepc.lifecycle.audit import audit
-from sepc.lifecycle.monitor import Monitor
-from sepc.lifecycle.repair import repair
-from sepc.lifecycle.review import ReviewQueue
+from sepc.lifecycle.auditing.audit import Audit, audit
+from sepc.lifecycle.auditing.disjuncts import Disjunct, Range
+from sepc.lifecycle.auditing.region_tests import RegionTests
+from sepc.lifecycle.monitoring.alarms import Alarm
+from sepc.lifecycle.monitoring.feature_shift import FeatureShift
+from sepc.lifecycle.monitoring.monitor import Monitor
+from sepc.lifecycle.repairing.repair import repair
+from sepc.lifecycle.reviewing.certificate import Certificate
+from sepc.lifecycle.reviewing.label_studio import from_label_studio, label_config, to_label_studio
+from sepc.lifecycle.reviewing.query_strategy import query_strategy
+from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
+from sepc.lifecycle.reviewing.review_queue import ReviewQueue
 
-__all__ = ["Monitor", "ReviewQueue", "audit", "repair"]
+__all__ = [
+    "Alarm",
+    "Audit",
+    "Certificate",
+    "Disjunct",
+    "FeatureShift",
+    "Monitor",
+    "Plan",
+    "Purpose",
+    "Range",
+    "RegionTests",
+    "Review",
+    "ReviewQueue",
+    "audit",
+    "from_label_studio",
+    "label_config",
+    "query_strategy",
+    "repair",
+    "to_label_studio",
+]

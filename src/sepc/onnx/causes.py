@@ -1,13 +1,13 @@
-"""Why rows are not accepted, in the graph: an image of `sepc.regions.causes`."""
+"""Why rows are not accepted, in the graph: an image of `sepc.model.causes`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sepc.decisions.kinds import Cause
+from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Lying, squared_distances
-from sepc.regions.model import SEPModel
 
 
 def causes(graph: Graph, model: SEPModel, lying: Lying, inside: Value, accepted: Value, min_trust: float) -> Value:
@@ -21,7 +21,7 @@ def causes(graph: Graph, model: SEPModel, lying: Lying, inside: Value, accepted:
         enough = graph("Mul", n_near, min_trust)
         is_thin = graph("GreaterOrEqual", graph("ReduceMax", near, [0], keepdims=0), enough)
         found = graph("Where", is_thin, np.int64(Cause.THIN), np.int64(Cause.OVERLAP))
-        return [graph.put(none, at, graph("Where", is_outside, np.int64(Cause.OUTSIDE), found))]
+        return [graph.put(none, at, graph("Where", is_outside, np.int64(Cause.UNSEEN), found))]
 
     none = graph("Mul", graph.cast(accepted, "INT64"), np.int64(Cause.ACCEPTED))
     (found,) = graph.where_any(graph("Not", accepted), ["INT64"], tell, [none])

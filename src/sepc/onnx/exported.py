@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray
 from sepc.decisions.kinds import Cause
-from sepc.estimator.classifier import SEPClassifier
-from sepc.selective.selective import SelectiveClassifier
-from sepc.selective.stratified import StratifiedClassifier
-from sepc.selective.trusted import TrustedClassifier
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.stratified.estimator import StratifiedClassifier
+from sepc.estimators.trusted.estimator import TrustedClassifier
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepc.decisions.kinds import Cause
-from sepc.estimator.classifier import SEPClassifier
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.model.sep_model import SEPModel
 from sepc.onnx.causes import causes
 from sepc.onnx.exported import Exported
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
@@ -18,8 +20,6 @@ from sepc.onnx.labels import label_constant
 from sepc.onnx.locating import Lying
 from sepc.onnx.rules import judged
 from sepc.onnx.weights import weighed
-from sepc.regions.model import SEPModel
-from sepc.selective.selective import SelectiveClassifier
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -47,7 +47,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     Notes
     -----
     ONNX cannot refuse rows. Where one holds NaN or infinity, `trust` and `probabilities` are NaN, the row is not
-    accepted, its cause is OUTSIDE, its region is -1 and its label means nothing.
+    accepted, its cause is UNSEEN, its region is -1 and its label means nothing.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _decided(graph: Graph, exported: Exported) -> dict[str, Value]:
     found["probabilities"] = graph("Where", bad_rows, np.nan, found["probabilities"])
     found["trust"] = graph("Where", is_bad, np.nan, found["trust"])
     found |= _accepted(graph, exported, found)
-    found["cause"] = graph("Where", is_bad, np.int64(Cause.OUTSIDE), found["cause"])
+    found["cause"] = graph("Where", is_bad, np.int64(Cause.UNSEEN), found["cause"])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Where rows lie, in the graph: squared radii as in `sepc.regions.membership`.
+"""Where rows lie, in the graph: squared radii as in `sepc.model.membership`.
 
 Inside the graph rows are columns, so that its inner loops are long.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.model.membership import BOUNDARY_MARGIN, FARTHEST
+from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
-from sepc.regions.membership import BOUNDARY_MARGIN, FARTHEST
-from sepc.regions.model import SEPModel
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.locate import packed
 from sepc.onnx.graph import Graph, Value
-from sepc.regions.locate import packed
 
 # Weights of ellipsoids: sums of hundreds of them are exact in a double.
 WEIGHTS = 2**31

@@ -1,4 +1,4 @@
-"""The places nearest to rows in no ellipsoid, in the graph: an image of `sepc.regions.nearest`.
+"""The places nearest to rows in no ellipsoid, in the graph: an image of `sepc.model.nearest`.
 
 As there, bounds first spare most pairs of a row and a place, and only the others are solved for.
 """
@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sepc.model.nearest import ROUNDING, TIE_TOLERANCE
+from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Lying, center_margins, squared_distances
-from sepc.regions.model import SEPModel
-from sepc.regions.nearest import ROUNDING, TIE_TOLERANCE
 from sepc.shapes.distance import MAX_STEPS, NORM_TOLERANCE, SHORTEST_AXIS
 
 # Shorter axes, relative to the longest, are taken as this long in bounds: a thicker ellipsoid is not farther away.

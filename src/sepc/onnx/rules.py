@@ -1,4 +1,4 @@
-"""The rules of classification by counts in the graph: an image of `sepc.regions.rules` up to the trust of a label."""
+"""The rules of classification by counts in the graph: an image of `sepc.model.rules` up to the trust of a label."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from sepc._typing import FloatArray
+from sepc.model.rules import judge_sets
+from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Lying
 from sepc.onnx.lookup import find
 from sepc.onnx.nearest import distances_to_places, first_of, gauges
 from sepc.onnx.trust import evidence, most_likely, of_label, published
-from sepc.regions.model import SEPModel
-from sepc.regions.rules import judge_sets
 
 # What is said of a row, by name, and the types of that.
 Verdict = dict[str, Value]
@@ -110,7 +110,7 @@ def _counted(graph: Graph, model: SEPModel, place: Value, near: Value) -> tuple[
 def _said(
     graph: Graph, model: SEPModel, exact: Value, wider: Value, counts: Value, shares: FloatArray, owner: Value
 ) -> Verdict:
-    """Label, probabilities and trust, as `sepc.regions.rules._judge`; `counts` are `wider` before fading."""
+    """Label, probabilities and trust, as `sepc.model.rules._judge`; `counts` are `wider` before fading."""
     if model.published:
         alone = graph("GreaterOrEqual", owner, np.int64(0))
         label = graph("Where", alone, owner, most_likely(graph, counts, model.shares))

@@ -1,12 +1,12 @@
-"""From counts to probabilities and trust in the graph: an image of `sepc.regions.trust`."""
+"""From counts to probabilities and trust in the graph: an image of `sepc.model.trust`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.model.trust import PRIOR_ROWS, TIE
 from sepc.onnx.graph import Graph, Value
-from sepc.regions.trust import PRIOR_ROWS, TIE
 
 
 def evidence(graph: Graph, exact: Value, wider: Value, shares: FloatArray) -> Value:

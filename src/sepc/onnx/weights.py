@@ -1,16 +1,12 @@
-"""Decisions by weights in the graph: an image of `sepc.regions.weights`, and of the rules that go with it."""
+"""Decisions by weights in the graph: an image of `sepc.model.weights`, and of the rules that go with it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sepc._typing import IntArray
-from sepc.onnx.graph import Graph, Value
-from sepc.onnx.locating import Lying
-from sepc.onnx.lookup import find
-from sepc.onnx.trust import most_likely, of_label
-from sepc.regions.model import SEPModel
-from sepc.regions.weights import (
+from sepc.model.sep_model import SEPModel
+from sepc.model.weights import (
     DEPTH_FLOOR,
     FADING_BEGINS,
     FADING_POWER,
@@ -19,6 +15,10 @@ from sepc.regions.weights import (
     NEARNESS_DECAY,
     Weights,
 )
+from sepc.onnx.graph import Graph, Value
+from sepc.onnx.locating import Lying
+from sepc.onnx.lookup import find
+from sepc.onnx.trust import most_likely, of_label
 
 # Knots are compared in one piece, filled up to the most of any feature, if that is at most so many times as many.
 FILLED_UP = 2

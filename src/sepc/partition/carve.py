@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sepc.kernels.enclose import Enclosure
 from sepc.partition.separate import Cut, Inseparable, Settings, can_enclose, find_cut
-from sepc.points.in_memory import brought_near
+from sepc.points.in_memory import gather_if_small
 from sepc.points.protocol import PointSet
 from sepc.points.reductions import CountInside
 from sepc.shapes.halfspaces import HalfSpaces
@@ -52,7 +52,7 @@ def carve(own: PointSet, other: PointSet, first: Cut, settings: Settings) -> Car
     """Cut `own` back, first by `first`, until its ellipsoid holds no more rows of `other` than allowed."""
     cuts = [first]
     own, _ = own.split(first.own_side)
-    while can_enclose(own := brought_near(own, settings.local_rows)):
+    while can_enclose(own := gather_if_small(own, settings.local_rows)):
         enclosure = settings.enclose(own)
         n_other = int(other.reduce(CountInside((enclosure.ellipsoid,)))[0])
         if n_other <= settings.allowed(own.n_points):

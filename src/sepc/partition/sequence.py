@@ -12,7 +12,7 @@ from sepc._typing import FloatArray
 from sepc.kernels.enclose import Enclosure
 from sepc.partition.carve import Carved, carve
 from sepc.partition.separate import Cut, Disjoint, Inseparable, Settings, can_enclose, separate
-from sepc.points.in_memory import brought_near
+from sepc.points.in_memory import gather_if_small
 from sepc.points.protocol import PointSet
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.halfspaces import HalfSpaces
@@ -117,8 +117,8 @@ def partition(
     docs/explanation/differences.md).
     """
     none = np.empty((0, pos_rows.n_features))
-    pos = _Class(True, brought_near(pos_rows, settings.local_rows), none)
-    neg = _Class(False, brought_near(neg_rows, settings.local_rows), none)
+    pos = _Class(True, gather_if_small(pos_rows, settings.local_rows), none)
+    neg = _Class(False, gather_if_small(neg_rows, settings.local_rows), none)
     rounds: list[Round] = []
     found: list[Found] = []
     stop = None
@@ -170,11 +170,11 @@ def _without(one: _Class, carved: Carved, n_round: int, settings: Settings) -> _
         covered = carved.region if settings.published else piece.enclosure.ellipsoid
         _, left = one.left.split(covered)
         found = Found(piece.enclosure, one.is_pos, piece.n_own, piece.n_other, carved.cuts, n_round)
-        return replace(one, left=brought_near(left, settings.local_rows), news=(found,))
+        return replace(one, left=gather_if_small(left, settings.local_rows), news=(found,))
     if carved.isolated is not None:
         _, left = one.left.split(carved.region)
         isolated = np.concatenate([one.isolated, carved.isolated.gather(settings.local_rows)])
-        return replace(one, left=brought_near(left, settings.local_rows), isolated=isolated, news=())
+        return replace(one, left=gather_if_small(left, settings.local_rows), isolated=isolated, news=())
     return replace(one, news=())
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.estimator.story import FittedEllipsoid, Hyperplane
+from sepc.estimators.sep.fitted import FittedEllipsoid, Hyperplane
+from sepc.model.sep_model import SEPModel
 from sepc.plot.palette import look
-from sepc.regions.model import SEPModel
 from sepc.views.planes import Plane
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import numpy as np
 
 from sepc._typing import FloatArray
 from sepc.cards import ShownOnOneLine
+from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.landscape import Landscape
-from sepc.landscape.summary import LandscapeSummary
 from sepc.plot.canvas import pyplot
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
+from sepc.plot.matplotlib_text import ALONG_AXIS, for_matplotlib
 from sepc.plot.palette import look
-from sepc.plot.words import ALONG_AXIS, for_matplotlib
-from sepc.views.apart import features_apart, half_widths
 from sepc.views.planes import Plane, feature_plane, outline
+from sepc.views.separating_features import features_apart, half_widths
 from sepc.wording import counted, interval, percent
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class LandscapeDisplay(ShownOnOneLine):
 
     Attributes
     ----------
-    summary : LandscapeSummary
+    figures : LandscapeFigures
     plane : Plane or None
         What is drawn in; None for a single feature.
     is_chosen : bool
@@ -60,14 +60,14 @@ class LandscapeDisplay(ShownOnOneLine):
     ('x2', 'x3')
     """
 
-    summary: LandscapeSummary
+    figures: LandscapeFigures
     plane: Plane | None
     is_chosen: bool = False
 
     @classmethod
     def from_landscape(
         cls,
-        landscape: Landscape | LandscapeSummary,
+        landscape: Landscape | LandscapeFigures,
         features: tuple[str | int, str | int] | None = None,
         ax: Axes | tuple[Axes, Axes] | None = None,
     ) -> Self:
@@ -75,7 +75,7 @@ class LandscapeDisplay(ShownOnOneLine):
 
         Parameters
         ----------
-        landscape : Landscape or LandscapeSummary
+        landscape : Landscape or LandscapeFigures
         features : pair of str or int, optional
             What to draw in, by name or position. By default the two features in which the classes' ellipsoids differ
             most: for each feature, the distance of two centres over the sum of the half widths there, averaged over
@@ -87,12 +87,12 @@ class LandscapeDisplay(ShownOnOneLine):
         -------
         LandscapeDisplay
         """
-        summary = landscape.summary() if isinstance(landscape, Landscape) else landscape
+        figures = landscape.figures if isinstance(landscape, Landscape) else landscape
         plane = None
-        if features is not None or len(summary.feature_names) > 1:
-            chosen = features or tuple(features_apart(summary.ellipsoids)[:2])
-            plane = feature_plane(summary.feature_names, chosen)
-        return cls(summary, plane, is_chosen=features is None and len(summary.feature_names) > 2).plot(ax)
+        if features is not None or len(figures.feature_names) > 1:
+            chosen = features or tuple(features_apart(figures.ellipsoids)[:2])
+            plane = feature_plane(figures.feature_names, chosen)
+        return cls(figures, plane, is_chosen=features is None and len(figures.feature_names) > 2).plot(ax)
 
     def plot(self, ax: Axes | tuple[Axes, Axes] | None = None) -> Self:
         """Draw, on axes given or on a new figure."""
@@ -111,7 +111,7 @@ class LandscapeDisplay(ShownOnOneLine):
         return self
 
     def _draw_ellipses(self, plane: Plane) -> None:
-        shadows = [plane.shadow(one) for one in self.summary.ellipsoids]
+        shadows = [plane.shadow(one) for one in self.figures.ellipsoids]
         set_limits(self.ax_, np.concatenate([outline(one) for one in shadows]))
         for k, shadow in enumerate(shadows):
             draw_ellipse(self.ax_, shadow, look(k), 0.12, linewidth=2.0)
@@ -128,23 +128,23 @@ class LandscapeDisplay(ShownOnOneLine):
 
     def _draw_intervals(self) -> None:
         """One feature: the range of every class."""
-        for k, one in enumerate(self.summary.ellipsoids):
+        for k, one in enumerate(self.figures.ellipsoids):
             middle, width = float(one.center[0]), float(half_widths(one)[0])
             how = look(k)
             self.ax_.plot([middle - width, middle + width], [k, k], color=how.colour, linestyle=how.dashes, linewidth=3)
             self.ax_.plot(middle, k, color=how.colour, marker=how.marker, markersize=9)
-        self.ax_.set_yticks(range(len(self.summary.classes)), self._names(20))
-        self.ax_.set_xlabel(for_matplotlib(self.summary.feature_names[0]))
+        self.ax_.set_yticks(range(len(self.figures.classes)), self._names(20))
+        self.ax_.set_xlabel(for_matplotlib(self.figures.feature_names[0]))
         self.ax_.set_title("Ranges of the classes", fontsize="medium")
 
     def _names(self, longest: int) -> list[str]:
-        return [for_matplotlib(name, longest) for name in self.summary.classes]
+        return [for_matplotlib(name, longest) for name in self.figures.classes]
 
     def _draw_legend(self) -> None:
         from matplotlib.lines import Line2D
 
         entries = []
-        for k, (name, n) in enumerate(zip(self.summary.classes, self.summary.n_rows, strict=True)):
+        for k, (name, n) in enumerate(zip(self.figures.classes, self.figures.n_rows, strict=True)):
             how = look(k)
             sign = Line2D([], [], color=how.colour, linestyle=how.dashes, marker=how.marker, linewidth=2)
             entries.append((sign, f"{for_matplotlib(name, 20)}: {counted(n, 'row')}"))
@@ -152,8 +152,8 @@ class LandscapeDisplay(ShownOnOneLine):
 
     def _draw_overlaps(self, ax: Axes) -> None:
         """A table: of the rows of one class, how many lie in the ellipsoid of another too."""
-        rows = _rows_in_both(self.summary)
-        totals = np.maximum(np.asarray(self.summary.n_rows, dtype=np.float64), 1.0)
+        rows = _rows_in_both(self.figures)
+        totals = np.maximum(np.asarray(self.figures.n_rows, dtype=np.float64), 1.0)
         shares = rows / totals[:, None]
         ax.imshow(np.ma.masked_invalid(shares), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
         names = self._names(16)
@@ -162,9 +162,9 @@ class LandscapeDisplay(ShownOnOneLine):
         ax.set_yticks(range(len(names)), names, fontsize=size)
         ax.set_xlabel("... lie in the ellipsoid of this class too")
         ax.set_ylabel("of the rows of this class ...")
-        ax.set_title(_mixed_told(self.summary), fontsize="medium", loc="right")
+        ax.set_title(_mixed_told(self.figures), fontsize="medium", loc="right")
         if len(names) <= MOST_NUMBERS:
-            _write_cells(ax, rows, shares, self.summary.n_rows)
+            _write_cells(ax, rows, shares, self.figures.n_rows)
 
 
 def _turned(n_names: int) -> dict[str, Any]:
@@ -172,11 +172,11 @@ def _turned(n_names: int) -> dict[str, Any]:
     return {} if n_names < 4 else {"rotation": 35 if n_names < 8 else 90, "ha": "right"}
 
 
-def _rows_in_both(summary: LandscapeSummary) -> FloatArray:
+def _rows_in_both(figures: LandscapeFigures) -> FloatArray:
     """Entry (i, j): rows of class i in the ellipsoids of both; NaN on the diagonal."""
-    n_classes = len(summary.classes)
+    n_classes = len(figures.classes)
     rows = np.where(np.eye(n_classes, dtype=bool), np.nan, np.zeros((n_classes, n_classes)))
-    for one in summary.overlaps:
+    for one in figures.overlaps:
         rows[one.first, one.second], rows[one.second, one.first] = one.n_first, one.n_second
     return rows
 
@@ -191,6 +191,6 @@ def _write_cells(ax: Axes, rows: FloatArray, shares: FloatArray, n_rows: Sequenc
         ax.text(i, i, f"of {n:,}", ha="center", va="center", color="0.45", style="italic", fontsize=size)
 
 
-def _mixed_told(summary: LandscapeSummary) -> str:
-    told = f"{percent(summary.mixed_share)} ({interval(summary.mixed_low, summary.mixed_high)})"
+def _mixed_told(figures: LandscapeFigures) -> str:
+    told = f"{percent(figures.mixed_share)} ({interval(figures.mixed_low, figures.mixed_high)})"
     return f"Rows in two ellipsoids\n{told} of rows lie in regions of several labels"

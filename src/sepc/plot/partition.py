@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc.cards import ShownOnOneLine
-from sepc.estimator.story import FittedEllipsoid
-from sepc.plot.asking import the_partition
+from sepc.estimators.sep.fitted import FittedEllipsoid
+from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import axes_or_new, place_legend
 from sepc.plot.cuts import draw_cuts
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
+from sepc.plot.matplotlib_text import ALONG_AXIS, for_matplotlib
+from sepc.plot.models import the_partition
 from sepc.plot.palette import look, strength
 from sepc.plot.rows import Rows, draw_isolated, draw_rows
 from sepc.plot.shading import draw_ground, trust_entries
-from sepc.plot.words import ALONG_AXIS, for_matplotlib
-from sepc.regions.model import SEPModel
 from sepc.views.planes import Plane, feature_plane, outline, principal_plane
-from sepc.views.trusting import trust_in_ellipsoids
+from sepc.views.trust_surface import trust_in_ellipsoids
 from sepc.wording import counted
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class PartitionDisplay(ShownOnOneLine):
             entries += draw_cuts(self.ax_, self.model, self.ellipsoids, self.plane, max_hyperplanes)
         by_counts = self.model.weights is not None and not self.is_whole
         entries += trust_entries(self.min_trust, by_counts=by_counts)
-        place_legend(self.ax_, entries, is_own=ax is None, title=rows.told())
+        place_legend(self.ax_, entries, is_own=ax is None, title=rows.summary())
         return self
 
     @property

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.base import decide_rows
-from sepc.plot.asking import the_partition
 from sepc.plot.canvas import axes_or_new, place_legend
+from sepc.plot.matplotlib_text import for_matplotlib
+from sepc.plot.models import the_partition
 from sepc.plot.palette import RIGHT, WRONG, WRONG_HATCH
-from sepc.plot.words import for_matplotlib
 from sepc.views.outcomes import RegionOutcomes, outcomes_by_region
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from sepc._typing import BoolArray
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.opened import name_of
-from sepc.plot.asking import ask
 from sepc.plot.canvas import axes_or_new, in_percent
+from sepc.plot.matplotlib_text import for_matplotlib
+from sepc.plot.models import ask
 from sepc.plot.palette import look
-from sepc.plot.words import for_matplotlib
 from sepc.views.outcomes import RiskCoverage, is_right, risk_coverage
 from sepc.wording import percent
 

@@ -11,9 +11,9 @@ from sklearn.utils.validation import validate_data
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.estimator.classifier import SEPClassifier
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.model.sep_model import SEPModel
 from sepc.plot.palette import look
-from sepc.regions.model import SEPModel
 from sepc.views.outcomes import is_right
 from sepc.views.planes import Plane
 from sepc.wording import counted
@@ -66,7 +66,7 @@ class Rows(ShownOnOneLine):
         chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
         return Rows(self.values[chosen], self.owner[chosen], self.n_all)
 
-    def told(self) -> str | None:
+    def summary(self) -> str | None:
         """How many of the rows are drawn, if not all are."""
         return f"{len(self.values):,} of {self.n_all:,} rows drawn" if len(self.values) < self.n_all else None
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepc.model.sep_model import SEPModel
 from sepc.plot.palette import NO_TRUST, as_rgb, lightened, look, strength
-from sepc.regions.model import SEPModel
 from sepc.views.planes import Plane
-from sepc.views.trusting import trust_over
+from sepc.views.trust_surface import trust_over
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc.cards import ShownOnOneLine
-from sepc.plot.asking import the_partition
+from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import panels
+from sepc.plot.matplotlib_text import for_matplotlib
+from sepc.plot.models import the_partition
 from sepc.plot.palette import look
 from sepc.plot.rows import Rows
-from sepc.plot.words import for_matplotlib
-from sepc.regions.model import SEPModel
 from sepc.views.weighed import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoids_of
 from sepc.wording import counted
 

@@ -27,10 +27,9 @@ class ArrayPoints:
 
     Examples
     --------
-    >>> from sepc.points.reductions import ColumnRange
     >>> points = ArrayPoints(np.array([[0.0, 5.0], [2.0, 1.0]]))
-    >>> points.reduce(ColumnRange())
-    (array([0., 1.]), array([2., 5.]))
+    >>> points.n_points, points.n_features
+    (2, 2)
     """
 
     rows: FloatArray
@@ -208,7 +207,7 @@ class BlockPoints:
         return BlockPoints(self.blocks, kept, self._shapes)
 
 
-def brought_near(points: PointSet, local_rows: int) -> PointSet:
+def gather_if_small(points: PointSet, local_rows: int) -> PointSet:
     """Gather a set of at most `local_rows` rows into one array; leave a larger one where it is."""
     if isinstance(points, ArrayPoints) or points.n_points > local_rows:
         return points

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
+from sepc.points.class_split import Labels, points_by_class
 from sepc.points.in_memory import BlockPoints
 from sepc.points.inputs import NUMBER_KINDS
-from sepc.points.labelled import Labels, points_by_class
 from sepc.wording import MOST_NAMES, listed, shown
 
 # Cells of a block, 64 MB of doubles: row groups are joined up to it. Two blocks are in memory at a time, or two row

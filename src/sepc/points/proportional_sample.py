@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.points.joint_reduction import reduce_each_its_own
 from sepc.points.protocol import PointSet
 from sepc.points.row_counts import HIGHEST_HASH, CountedRows, Counts, RowCounts
 from sepc.points.row_hash import N_HASHES, row_hashes
-from sepc.points.together import reduce_each_its_own
 
 # Distinct rows held for each row wanted, and how many more than wanted at most: a sample of a million is large enough
 # as it is, and what is held travels from every worker. Where copies are as unequal as if their deviation were 1.7
@@ -90,7 +90,7 @@ def sample_classes(
 
     Examples
     --------
-    >>> from sepc.points.in_memory import ArrayPoints
+    >>> from sepc import ArrayPoints
     >>> rows = np.repeat([[1.0], [2.0], [3.0]], [60, 30, 10], axis=0)
     >>> [sample] = sample_classes([ArrayPoints(rows)], n_wanted=10, seed=0, n_least=0)
     >>> np.unique(sample.rows, return_counts=True), sample.weight

@@ -39,8 +39,8 @@ class Signatures:
 
     Examples
     --------
-    >>> from sepc.points.in_memory import ArrayPoints
-    >>> from sepc.shapes.ellipsoid import Ellipsoid
+    >>> from sepc import ArrayPoints
+    >>> from sepc import Ellipsoid
     >>> intervals = (Ellipsoid(np.zeros(1), np.eye(1)), Ellipsoid(np.ones(1), np.eye(1)))
     >>> found = ArrayPoints(np.array([[-1.0], [0.5], [0.6], [9.0]])).reduce(Signatures(intervals))
     >>> found.memberships.tolist(), found.counts.tolist()

@@ -31,7 +31,6 @@ class HalfSpaces(ShownOnOneLine):
     Examples
     --------
     >>> import numpy as np
-    >>> from sepc.shapes.halfspaces import HalfSpaces
     >>> right = HalfSpaces(normals=np.array([[1.0, 0.0]]), offsets=np.array([0.3]))
     >>> above = HalfSpaces(normals=np.array([[0.0, 1.0]]), offsets=np.array([0.0]))
     >>> right.and_also(above).contains(np.array([[0.1 + 0.2, 0.0], [1.0, -1.0]]))

@@ -11,8 +11,8 @@ import numpy as np
 
 from sepc._typing import FloatArray
 from sepc.cards import ShownOnOneLine
-from sepc.regions.model import SEPModel
-from sepc.regions.moments import mean_and_covariance
+from sepc.model.moments import mean_and_covariance
+from sepc.model.sep_model import SEPModel
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import percent
 

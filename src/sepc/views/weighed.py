@@ -10,10 +10,10 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.regions.membership import squared_radii
-from sepc.regions.model import SEPModel
-from sepc.regions.moments import even_variance
-from sepc.regions.weights import LINE_END, Weights, depth, nearness
+from sepc.model.membership import squared_radii
+from sepc.model.moments import even_variance
+from sepc.model.sep_model import SEPModel
+from sepc.model.weights import LINE_END, Weights, depth, nearness
 from sepc.views.planes import position_of
 from sepc.wording import MOST_NAMES, listed, shown
 

@@ -46,19 +46,18 @@ class Certificates(ShownAsCard):
     def __len__(self) -> int:
         return len(self.region)
 
-    def sentences(self) -> list[str]:
+    def summary(self) -> str:
         """A certificate in words for each region, that with the most rows first."""
-        return [
+        lines = [
             f"Region {self.region[i]}: at least {floored_percent(self.accuracy_at_least[i])} right, "
             f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."
             for i in np.argsort(-self.n_rows, kind="stable")
         ]
+        together = f"The {percent(self.confidence, AS_SET)} are for all of this together."
+        return "\n".join([*lines, together] if lines[1:] else lines)
 
     def __str__(self) -> str:
-        told = self.sentences()
-        return "\n".join(
-            [*told, f"The {percent(self.confidence, AS_SET)} are for all of this together."] if told[1:] else told
-        )
+        return self.summary()
 
     def to_frame(self) -> pd.DataFrame:
         """The certificates as a pandas DataFrame, a row for each region."""

@@ -13,9 +13,9 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.reasons import sentences_about
-from sepc.regions.model import SEPModel
-from sepc.regions.rules import judge
-from sepc.regions.terms import Term, Terms, terms_of
+from sepc.model.rules import judge
+from sepc.model.sep_model import SEPModel
+from sepc.model.terms import Term, Terms, terms_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -9,8 +9,8 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.decisions.kinds import Rule
-from sepc.regions.membership import squared_radii
-from sepc.regions.model import SEPModel
+from sepc.model.membership import squared_radii
+from sepc.model.sep_model import SEPModel
 from sepc.wording import listed, percent, shown
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
 from sepc.decisions.kinds import Cause, Rule
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.regions.calibration import Calibration
-from sepc.regions.causes import causes
-from sepc.regions.model import SEPModel
+from sepc.estimators.trusted.calibration import Calibration
+from sepc.model.causes import causes
+from sepc.model.sep_model import SEPModel
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-3

@@ -1,0 +1,44 @@
+"""Columns of numbers and of text: the latter left out, or refused with the pipeline that helps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sepc.wording import MOST_NAMES, listed, shown
+
+# Kinds of NumPy types that are numbers.
+NUMBER_KINDS = "biuf"
+
+
+def refuse_text(X: Any, who: str) -> None:
+    """Raise if a DataFrame has columns that are not numbers, naming them and how to encode them."""
+    text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
+    if text:
+        named = listed(map(shown, text), MOST_NAMES)
+        raise ValueError(
+            f"{who} needs numbers, but column{'s' if len(text) > 1 else ''} {named} hold{'' if len(text) > 1 else 's'} "
+            f"text or categories. Encode in a pipeline, for example make_pipeline(make_column_transformer("
+            f"(OneHotEncoder(), {text}), remainder='passthrough'), {who}())."
+        )
+
+
+def number_columns(X: Any, who: str) -> Any:
+    """A DataFrame's columns of numbers, in the frame's own type; an array as it is."""
+    if not hasattr(X, "columns"):
+        return X
+    numbers = [name for name in X.columns if _holds_numbers(X[name])]
+    if not numbers:
+        raise ValueError(f"{who} found no column of numbers; give it a transformer that encodes the others.")
+    return X[numbers]
+
+
+def _holds_numbers(column: Any) -> bool:
+    if getattr(column.dtype, "kind", "?") in NUMBER_KINDS:
+        return True
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,26 @@
+"""Checks of parameters and labels that all estimators make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+
+def checked_labels(y: ArrayLike, who: str) -> NDArray[Any]:
+    """One label a row, of any type that classes may have."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return np.asarray(labels)
+
+
+def check_share(name: str, share: float) -> None:
+    """Refuse what is not a probability."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"{name} is {share!r}; it is a probability, so it must lie in [0, 1].")

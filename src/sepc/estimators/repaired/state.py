@@ -1,0 +1,75 @@
+"""`RepairedClassifier` in a model file: the classifier, the models of its regions, and what was changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from sepc.estimators.repaired.estimator import Change, RepairedClassifier
+from sepc.estimators.sep import state as sep_state
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.io.inner_models import InnerModels
+from sepc.io.reader import Reader
+from sepc.io.shell import fill_shell, shell_to_node
+from sepc.io.writer import Node, Writer
+
+
+def write(repaired: RepairedClassifier, writer: Writer, inner: InnerModels) -> Node:
+    """Write a repaired classifier; a model that several regions share is written once."""
+    models = list({id(model): model for model in repaired.repaired_.values()}.values())
+    place = {id(model): i for i, model in enumerate(models)}
+    writer.put(
+        regions=np.array(list(repaired.repaired_), dtype=np.int64),
+        asked=np.array([place[id(model)] for model in repaired.repaired_.values()], dtype=np.int64),
+    )
+    return shell_to_node(repaired, but=("estimator",)) | {
+        "estimator": inner.to_node(repaired.estimator_, writer.under("estimator")),
+        "models": [sep_state.write(model, writer.under(f"models/{i}"), inner) for i, model in enumerate(models)],
+        "changes": [asdict(change) for change in repaired.changes_],
+    }
+
+
+def read(reader: Reader, inner: InnerModels) -> RepairedClassifier:
+    """Read a repaired classifier."""
+    estimator = inner.from_node(reader.part("estimator"))
+    if not isinstance(estimator, SEPClassifier):
+        raise reader.wrong("repairs something that is no SEPClassifier")
+    models = [_fitting(sep_state.read(part, inner), estimator, part) for part in reader.parts("models")]
+    regions = reader.ints("regions", None, low=-1, below=len(estimator.regions_))
+    asked = reader.ints("asked", len(regions), below=len(models))
+    if (np.diff(regions) <= 0).any() or list(dict.fromkeys(asked.tolist())) != list(range(len(models))):
+        raise reader.wrong("has regions twice, or models that no region asks")
+    changes = tuple(_change_from(part) for part in reader.parts("changes"))
+    found = {int(region): models[i] for region, i in zip(regions, asked, strict=True)}
+    repaired = fill_shell(RepairedClassifier.of(estimator, found, changes), reader)
+    if repaired.n_features_in_ != estimator.n_features_in_:
+        raise reader.wrong("has another number of features than its estimator")
+    return repaired
+
+
+def _fitting(model: SEPClassifier, estimator: SEPClassifier, reader: Reader) -> SEPClassifier:
+    """A region's model, if it has the features of the estimator, and no other labels."""
+    same = (
+        model.n_features_in_ == estimator.n_features_in_ and model.classes_.dtype.kind == estimator.classes_.dtype.kind
+    )
+    if not (same and np.isin(model.classes_, estimator.classes_).all() and _names(model) == _names(estimator)):
+        raise reader.wrong("has other features or labels than the classifier it repairs")
+    return model
+
+
+def _names(classifier: SEPClassifier) -> Any:
+    names = getattr(classifier, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def _change_from(reader: Reader) -> Change:
+    return Change(
+        region=reader.integer("region", low=-1),
+        n_made=reader.integer("n_made"),
+        n_judged=reader.integer("n_judged"),
+        errors_before=reader.integer("errors_before"),
+        errors_after=reader.integer("errors_after"),
+        kept=reader.value("kept", bool),
+    )

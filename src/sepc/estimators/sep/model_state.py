@@ -1,0 +1,126 @@
+"""`SEPModel` in a model file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc._typing import BoolArray
+from sepc.estimators.sep.weights_state import weights_from, weights_to_node
+from sepc.io.reader import Reader
+from sepc.io.values import labels_from, labels_to_node
+from sepc.io.writer import Node, Writer
+from sepc.model.membership import FARTHEST
+from sepc.model.sep_model import SEPModel
+from sepc.model.signature_table import SignatureTable
+from sepc.model.weights import Weights
+from sepc.shapes.ellipsoid import Ellipsoid
+
+TRUSTS = ("weights", "counts", "published")
+
+# Slack is rounding, so a file that claims more is not ours.
+MOST_SLACK = 1e-3
+
+
+def model_to_node(model: SEPModel, writer: Writer) -> Node:
+    """Write a model."""
+    writer.put(
+        class_counts=model.class_counts,
+        shift=model.shift,
+        scale=model.scale,
+        centers=model.centers,
+        roots=model.roots,
+        owners=model.owners,
+        is_terminal=model.is_terminal,
+        isolated=model.isolated,
+        isolated_owners=model.isolated_owners,
+        memberships=model.table.memberships,
+        counts=model.table.counts,
+    )
+    weights = model.weights
+    return {
+        "classes": labels_to_node(model.classes),
+        "feature_names": list(model.feature_names),
+        "slack": model.slack,
+        "trust": model.trust,
+        "published": model.published,
+        "weights": None if weights is None else weights_to_node(weights, writer.under("weights")),
+    }
+
+
+def model_from(reader: Reader) -> SEPModel:
+    """Read a model, and check that it is one that `fit` could have made."""
+    classes, names = labels_from(reader.part("classes")), reader.texts("feature_names")
+    n_classes, d = len(classes), len(names)
+    centers = reader.floats("centers", None, d)
+    isolated = reader.floats("isolated", None, d)
+    model = SEPModel(
+        classes=classes,
+        class_counts=reader.ints("class_counts", n_classes),
+        feature_names=names,
+        shift=reader.floats("shift", d),
+        scale=reader.floats("scale", d),
+        centers=centers,
+        roots=reader.floats("roots", len(centers), d, d),
+        owners=reader.ints("owners", len(centers), below=n_classes),
+        is_terminal=reader.bools("is_terminal", len(centers)),
+        isolated=isolated,
+        isolated_owners=reader.ints("isolated_owners", len(isolated), below=n_classes),
+        table=_table_from(reader, len(centers), n_classes),
+        slack=reader.number("slack", 0.0, MOST_SLACK),
+        trust=reader.text("trust"),
+        published=reader.value("published", bool),
+        weights=_weights_from(reader, n_classes, d, len(centers), len(isolated)),
+    )
+    _check(model, reader)
+    return model
+
+
+def _weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_isolated: int) -> Weights | None:
+    """The weights, which a model has if and only if trust is theirs."""
+    if reader.has("weights") is not (reader.text("trust") == "weights"):
+        raise reader.wrong("has weights without trust by weights, or trust by weights without them")
+    if not reader.has("weights"):
+        return None
+    return weights_from(reader.part("weights"), n_classes, d, n_ellipsoids, n_isolated)
+
+
+def _table_from(reader: Reader, n_ellipsoids: int, n_classes: int) -> SignatureTable:
+    memberships = reader.bools("memberships", None, n_ellipsoids)
+    if len(memberships) == 0 or not _is_ordered(memberships):
+        raise reader.wrong("has a signature table that is empty or not in order")
+    return SignatureTable(memberships, reader.ints("counts", len(memberships), n_classes))
+
+
+def _is_ordered(memberships: BoolArray) -> bool:
+    """Whether the rows are distinct and in lexicographic order."""
+    one, two = memberships[:-1], memberships[1:]
+    differs = one != two
+    first = differs.argmax(axis=1) if memberships.shape[1] else np.zeros(len(one), dtype=np.int64)
+    return bool(differs.any(axis=1).all() and two[np.arange(len(two)), first].all()) if len(one) else True
+
+
+def _check(model: SEPModel, reader: Reader) -> None:
+    if len(model.feature_names) == 0 or (model.scale <= 0.0).any():
+        raise reader.wrong("has no features, or a scale that is not positive")
+    if model.trust not in TRUSTS or (model.published and model.trust != "published"):
+        raise reader.wrong("computes trust in a way that is not known")
+    if not np.array_equal(model.table.counts.sum(axis=0), model.class_counts) or model.class_counts.min() < 1:
+        raise reader.wrong("has a signature table that does not count its training rows")
+    if len(model.centers) + len(model.isolated) == 0:
+        raise reader.wrong("has neither ellipsoids nor isolated rows")
+    if max(np.abs(places).max(initial=0.0) for places in (model.centers, model.isolated)) > FARTHEST:
+        raise reader.wrong("has ellipsoids or rows farther away than any row is looked at")
+    if not _has_ellipsoids(model):
+        raise reader.wrong("has an ellipsoid that is none: its matrix is singular, or too large for its features")
+
+
+def _has_ellipsoids(model: SEPModel) -> bool:
+    """Whether all ellipsoids are some, in standardised features and in the user's own."""
+    try:
+        with np.errstate(all="ignore"):
+            for k, (center, root) in enumerate(zip(model.centers, model.roots, strict=True)):
+                Ellipsoid(center, root)
+                model.ellipsoid(k)
+            return bool(np.isfinite(model.reach) and np.isfinite(model.places.semi_axes).all())
+    except (ValueError, ZeroDivisionError, np.linalg.LinAlgError):
+        return False

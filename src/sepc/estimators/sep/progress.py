@@ -1,0 +1,99 @@
+"""How far a fit has come: told to scikit-learn's callbacks where its version has them, to listeners, and in print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Self
+
+from sepc.partition.sequence import Round
+
+__all__ = ["CallbackSupport", "Progress", "listen_to_rounds", "with_callbacks"]
+
+Listener = Callable[[Round], None]
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupport
+    from sklearn.callback import with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupport:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Leave the method as it is."""
+        return method
+
+
+# Set by `listen_to_rounds`; a context variable, so that fits in other threads are left alone.
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=())
+
+
+@contextmanager
+def listen_to_rounds(listener: Listener) -> Iterator[None]:
+    """Inside this block, `listener` is called after every round of every partition, with the rows that are left.
+
+    This is how a program follows a fit without knowing which estimator it is: partitions inside a
+    `SelectiveClassifier` or a `StratifiedClassifier` are heard as well, one after the other. Fits in other threads or
+    processes, as with `n_jobs`, are not. scikit-learn's callbacks do the same for one estimator, from version 1.9 on.
+
+    Parameters
+    ----------
+    listener : callable
+        Given a `Round`, whose `n_pos` and `n_neg` are the rows left of the two sides. What it raises ends the fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import SEPClassifier
+    >>> rows_left = []
+    >>> with listen_to_rounds(lambda left: rows_left.append(left.n_pos + left.n_neg)):
+    ...     classifier = SEPClassifier().fit(*load_iris(return_X_y=True))
+    >>> len(rows_left) == sum(len(one.rows_left) for one in classifier.history_)
+    True
+    """
+    before = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(before)
+
+
+class Progress:
+    """One fit, of which every round is a step.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its callbacks are told, and those who `listen_to_rounds`; with `verbose` a line is printed.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.context: Any = None
+        self.n_steps = 0
+
+    def __enter__(self) -> Self:
+        if hasattr(self.estimator, "_init_callback_context"):
+            self.context = self.estimator._init_callback_context(max_subtasks=None)
+            self.context.call_on_fit_task_begin(estimator=self.estimator)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        if self.context is not None and kind is None:
+            self.context.call_on_fit_task_end(estimator=self.estimator)
+
+    def step(self, left: Round) -> None:
+        """Tell that a round has ended with so many rows left of the two sides."""
+        self.n_steps += 1
+        if self.context is not None:
+            task = self.context.subcontext(task_name="round")
+            task.call_on_fit_task_begin(estimator=self.estimator)
+            task.call_on_fit_task_end(estimator=self.estimator)
+        for listener in _listeners.get():
+            listener(left)
+        if self.estimator.verbose:
+            name = type(self.estimator).__name__
+            print(f"[{name}] round {self.n_steps}: {left.n_pos:,} and {left.n_neg:,} rows left")  # noqa: T201

@@ -1,0 +1,74 @@
+"""A training set: its rows as point sets, all together and class by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
+from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.sep.standardization import Extent
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.protocol import PointSet
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Rows in the user's own units, wherever they are kept.
+
+    Attributes
+    ----------
+    rows : PointSet
+        All of them.
+    classes : tuple of PointSet
+        Those of each class.
+    labels : (C,) array
+        The classes, sorted.
+    names : tuple of str, or None
+        The features, if they have names.
+    """
+
+    rows: PointSet
+    classes: tuple[PointSet, ...]
+    labels: NDArray[Any]
+    names: tuple[str, ...] | None = None
+
+    @cached_property
+    def extent(self) -> Extent:
+        """Where the rows lie; measured in one pass."""
+        return Extent.of(self.rows)
+
+    @classmethod
+    def of_arrays(cls, rows: FloatArray, y: NDArray[Any]) -> Training:
+        """Rows in memory."""
+        labels, which = np.unique(y, return_inverse=True)
+        classes = tuple(ArrayPoints(rows[which == k]) for k in range(len(labels)))
+        return cls(ArrayPoints(rows), classes, labels)
+
+    @classmethod
+    def of_collection(cls, X: Any, y: Any) -> Training:
+        """Rows on a Dask cluster, or in Parquet files if `X` is a path; none of them is brought here."""
+        if is_lazy(X):
+            from sepc.points.dask.inputs import labelled_points
+
+            rows, classes, labels = labelled_points(X, y)
+            return cls(rows, classes, labels, _feature_names(X, y))
+        from sepc.points.on_parquet import labelled_points as read
+
+        return cls(*read(X, y))
+
+
+def is_collection(X: Any) -> bool:
+    """Whether rows stay where they are: a Dask collection, or a path to Parquet files."""
+    return is_lazy(X) or isinstance(X, str | PathLike)
+
+
+def _feature_names(X: Any, y: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a DataFrame if all of them are text, as scikit-learn has it."""
+    names = [name for name in getattr(X, "columns", ()) if not (isinstance(y, str) and name == y)]
+    return tuple(names) if names and all(isinstance(name, str) for name in names) else None

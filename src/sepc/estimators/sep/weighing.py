@@ -1,0 +1,148 @@
+"""From a partition and labelled rows to the weights of its terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.estimators.sep.growth import grown
+from sepc.kernels.softmax import fit_softmax
+from sepc.model.membership import squared_radii
+from sepc.model.sep_model import SEPModel
+from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
+from sepc.points.proportional_sample import ClassSample
+
+# Rows to weigh on at most: a few hundred weights do not gain by more.
+WEIGHED_ROWS = 40_000
+
+# Both grow with the rows (see `growth`): the inverse of the penalty, and how many times a deviation of depth counts.
+INVERSE_PENALTY = (0.1, 1.0)
+DEPTH_UNIT = (0.6, 1.0)
+
+# Knots of a curve: the first up to the first number of rows, then growing with their square root up to the second.
+FEWEST_KNOTS, MOST_KNOTS = 20, 60
+KNOT_ROWS = 5_000
+
+# Gaussians of isolated rows are this many times as wide as the model's reach; further isolated rows have no weight.
+WIDTH_IN_REACHES = 2.0
+MOST_ISOLATED = 1_000
+
+
+def weigh(model: SEPModel, samples: Sequence[ClassSample]) -> Weights:
+    """Fit the weights to rows of each class, given in the user's own features."""
+    rows = model.standardize(np.concatenate([sample.rows for sample in samples]))
+    which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
+    shares = np.repeat([sample.weight for sample in samples], [len(sample.rows) for sample in samples])
+    n = len(rows)
+    columns = _Columns.of(model, rows)
+    found = fit_softmax(
+        columns.values,
+        which,
+        len(samples),
+        penalty=1.0 / grown(n, INVERSE_PENALTY),
+        weights=shares * (n / shares.sum()),
+    )
+    return columns.weights(found.coefficients, found.offsets)
+
+
+def knots_of(values: FloatArray, n_most: int) -> FloatArray:
+    """Where the curve of a feature may step: quantiles of the values and, where these coincide, of distinct values.
+
+    Columns that are mostly one value, such as zero, have few distinct quantiles; those of the distinct values show what
+    lies beyond. Steps are taken at values that occur, never at the smallest.
+
+    Examples
+    --------
+    >>> knots_of(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 3)
+    array([1., 2.])
+    """
+    values = np.sort(values)
+    distinct = values[np.concatenate([[True], values[1:] > values[:-1]])]
+    if len(distinct) - 1 <= n_most:
+        return np.asarray(distinct[1:])
+    knots = np.unique(_at_ranks(values, n_most))
+    knots = knots[knots > distinct[0]]
+    others = np.setdiff1d(_at_ranks(distinct[1:], n_most), knots)
+    n_missing = min(n_most - len(knots), len(others))
+    return np.union1d(knots, _at_ranks(others, n_missing)) if n_missing else knots
+
+
+def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
+    """So many of the values, at evenly spaced ranks, the last among them."""
+    return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
+
+
+class _Columns:
+    """The terms of a logistic model as columns, and the way back from its coefficients to weights."""
+
+    def __init__(self, model: SEPModel, rows: FloatArray, knots: list[FloatArray]) -> None:
+        self.model, self.knots = model, knots
+        self.step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
+        n, d, K = len(rows), rows.shape[1], model.n_ellipsoids
+        self.n_isolated = min(len(model.isolated), MOST_ISOLATED)
+        # Without isolated rows no width is needed; if all rows are one, any will do.
+        self.width = (WIDTH_IN_REACHES * model.reach if self.n_isolated else 0.0) or 1.0
+        squared = squared_radii(rows, model.centers, model.roots)
+        deep = depth(squared)
+        self.deep_mean = deep.mean(axis=0)
+        # An ellipsoid that all rows lie equally deep in tells nothing.
+        spread = deep.std(axis=0)
+        self.deep_scale = np.divide(grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
+        n_steps = sum(map(len, knots))
+        self.values = np.empty((n, d + 2 * K + self.n_isolated + n_steps))
+        self.values[:, :d] = np.clip(rows, -LINE_END, LINE_END)
+        self.values[:, d : d + K] = nearness(squared)
+        self.values[:, d + K : d + 2 * K] = (deep - self.deep_mean) * self.deep_scale
+        start = d + 2 * K
+        if self.n_isolated:
+            near = isolated_nearness(rows, model.isolated[: self.n_isolated], self.width)
+            self.values[:, start : start + self.n_isolated] = near
+        start += self.n_isolated
+        for j, own in enumerate(knots):
+            np.multiply(rows[:, j, np.newaxis] >= own, self.step, out=self.values[:, start : start + len(own)])
+            start += len(own)
+
+    @classmethod
+    def of(cls, model: SEPModel, rows: FloatArray) -> _Columns:
+        """Choose knots by the number of rows."""
+        n_most = int(np.clip(FEWEST_KNOTS * np.sqrt(len(rows) / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
+        return cls(model, rows, [knots_of(column, n_most) for column in rows.T])
+
+    def weights(self, coefficients: FloatArray, offsets: FloatArray) -> Weights:
+        """Coefficients of the columns as weights whose terms are zero on average."""
+        model, (d, K) = self.model, (len(self.knots), self.model.n_ellipsoids)
+        cuts = np.cumsum([d, K, K, self.n_isolated])
+        lines, near, deep, isolated, steps = np.split(coefficients, cuts)
+        means = self.values.mean(axis=0)
+        levels = self._levels(lines, steps * self.step, means)
+        near_means = means[d : d + K, np.newaxis] * near
+        deep = deep * self.deep_scale[:, np.newaxis]
+        isolated_mean = means[cuts[2] : cuts[3]] @ isolated
+        unweighed = np.zeros((len(model.isolated) - self.n_isolated, len(offsets)))
+        return Weights(
+            offsets=offsets + means @ coefficients,
+            lines=lines,
+            n_knots=np.array(list(map(len, self.knots)), dtype=np.int64),
+            knots=np.concatenate(self.knots),
+            levels=levels,
+            near=near,
+            deep=deep,
+            ellipsoid_means=near_means + self.deep_mean[:, np.newaxis] * deep,
+            isolated=np.concatenate([isolated, unweighed]),
+            isolated_mean=isolated_mean,
+            width=self.width,
+        )
+
+    def _levels(self, lines: FloatArray, steps: FloatArray, means: FloatArray) -> FloatArray:
+        """The curves without their lines: sums of steps, less the mean of line and steps."""
+        d, first = len(self.knots), self.values.shape[1] - len(steps)
+        levels, start = [], 0
+        for j, own in enumerate(self.knots):
+            stop = start + len(own)
+            mean = means[j] * lines[j] + means[first + start : first + stop] @ (steps[start:stop] / self.step)
+            climbed = np.concatenate([np.zeros((1, lines.shape[1])), np.cumsum(steps[start:stop], axis=0)])
+            levels.append(climbed - mean)
+            start = stop
+        return np.concatenate(levels) if d else np.empty((0, lines.shape[1]))

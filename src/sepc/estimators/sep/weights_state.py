@@ -1,0 +1,60 @@
+"""`Weights` in a model file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc.io.reader import Reader
+from sepc.io.writer import Node, Writer
+from sepc.model.membership import FARTHEST
+from sepc.model.weights import Weights
+
+ARRAYS = (
+    *("offsets", "lines", "n_knots", "knots", "levels", "near", "deep", "ellipsoid_means"),
+    *("isolated", "isolated_mean"),
+)
+
+# Products and sums of numbers up to this do not overflow; a file that claims more is not ours.
+MOST_WEIGHT = 1e100
+
+# Gaussians that are narrower hold nothing but their own row.
+NARROWEST = 1e-100
+
+
+def weights_to_node(weights: Weights, writer: Writer) -> Node:
+    """Write weights."""
+    writer.put(**{name: getattr(weights, name) for name in ARRAYS})
+    return {"width": weights.width}
+
+
+def weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_isolated: int) -> Weights:
+    """Read weights of a model with so many classes, features, ellipsoids and isolated rows."""
+    knots = reader.floats("knots", None)
+    n_knots = reader.ints("n_knots", d, below=len(knots) + 1)
+    if int(n_knots.sum()) != len(knots):
+        raise reader.wrong("has another number of knots than its features")
+    weights = Weights(
+        offsets=reader.floats("offsets", n_classes),
+        lines=reader.floats("lines", d, n_classes),
+        n_knots=n_knots,
+        knots=knots,
+        levels=reader.floats("levels", len(knots) + d, n_classes),
+        near=reader.floats("near", n_ellipsoids, n_classes),
+        deep=reader.floats("deep", n_ellipsoids, n_classes),
+        ellipsoid_means=reader.floats("ellipsoid_means", n_ellipsoids, n_classes),
+        isolated=reader.floats("isolated", n_isolated, n_classes),
+        isolated_mean=reader.floats("isolated_mean", n_classes),
+        width=reader.number("width", NARROWEST),
+    )
+    _check(weights, reader)
+    return weights
+
+
+def _check(weights: Weights, reader: Reader) -> None:
+    first = np.zeros(len(weights.knots), dtype=bool)
+    first[np.cumsum(weights.n_knots[:-1])[weights.n_knots[1:] > 0]] = True
+    if (np.diff(weights.knots) <= 0.0)[~first[1:]].any() or np.abs(weights.knots).max(initial=0.0) > FARTHEST:
+        raise reader.wrong("has knots that do not ascend within a feature, or lie farther away than any row")
+    sizes = [np.abs(getattr(weights, name)).max(initial=0.0) for name in ARRAYS if name not in ("n_knots", "knots")]
+    if max(sizes) > MOST_WEIGHT:
+        raise reader.wrong("has weights that no fit gives")

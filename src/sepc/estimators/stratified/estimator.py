@@ -1,0 +1,259 @@
+"""StratifiedClassifier: a model for each combination of categories, and a pooled one for the rest."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from sepc._typing import FloatArray, IntArray
+from sepc.decisions.decisions import positions_of
+from sepc.estimators.base import DecidingClassifier, decide_rows
+from sepc.estimators.checks import checked_labels
+from sepc.estimators.stratified.decisions import Parts, StratifiedDecisions
+from sepc.estimators.stratified.strata import (
+    POOLED,
+    categories_of,
+    column_names,
+    column_positions,
+    found_strata,
+    text_columns,
+)
+
+
+def _all_have_probabilities(self: StratifiedClassifier) -> bool:
+    return all(hasattr(model, "predict_proba") for model in (self.estimator, self.pooled) if model is not None)
+
+
+class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDecisions]):
+    """Fit one classifier for each combination of categories with enough rows, and a pooled one for the rest.
+
+    Ellipsoids need numbers, and a category is not one. Within a combination of categories only numbers are left. The
+    models do not see the columns `by`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A clone of it is fitted in every stratum.
+    by : names or positions of columns, one or a list of them, or a function
+        The columns whose combinations of categories make strata; names need a DataFrame, of pandas or polars. A
+        function is given `X` and returns them, as scikit-learn's `make_column_selector` does. A missing value is a
+        category of its own. Without any column, the pooled model decides everything.
+    min_rows : int, default=100
+        Strata with fewer rows have no model of their own. Ellipsoids of d features want some d (d + 3) / 2 rows of
+        each class or more.
+    min_class_rows : int, default=5
+        Nor have strata whose second largest class has fewer rows than this. 0 also fits strata of a single class, if
+        the estimator can.
+    pooled : classifier or None, default=None
+        For rows of all other strata, and of combinations never seen. It is fitted on all rows. None is a clone of
+        `estimator`, which does not see the columns `by`; a classifier given here sees all columns, so it may be a
+        pipeline that encodes them.
+    n_jobs : int or None, default=None
+        Strata fitted in parallel. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+        The labels.
+    strata_ : Strata
+        All combinations of categories among the training rows, the largest first: `values`, `n_rows`, `counts` of each
+        class, and `fitted`, whether it has a model of its own. `strata_.to_frame()` is a table for people.
+    estimators_ : dict of int to classifier
+        The models of strata, by their position in `strata_`.
+    pooled_ : classifier
+        The model of the rest.
+    by_ : array of int
+        Positions of the columns `by`.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepc import SEPClassifier
+    >>> from sepc import StratifiedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=600)
+    >>> turned = rng.integers(2, size=600)  # in half of the rows the classes change places
+    >>> numbers = rng.normal(size=(600, 2)) + 4.0 * (y ^ turned)[:, None]
+    >>> X = np.column_stack([turned, numbers])
+    >>> classifier = StratifiedClassifier(SEPClassifier(), by=[0]).fit(X[:400], y[:400])
+    >>> classifier.score(X[400:], y[400:]) > 0.95
+    True
+    >>> print(classifier.decide(X[400:])[0].why())
+    among x0 = ...: ... with trust ...
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        by: Any,
+        *,
+        min_rows: int = 100,
+        min_class_rows: int = 5,
+        pooled: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.by = by
+        self.min_rows = min_rows
+        self.min_class_rows = min_class_rows
+        self.pooled = pooled
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Find the strata, and fit a model in each that has enough rows, and the pooled one.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            What the estimator takes, beside the columns `by`.
+        y : array of shape (n,)
+            Labels of any type.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        X, labels = self._checked(X, y)
+        self.classes_, which = np.unique(labels, return_inverse=True)
+        names = column_names(X)
+        self.by_: IntArray = column_positions(self.by, X)
+        self.strata_, stratum = found_strata(
+            tuple(str(names[j]) for j in self.by_),
+            categories_of(X, self.by_),
+            self.classes_,
+            which,
+            self.min_rows,
+            self.min_class_rows,
+        )
+        rest = self._without_by(X)
+        own = np.flatnonzero(self.strata_.fitted)
+        jobs = [delayed(_fit)(clone(self.estimator), *_taken(rest, labels, stratum == s)) for s in own]
+        if self.pooled is None:
+            pooled = delayed(_fit)(clone(self.estimator), rest, labels)
+        else:
+            pooled = delayed(_fit)(clone(self.pooled), X, labels, advice="")
+        # The pooled model has the most rows, so it starts first.
+        self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
+        self.estimators_: dict[int, Any] = {int(s): one for s, one in zip(own, fitted, strict=True)}
+        return self
+
+    def _labels(self, X: Any) -> NDArray[Any]:
+        X, strata, _ = self._placed(X)
+        labels = np.empty(len(strata), dtype=self.classes_.dtype)
+        for _, model, rows, part in self._parts(X, strata):
+            labels[rows] = model.predict(part)
+        return labels
+
+    @available_if(_all_have_probabilities)
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the classes, of shape (n, C); 0 for classes that a row's stratum has not seen.
+
+        Of a Dask collection, a Dask array.
+        """
+        return super().predict_proba(X)
+
+    def _probabilities(self, X: Any) -> FloatArray:
+        X, strata, _ = self._placed(X)
+        probabilities = np.zeros((len(strata), len(self.classes_)))
+        for _, model, rows, part in self._parts(X, strata):
+            probabilities[np.ix_(rows, positions_of(model.classes_, self.classes_))] = model.predict_proba(part)
+        return probabilities
+
+    def _decide(self, X: Any) -> StratifiedDecisions:
+        X, strata, values = self._placed(X)
+        decisions = {s: decide_rows(model, part) for s, model, _, part in self._parts(X, strata)}
+        return StratifiedDecisions.gathered(Parts(self.strata_, decisions), strata, values)
+
+    def empty_decisions(self) -> StratifiedDecisions:
+        """Decisions on no rows: what columns there are, and of which types."""
+        values = np.empty((0, len(self.strata_.by)), dtype=object)
+        return StratifiedDecisions.gathered(Parts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
+
+    def _placed(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
+        """Checked rows, the stratum of each, and its categories."""
+        check_is_fitted(self)
+        X = self._checked(X)
+        values = categories_of(X, self.by_)
+        return X, self.strata_.of(values), values
+
+    def _parts(self, X: Any, strata: IntArray) -> Any:
+        """For each stratum that occurs: its position, its model, its rows, and what the model sees of them."""
+        rest = self._without_by(X)
+        for s in map(int, np.unique(strata)):
+            rows = np.flatnonzero(strata == s)
+            seen = X if s == POOLED and self.pooled is not None else rest
+            yield s, self.pooled_ if s == POOLED else self.estimators_[s], rows, _safe_indexing(seen, rows)
+
+    def _without_by(self, X: Any) -> Any:
+        kept = np.setdiff1d(np.arange(X.shape[1]), self.by_)
+        return X if len(self.by_) == 0 else _safe_indexing(X, kept, axis=1)
+
+    def _checked(self, X: Any, y: Any = "no_validation") -> Any:
+        """A DataFrame as it is, anything else as an array; in `fit`, with its labels."""
+        fitting = not isinstance(y, str)
+        if not hasattr(X, "columns"):
+            # NumPy would turn the numbers of a list that holds text into text.
+            X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
+            checked = validate_data(self, X, y, dtype=None, ensure_all_finite=False, reset=fitting)
+            if fitting:
+                check_classification_targets(checked[1])
+            return checked
+        if X.shape[0] == 0:
+            raise ValueError("X has 0 rows while a minimum of 1 is required.")
+        validate_data(self, X, skip_check_array=True, reset=fitting)
+        if not fitting:
+            return X
+        labels = checked_labels(y, type(self).__name__)
+        check_consistent_length(X, labels)
+        return X, labels
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
+        for name, least in (("min_rows", 1), ("min_class_rows", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+
+def _taken(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:
+    rows = np.flatnonzero(chosen)
+    return _safe_indexing(X, rows), labels[rows]
+
+
+def _fit(estimator: Any, X: Any, labels: NDArray[Any], advice: str = "Name them in by, or encode them") -> Any:
+    """Fit, and if that fails and there are columns of text, say which they are and what to do with them."""
+    try:
+        return estimator.fit(X, labels)
+    except ValueError as error:
+        text = text_columns(X)
+        if not (text and advice):
+            raise
+        several = len(text) > 1
+        kind = type(estimator).__name__
+        raise ValueError(
+            f"{kind} could not be fitted; column{'s' if several else ''} {', '.join(map(repr, text))}, not in by, "
+            f"hold{'' if several else 's'} text or categories. {advice} in a pipeline, for example make_pipeline("
+            f"make_column_transformer((TargetEncoder(), {text}), remainder='passthrough'), {kind}()). "
+            f"What {kind} said: {error}"
+        ) from error

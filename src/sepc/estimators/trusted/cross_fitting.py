@@ -1,0 +1,90 @@
+"""A partition beside another model: fitted on the same rows, and asked of rows that neither has seen."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.columns.number_columns import number_columns
+from sepc.errors import FlatSetWarning
+from sepc.estimators.base import decide_rows
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.trusted.trust_model import signals
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A partition, and the transformer that makes its features from the other model's; None for columns as they are."""
+
+    partition: SEPClassifier
+    transformer: Any = None
+
+    def fitted(self, X: Any, labels: NDArray[Any]) -> Beside:
+        """Fit copies of both; a transformer that looks at labels may cross-fit the rows it is fitted on."""
+        transformer = None if self.transformer is None else clone(self.transformer)
+        rows = _numbers(X) if transformer is None else _finite(transformer.fit_transform(X, labels))
+        return replace(self, partition=clone(self.partition).fit(rows, labels), transformer=transformer)
+
+    def decide(self, X: Any) -> SEPDecisions:
+        """What the partition says of rows as the other model sees them."""
+        decisions: SEPDecisions = self.partition.decide(
+            _numbers(X) if self.transformer is None else _finite(self.transformer.transform(X))
+        )
+        return decisions
+
+
+def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
+    """The folds that `cv` makes of the rows: a number, a splitter of scikit-learn's, or splits of the user's own.
+
+    A number stands for folds of rows drawn at random. Neighbours in a table are often alike, and folds of neighbours
+    would make a model look worse than it is on rows such as those it was fitted on.
+    """
+    if isinstance(cv, Integral):
+        fewest = int(np.unique(labels, return_counts=True)[1].min())
+        if fewest < 2:
+            raise ValueError(
+                "TrustedClassifier compares labels on rows left out, so it needs at least 2 rows of every class; one "
+                "class has a single row. Leave that class out, or give folds of your own as cv."
+            )
+        cv = StratifiedKFold(min(cv, fewest), shuffle=True, random_state=random_state)
+    return list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels, groups))
+
+
+def asked_of_left_out(
+    estimator: Any, beside: Beside, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
+) -> tuple[FloatArray, BoolArray]:
+    """Signals of the labels of rows left out, and whether these labels are right; a frozen model stays as it is."""
+    seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
+    base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
+    with warnings.catch_warnings():
+        # The fit on all rows says it, once.
+        warnings.simplefilter("ignore", FlatSetWarning)
+        decided = beside.fitted(seen, labels[train]).decide(left_out)
+    return signals(base, decided), np.asarray(base.label == labels[test])
+
+
+def _numbers(X: Any) -> Any:
+    return _finite(number_columns(X, "TrustedClassifier"))
+
+
+def _finite(rows: Any) -> Any:
+    """The rows, if all their numbers are finite; else say which column has what."""
+    values = np.asarray(rows, dtype=np.float64) if not hasattr(rows, "toarray") else rows.toarray()
+    if np.isfinite(values).all():
+        return rows
+    j = int(np.flatnonzero(~np.isfinite(values).all(axis=0))[0])
+    name = list(getattr(rows, "columns", range(values.shape[1])))[j]
+    raise ValueError(
+        f"Input X contains NaN or infinity in column {name!r}, and the partition needs finite numbers; give "
+        "TrustedClassifier a transformer that fills them, for example transformer=SimpleImputer()."
+    )

@@ -1,0 +1,67 @@
+"""`TrustedClassifier` in a model file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sepc.estimators.sep import state as sep_state
+from sepc.estimators.trusted.calibration import Calibration
+from sepc.estimators.trusted.estimator import TrustedClassifier
+from sepc.estimators.trusted.trust_model import N_SIGNALS, TrustModel
+from sepc.io.fingerprint import fingerprint_of, reattached
+from sepc.io.inner_models import InnerModels
+from sepc.io.reader import Reader
+from sepc.io.shell import fill_shell, shell_to_node
+from sepc.io.values import labels_from, labels_to_node
+from sepc.io.writer import Node, Writer
+from sepc.model.sep_model import SEPModel
+
+
+def write(trusted: TrustedClassifier, writer: Writer, inner: InnerModels) -> Node:
+    """Write a trust layer."""
+    return shell_to_node(trusted, but=("estimator", "partition", "transformer")) | {
+        "classes": labels_to_node(trusted.classes_),
+        "estimator": inner.to_node(trusted.estimator_, writer.under("estimator")),
+        "transformer": None if trusted.transformer is None else fingerprint_of(trusted.transformer_),
+        "partition": sep_state.write(trusted.partition_, writer.under("partition"), inner),
+        "own_partition": trusted.partition is not None,
+        "trust": _trust_to_node(trusted.model_, writer.under("trust")),
+    }
+
+
+def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
+    """Read a trust layer."""
+    estimator = inner.from_node(reader.part("estimator"))
+    trusted = fill_shell(TrustedClassifier(estimator), reader)
+    trusted.estimator_, trusted.classes_ = estimator, labels_from(reader.part("classes"))
+    if reader.has("transformer"):
+        trusted.transformer = trusted.transformer_ = reattached(
+            inner.transformer, reader.part("transformer"), "transformer"
+        )
+    trusted.partition_ = sep_state.read(reader.part("partition"), inner)
+    if _are_text(trusted.partition_.classes_) is not _are_text(trusted.classes_):
+        raise reader.wrong("has a partition whose labels are not of its own type")
+    if reader.value("own_partition", bool):
+        trusted.partition = clone(trusted.partition_)
+    trusted.model_ = _trust_from(reader.part("trust"), trusted.partition_.model_)
+    return trusted
+
+
+def _are_text(labels: NDArray[Any]) -> bool:
+    """Whether labels are text, or anything else that is not compared with numbers."""
+    return labels.dtype.kind not in "biuf"
+
+
+def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:
+    writer.put(coefficients=trust.calibration.coefficients)
+    return {"base": trust.base, "intercept": trust.calibration.intercept}
+
+
+def _trust_from(reader: Reader, partition: SEPModel) -> TrustModel:
+    coefficients = reader.floats("coefficients", N_SIGNALS)
+    if (coefficients < 0.0).any():
+        raise reader.wrong("has a negative coefficient")
+    return TrustModel(partition, Calibration(coefficients, reader.number("intercept")), reader.text("base"))

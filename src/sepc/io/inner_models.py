@@ -1,0 +1,32 @@
+"""Models inside a wrapper: written with it if they are ours, and else recognised when they are given again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sepc.io.fingerprint import fingerprint_of, reattached
+from sepc.io.reader import Reader
+from sepc.io.writer import Node, Writer
+
+
+@dataclass(frozen=True)
+class InnerModels:
+    """How models inside a wrapper are written and read: ours as nodes, others by their fingerprint."""
+
+    write: Callable[[Any, Writer], Node | None]
+    read: Callable[[Reader], Any]
+    estimator: Any = None
+    transformer: Any = None
+
+    def to_node(self, model: Any, writer: Writer) -> Node:
+        """Write a model inside a wrapper."""
+        own = self.write(model, writer.under("ours"))
+        return {"ours": own} if own is not None else {"foreign": fingerprint_of(model)}
+
+    def from_node(self, reader: Reader) -> Any:
+        """Read it, or take the one given."""
+        if reader.has("ours"):
+            return self.read(reader.part("ours"))
+        return reattached(self.estimator, reader.part("foreign"), "estimator")

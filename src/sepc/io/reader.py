@@ -1,0 +1,117 @@
+"""Reading the parts of a model, with every claim of the file checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.errors import FormatError
+
+# Whole numbers beyond this are no doubles.
+HUGE = 10**300
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Gives the arrays and values of one node, or says what is wrong with them."""
+
+    node: Any
+    arrays: Mapping[str, NDArray[Any]]
+    path: str = ""
+    used: set[str] = field(default_factory=set)
+
+    def under(self, name: str | int, node: Any) -> Reader:
+        """A reader for a part of this node."""
+        return Reader(node, self.arrays, f"{self.path}{name}/", self.used)
+
+    def parts(self, name: str) -> Iterator[Reader]:
+        """Readers for the parts in a list."""
+        for i, node in enumerate(self.value(name, list)):
+            yield self.under(f"{name}/{i}", node)
+
+    def part(self, name: str) -> Reader:
+        """A reader for the part of this name."""
+        return self.under(name, self.value(name, dict))
+
+    def has(self, name: str) -> bool:
+        """Whether the node has a value of this name other than null."""
+        return isinstance(self.node, dict) and self.node.get(name) is not None
+
+    def value(self, name: str, kind: type | tuple[type, ...]) -> Any:
+        """A value of the node, of this type."""
+        if not isinstance(self.node, dict) or name not in self.node:
+            raise FormatError(f"{self._where(name)} is missing.")
+        value = self.node[name]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise FormatError(f"{self._where(name)} is of the wrong type.")
+        return value
+
+    def number(self, name: str, low: float = -math.inf, high: float = math.inf) -> float:
+        """A finite number within bounds."""
+        value = self.value(name, (int, float))
+        value = float(value) if abs(value) < HUGE else math.inf
+        if not (math.isfinite(value) and low <= value <= high):
+            raise FormatError(f"{self._where(name)} is {value}, which no model has.")
+        return value
+
+    def integer(self, name: str, low: int = 0) -> int:
+        """A whole number of at least `low` that an int64 can hold."""
+        value = self.value(name, int)
+        if not low <= value < 2**63:
+            raise FormatError(f"{self._where(name)} is out of range.")
+        return int(value)
+
+    def text(self, name: str) -> str:
+        """A string."""
+        return str(self.value(name, str))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings."""
+        values = self.value(name, list)
+        if not all(isinstance(value, str) for value in values):
+            raise FormatError(f"{self._where(name)} must hold strings.")
+        return tuple(values)
+
+    def floats(self, name: str, *shape: int | None) -> FloatArray:
+        """An array of finite doubles."""
+        array = self._array(name, np.float64, shape)
+        if not np.isfinite(array).all():
+            raise FormatError(f"{self._where(name)} holds NaN or infinity.")
+        return array
+
+    def ints(self, name: str, *shape: int | None, low: int = 0, below: int = 2**53) -> IntArray:
+        """An array of whole numbers within bounds."""
+        array = self._array(name, np.int64, shape)
+        if array.size and (array.min() < low or array.max() >= below):
+            raise FormatError(f"{self._where(name)} holds numbers out of range.")
+        return array
+
+    def bools(self, name: str, *shape: int | None) -> BoolArray:
+        """An array of truth values."""
+        array = self._array(name, np.bool_, shape)
+        if array.size and array.view(np.uint8).max() > 1:
+            raise FormatError(f"{self._where(name)} holds bytes that are no truth values.")
+        return array
+
+    def wrong(self, what: str) -> FormatError:
+        """The error for a part that makes no sense as a whole."""
+        return FormatError(f"The part {self.path or 'of the model'!s} {what}.")
+
+    def _array(self, name: str, kind: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        array = self.arrays.get(self.path + name)
+        if array is None:
+            raise FormatError(f"The array {self.path}{name} is missing.")
+        self.used.add(self.path + name)
+        fits = array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
+        if array.dtype != kind or not fits:
+            raise FormatError(f"The array {self.path}{name} has type {array.dtype} and shape {array.shape}; not these.")
+        return array
+
+    def _where(self, name: str) -> str:
+        return f"{self.path}{name}"

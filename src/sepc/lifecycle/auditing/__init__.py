@@ -1,0 +1,1 @@
+"""Audits: where a model fails, by labels that came later."""

@@ -1,0 +1,162 @@
+"""Small disjuncts: clusters of consistently wrong rows, described in the user's own features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownInLists, ShownOnOneLine
+from sepc.columns.number_columns import number_columns
+from sepc.lifecycle.auditing.cluster_scan import Cluster, scan
+from sepc.lifecycle.auditing.feedback import Feedback
+from sepc.lifecycle.auditing.region_tests import p_in_short
+from sepc.views.outcomes import most_common
+from sepc.wording import counted, listed, name_of, shown
+
+# So many ranges are told in words; the others hold most rows anyway.
+TOLD_RANGES = 3
+# The regions of a disjunct hold together at least this share of its wrong rows; a few rows may stray.
+HELD_SHARE = 0.9
+# So many regions are named in words.
+TOLD_REGIONS = 3
+
+
+@dataclass(frozen=True, repr=False)
+class Range(ShownOnOneLine):
+    """Where the wrong rows of a disjunct lie in one feature, and which share of all feedback lies there."""
+
+    feature: str
+    low: float
+    high: float
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.feature} from {self.low:.4g} to {self.high:.4g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Disjunct(ShownInLists):
+    """A cluster of feedback rows of which most are wrong.
+
+    Attributes
+    ----------
+    rows : array of int
+        Positions in the feedback.
+    n_errors : int
+        How many of them are wrong.
+    expected : float
+        How many errors the decisions themselves expect there.
+    p_value : float
+        Chance of a ball of rows as unusual anywhere, if it does not matter where rows of equal trust lie; of several
+        balls that make up the cluster, that of the most unusual.
+    ranges : tuple of Range
+        Where the wrong rows lie, the most telling feature first.
+    predicted, actual : object
+        The most frequent label of the model and of the feedback among the wrong rows.
+    regions : tuple of int
+        The fewest regions that hold nine in ten of the wrong rows, most first; none if the model has no regions.
+    """
+
+    rows: IntArray
+    n_errors: int
+    expected: float
+    p_value: float
+    ranges: tuple[Range, ...]
+    predicted: Any
+    actual: Any
+    regions: tuple[int, ...]
+
+    def __str__(self) -> str:
+        where = listed([str(one) for one in self.ranges[:TOLD_RANGES]])
+        told = (
+            f"{len(self.rows):,} rows, {self.n_errors:,} wrong, {self.expected:.1f} expected, p = {self.p_value:.2g}: "
+        )
+        told += f"{where}; predicted {shown(self.predicted)}, mostly {shown(self.actual)}"
+        return told + self._told_regions()
+
+    def cells(self) -> tuple[str, ...]:
+        """The cluster as a row of a table: where, rows, wrong and expected ones, p-value."""
+        counts = f"{len(self.rows):,}", f"{self.n_errors:,}", f"{self.expected:.1f}"
+        return f"cluster, {self.ranges[0]}", *counts, p_in_short(self.p_value)
+
+    def _card(self) -> Card:
+        rows = counted(len(self.rows), "row")
+        facts = [
+            ("wrong", f"{self.n_errors:,} of {rows}, {self.expected:.1f} expected, p = {self.p_value:.2g}"),
+            ("predicted", name_of(self.predicted)),
+            ("mostly", name_of(self.actual)),
+        ]
+        if self.regions:
+            facts.append(("in regions", ", ".join(map(str, self.regions))))
+        ranges = tuple((one.feature, f"{one.low:.4g}", f"{one.high:.4g}") for one in self.ranges)
+        title = f"Cluster of {rows}, {self.n_errors:,} wrong, {self.ranges[0]}"
+        return Card(title, tuple(facts), ("feature", "from", "to"), ranges)
+
+    def _told_regions(self) -> str:
+        named, n_more = [str(region) for region in self.regions[:TOLD_REGIONS]], len(self.regions) - TOLD_REGIONS
+        if not named:
+            return ""
+        return (
+            f"; in region{'s' if named[1:] else ''} {listed([*named, *([f'{n_more:,} more'] if n_more > 0 else [])])}"
+        )
+
+
+def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
+    """Scan for clusters of wrong rows in the columns of `X` that hold numbers."""
+    rows, names = _numbers(X)
+    scale = rows.std(axis=0)
+    varies = scale > 0.0
+    if not varies.any():
+        return ()
+    wrong = ~feedback.right
+    found = scan(rows[:, varies] / scale[varies], wrong, feedback.claimed_risk, fdr, seed)
+    return tuple(_described(cluster, rows, names, y, feedback) for cluster in found)
+
+
+def _numbers(X: Any) -> tuple[FloatArray, list[str]]:
+    """Columns of numbers with their names; a missing value is put in the middle of its column."""
+    X = number_columns(X, "audit")
+    names = [str(name) for name in getattr(X, "columns", ())]
+    rows = np.array(X, dtype=np.float64)
+    missing = np.isnan(rows)
+    if missing.any():
+        rows[:, missing.all(axis=0)] = 0.0
+        rows = np.where(np.isnan(rows), np.nanmedian(rows, axis=0), rows)
+    return rows, names or [f"x{j}" for j in range(rows.shape[1])]
+
+
+def _described(cluster: Cluster, rows: FloatArray, names: list[str], y: NDArray[Any], feedback: Feedback) -> Disjunct:
+    wrong = cluster.rows[~feedback.right[cluster.rows]]
+    return Disjunct(
+        rows=cluster.rows,
+        n_errors=len(wrong),
+        expected=float(feedback.claimed_risk[cluster.rows].sum()),
+        p_value=cluster.p_value,
+        ranges=_ranges(rows, names, wrong),
+        predicted=most_common(np.asarray(feedback.decisions.label)[wrong]),
+        actual=most_common(y[wrong]),
+        regions=() if feedback.region is None else _regions(feedback.region[wrong]),
+    )
+
+
+def _ranges(rows: FloatArray, names: list[str], wrong: IntArray) -> tuple[Range, ...]:
+    low, high = rows[wrong].min(axis=0), rows[wrong].max(axis=0)
+    share = _inside(rows, low, high).mean(axis=0)
+    return tuple(
+        Range(names[j], float(low[j]), float(high[j]), float(share[j])) for j in np.argsort(share, kind="stable")
+    )
+
+
+def _inside(rows: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+    return np.asarray((rows >= low) & (rows <= high))
+
+
+def _regions(region: IntArray) -> tuple[int, ...]:
+    ids, counts = np.unique(region, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    n_held = np.searchsorted(np.cumsum(counts[order]), HELD_SHARE * len(region)) + 1
+    return tuple(ids[order[:n_held]].tolist())

@@ -1,0 +1,62 @@
+"""Feedback: what a model decided about rows whose labels are known by now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.decisions.decisions import Decisions
+from sepc.estimators.checks import checked_labels
+from sepc.lifecycle.decided_rows import decide_in_memory, has_regions
+from sepc.views.outcomes import is_right
+
+
+@dataclass(frozen=True, eq=False)
+class Feedback:
+    """Decisions on rows with known labels; the rows must not have trained the model.
+
+    Attributes
+    ----------
+    decisions : Decisions
+    right : (n,) bool array
+        Whether the label was right.
+    region : (n,) array of int, or None
+        The region of each row; None if the estimator knows no regions.
+    """
+
+    decisions: Decisions
+    right: BoolArray
+    region: IntArray | None
+
+    @property
+    def claimed_risk(self) -> FloatArray:
+        """The probability of an error that each decision itself claims."""
+        return np.clip(1.0 - np.asarray(self.decisions.trust, dtype=np.float64), 0.0, 1.0)
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+
+def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
+    """Decide on rows and compare with their labels.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+    X : array or DataFrame of n rows
+    y : array of shape (n,)
+        The labels, of which some may be unknown to the estimator; its own are then wrong.
+
+    Returns
+    -------
+    Feedback
+    """
+    labels = checked_labels(y, "Feedback")
+    decisions = decide_in_memory(estimator, X)
+    if len(decisions) != len(labels):
+        raise ValueError(f"There are {len(decisions):,} rows and {len(labels):,} labels; each row needs one.")
+    return Feedback(decisions, is_right(decisions.label, labels), decisions.region if has_regions(decisions) else None)

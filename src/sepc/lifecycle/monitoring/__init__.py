@@ -1,0 +1,1 @@
+"""Monitors: alarms when the rows or the errors change."""

@@ -1,0 +1,109 @@
+"""An alarm: which rate of which region changed, and which features moved there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc.cards import Card, ShownInLists
+from sepc.estimators.sep.reasons import named_ellipsoids
+from sepc.lifecycle.monitoring.feature_shift import FeatureShift
+from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, OUTSIDE, SHARE
+from sepc.model.sep_model import SEPModel
+from sepc.wording import counted, listed, percent, shown
+
+
+@dataclass(frozen=True, repr=False)
+class Alarm(ShownInLists):
+    """What changed, and where.
+
+    Attributes
+    ----------
+    kind : {"share", "outside", "feature", "error"}
+        Which rate of the region changed: its share of all rows; how many of the rows in or near its ellipsoid lie
+        outside; how many of its rows have a feature above the region's middle; how many of its labels are wrong.
+    region : int
+        Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has, and -2 for all rows
+        together, where a feature moved too little to be clear in any region.
+    where : str
+        The region in words.
+    before, now : float
+        The rate in the reference and the rows before the window, and in the window that raised the alarm.
+    n_rows : int
+        How many rows that rate is of.
+    n_since : int
+        How many rows had come since the start of the window that raised the alarm.
+    log_evidence : float
+        Logarithm of the evidence, of which the level's part for this rate and window is already taken.
+    moved : tuple of FeatureShift
+        Features whose mean moved in and around the region, the farthest moved first; for the kind "feature", that one.
+    """
+
+    kind: str
+    region: int
+    where: str
+    before: float
+    now: float
+    n_rows: int
+    n_since: int
+    log_evidence: float
+    moved: tuple[FeatureShift, ...] = ()
+
+    @property
+    def rises(self) -> bool:
+        """Whether the rate is higher than it was."""
+        return self.now > self.before
+
+    @property
+    def refuses(self) -> bool:
+        """Whether rows of the region are not accepted any more: a feature moved, or another rate is higher.
+
+        An alarm about all rows together refuses none.
+        """
+        return self.region != ALL_ROWS and (self.kind == FEATURE or self.rises)
+
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """The alarm as a row of a table: where, what changed, before, now, and of how many rows."""
+        place = {ALL_ROWS: "all rows", -1: "unseen"}.get(self.region, f"region {self.region}")
+        feature = f"{self.moved[0].name} above the middle" if self.moved else "a feature"
+        rate = {SHARE: "share of all rows", OUTSIDE: "rows outside", ERROR: "wrong labels"}.get(self.kind, feature)
+        return place, rate, percent(self.before), percent(self.now), f"{self.n_rows:,}"
+
+    def _card(self) -> Card:
+        place, rate, before, now, n_rows = self.cells()
+        facts = (
+            ("where", self.where),
+            ("what changed", rate),
+            ("before", before),
+            ("now", f"{now} of {n_rows} rows"),
+            ("moved", ", ".join(map(str, self.moved)) or "no single feature"),
+            ("decisions there", "no longer accepted" if self.refuses else "accepted as before"),
+        )
+        return Card(f"Alarm in {place}: {rate} {before} before, {now} now", facts)
+
+    def __str__(self) -> str:
+        level = "a level" if self.region == ALL_ROWS else "the middle"
+        rate = {SHARE: "share of all rows", OUTSIDE: "share outside", ERROR: "share of wrong labels"}.get(
+            self.kind, f"share with {self.moved[0].name} above {level}" if self.moved else ""
+        )
+        place = "All rows" if self.region == ALL_ROWS else f"Region {self.region} ({self.where})"
+        told = f"{place}: {rate} {percent(self.before)} before, "
+        told += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
+        return f"{told} FeatureShift: {listed([str(one) for one in self.moved])}." if self.moved else told
+
+
+def place_in_words(model: SEPModel, region: int) -> str:
+    """Where a region lies."""
+    place = region - len(model.table.counts)
+    if region == ALL_ROWS:
+        return "all rows"
+    if region < 0:
+        return "a combination of ellipsoids not seen in training"
+    if place >= model.n_ellipsoids:
+        owner = model.isolated_owners[place - model.n_ellipsoids]
+        return f"outside, near an isolated row of {shown(model.classes[owner])}"
+    if place >= 0:
+        return f"outside, near {named_ellipsoids(model, [place])}"
+    inside = np.flatnonzero(model.table.memberships[region])
+    return f"in {named_ellipsoids(model, inside)}" if len(inside) else "in no ellipsoid"

@@ -1,0 +1,61 @@
+"""Which features moved: means of rows now, beside those of the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.cards import ShownOnOneLine
+from sepc.lifecycle.monitoring.tally import Tally
+
+# A feature is named if its mean differs with this confidence, for all features together; at most so many are named.
+CONFIDENCE = 0.99
+NAMED_MOST = 3
+# Fewer rows than this have no mean to speak of.
+FEWEST_ROWS = 5
+
+
+@dataclass(frozen=True, repr=False)
+class FeatureShift(ShownOnOneLine):
+    """A feature that moved, and by how many of the reference's deviations."""
+
+    name: str
+    shift: float
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.shift:+.2f} deviations)"
+
+
+def shifted_features(
+    before: Tally, now: Tally, regions: BoolArray, names: tuple[str, ...], first: int | None = None
+) -> tuple[FeatureShift, ...]:
+    """The features whose mean in these regions differs, by Welch's test, the farthest moved first.
+
+    The feature `first`, if given, is known to have moved and stands before all others.
+    """
+    n_old, old, old_variance = _moments(before, regions)
+    n_new, new, new_variance = _moments(now, regions)
+    if min(n_old, n_new) < FEWEST_ROWS:
+        return () if first is None else (FeatureShift(names[first], float(new[first] - old[first])),)
+    # Without this a feature constant in both would be divided by nothing.
+    spread = np.maximum(old_variance / n_old + new_variance / n_new, 1e-12)
+    freedom = spread**2 / _sum_of_shares(old_variance / n_old, n_old, new_variance / n_new, n_new)
+    p_values = 2.0 * stdtr(freedom, -np.abs(new - old) / np.sqrt(spread))
+    order = np.argsort(-np.abs(new - old), kind="stable")
+    named = [j for j in order if p_values[j] * len(names) <= 1.0 - CONFIDENCE and j != first]
+    named = named if first is None else [first, *named]
+    return tuple(FeatureShift(names[j], float(new[j] - old[j])) for j in named[:NAMED_MOST])
+
+
+def _moments(tally: Tally, regions: BoolArray) -> tuple[int, FloatArray, FloatArray]:
+    n = int(tally.rows[regions].sum())
+    mean = tally.sums[regions].sum(axis=0) / max(n, 1)
+    squared = tally.squares[regions].sum(axis=0) / max(n, 1)
+    return n, mean, np.maximum(squared - mean**2, 0.0) * n / max(n - 1, 1)
+
+
+def _sum_of_shares(old: FloatArray, n_old: int, new: FloatArray, n_new: int) -> FloatArray:
+    return np.maximum(old**2 / (n_old - 1) + new**2 / (n_new - 1), 1e-30)

@@ -1,0 +1,124 @@
+"""The state of a monitor as bytes: a file like a model's, with counts, sums and alarms, and never a pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from sepc.errors import FormatError
+from sepc.io.container import Arrays, decode, digest, encode
+from sepc.io.reader import Reader
+from sepc.io.writer import Node, Writer
+from sepc.lifecycle.monitoring.alarms import Alarm, place_in_words
+from sepc.lifecycle.monitoring.feature_shift import FeatureShift
+from sepc.lifecycle.monitoring.monitor_state import MonitorState
+from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, FEATURE, KINDS, OUTSIDE, MonitoredRates
+from sepc.lifecycle.monitoring.tally import CUTS, Tally
+from sepc.lifecycle.monitoring.windows import Window, Windows
+from sepc.model.sep_model import SEPModel
+
+COUNTS = ("rows", "labelled", "errors")
+
+
+def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
+    """The bytes of a state of a monitor of the model with this fingerprint; always the same for the same state."""
+    writer = Writer()
+    own = writer.under("monitor")
+    own.put(shift=state.shift, scale=state.scale)
+    _put(state.reference, own.under("reference"))
+    _put(state.seen.total, own.under("total"))
+    for i, window in enumerate(state.seen.latest):
+        _put(window.tally, own.under(f"latest/{i}"))
+    node: Node = {
+        "confidence": state.confidence,
+        "model": fingerprint,
+        "latest": [{"number": window.number} for window in state.seen.latest],
+        "alarms": [_alarm_to_node(alarm) for alarm in state.alarms],
+    }
+    return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "monitor": node})
+
+
+def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorState:
+    """The state that bytes hold, checked to be one of a monitor of this model."""
+    arrays, content = decode(data)
+    if "monitor" not in content:
+        raise FormatError("The file holds no monitor; a model is read by sepc.load.")
+    front = Reader(content, arrays)
+    reader = front.part("monitor")
+    if reader.text("model") != fingerprint:
+        raise ValueError("The file is of a monitor of another model; give the model it was saved with.")
+    d = len(watched.model.feature_names)
+    scale = reader.floats("scale", d)
+    confidence = reader.number("confidence", 0.0, 1.0)
+    if (scale <= 0.0).any() or not 0.0 < confidence < 1.0:
+        raise reader.wrong("has a scale or a confidence that no monitor has")
+    reference, total = (_tally_from(reader.under(name, {}), watched.n_regions, d) for name in ("reference", "total"))
+    latest = [
+        Window(_tally_from(one, watched.n_regions, d), one.integer("number", 1)) for one in reader.parts("latest")
+    ]
+    rest = [total - window.tally for window in latest]
+    if any((getattr(one, name) < 0).any() for one in rest for name in (*COUNTS, "above", "beyond")):
+        raise reader.wrong("has a window with more rows than there were in all")
+    state = MonitorState(
+        confidence=confidence,
+        shift=reader.floats("shift", d),
+        scale=scale,
+        reference=reference,
+        seen=Windows(total, tuple(latest)),
+        alarms=tuple(_alarm_from(one, watched) for one in reader.parts("alarms")),
+    )
+    if set(arrays) - front.used:
+        raise FormatError(f"The file holds an array that no monitor has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
+    return state
+
+
+def fingerprint_of(models: Sequence[SEPModel]) -> str:
+    """A hash of the regions of some models, and of what is predicted there."""
+    arrays: Arrays = {}
+    for i, one in enumerate(models):
+        table = {"memberships": one.table.memberships, "counts": one.table.counts}
+        shapes = {"centers": one.centers, "roots": one.roots, "isolated": one.isolated}
+        arrays |= {f"{i}/{name}": array for name, array in (table | shapes).items()}
+    return digest(arrays, {})
+
+
+def _put(tally: Tally, writer: Writer) -> None:
+    writer.put(**{name: getattr(tally, name) for name in (*COUNTS, "above", "beyond", "sums", "squares")})
+
+
+def _tally_from(reader: Reader, n_regions: int, d: int) -> Tally:
+    rows, labelled, errors = (reader.ints(name, n_regions) for name in COUNTS)
+    above = reader.ints("above", n_regions, d)
+    beyond = reader.ints("beyond", CUTS.size, d)
+    if (errors > labelled).any() or (above > rows[:, None]).any() or (beyond > rows.sum()).any():
+        raise reader.wrong("has more errors than labels, or counts more rows above than rows")
+    sums, squares = (reader.floats(name, n_regions, d) for name in ("sums", "squares"))
+    return Tally(rows, labelled, errors, above, beyond, sums, squares)
+
+
+def _alarm_to_node(alarm: Alarm) -> Node:
+    node = {name: getattr(alarm, name) for name in ("kind", "region", "before", "now", "n_rows", "n_since")}
+    moved = [{"name": one.name, "shift": one.shift} for one in alarm.moved]
+    return node | {"log_evidence": alarm.log_evidence, "moved": moved}
+
+
+def _alarm_from(reader: Reader, watched: MonitoredRates) -> Alarm:
+    kind, region = reader.text("kind"), reader.integer("region", ALL_ROWS)
+    near = range(watched.n_sets, watched.n_sets + watched.model.n_ellipsoids)
+    known = region in near if kind == OUTSIDE else region < watched.n_regions - 1
+    if kind not in KINDS or not known or (region == ALL_ROWS and kind != FEATURE):
+        raise reader.wrong("is an alarm about something that is not watched")
+    moved = tuple(FeatureShift(one.text("name"), one.number("shift")) for one in reader.parts("moved"))
+    if not {one.name for one in moved} <= set(watched.model.feature_names) or (kind == FEATURE and not moved):
+        raise reader.wrong("names a feature that the model does not have, or none where one moved")
+    return Alarm(
+        kind=kind,
+        region=region,
+        where=place_in_words(watched.model, region),
+        before=reader.number("before", 0.0, 1.0),
+        now=reader.number("now", 0.0, 1.0),
+        n_rows=reader.integer("n_rows"),
+        n_since=reader.integer("n_since"),
+        log_evidence=reader.number("log_evidence"),
+        moved=moved,
+    )

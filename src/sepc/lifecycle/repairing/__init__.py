@@ -1,0 +1,1 @@
+"""Repairs: models of their own for regions that fail."""

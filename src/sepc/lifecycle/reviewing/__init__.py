@@ -1,0 +1,1 @@
+"""Reviews: which rows people look at, and what their labels prove."""

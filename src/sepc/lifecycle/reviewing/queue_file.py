@@ -1,0 +1,221 @@
+"""A review queue as bytes: a file like a model's, with counts and the reviews that are out, and never a pickle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.errors import FormatError
+from sepc.io.container import decode, encode
+from sepc.io.reader import Reader
+from sepc.io.values import labels_from, labels_to_node
+from sepc.io.writer import Node, Writer
+from sepc.lifecycle.located_rows import sep_models
+from sepc.lifecycle.monitoring.monitor_file import fingerprint_of
+from sepc.lifecycle.reviewing.pending_review import PendingReview
+from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
+from sepc.lifecycle.reviewing.review_evidence import Evidence
+from sepc.lifecycle.reviewing.trust_bands import Bands
+
+BANDS = ("least_trust", "coverage", "claimed_risk")
+COUNTS = ("n_labels", "n_errors", "log_now", "log_peak")
+
+
+@dataclass(frozen=True, eq=False)
+class QueueState:
+    """What a queue remembers from one day to the next.
+
+    Attributes
+    ----------
+    settings : dict
+        The parameters of the queue but the model, rows and random state.
+    evidence : Evidence or None
+        None before the first rows.
+    n_chosen : int
+        How many reviews it has given.
+    learnt : tuple of int
+        Numbers of the reviews of which no more labels are taken.
+    begun : tuple of PendingReview
+        Reviews of which labels are still to be counted, or to come.
+    reviews : tuple of Review
+        Reviews that are out.
+    draws : dict
+        The state of NumPy's PCG64.
+    """
+
+    settings: dict[str, Any]
+    evidence: Evidence | None
+    n_chosen: int
+    learnt: tuple[int, ...]
+    begun: tuple[PendingReview, ...]
+    reviews: tuple[Review, ...]
+    draws: dict[str, Any]
+
+
+def queue_to_bytes(memory: QueueState, model: Any) -> bytes:
+    """The bytes of what a queue for this model remembers."""
+    writer = Writer()
+    own = writer.under("queue")
+    own.put(learnt=np.array(memory.learnt, dtype=np.int64))
+    node: Node = {
+        "model": _fingerprint(model),
+        "settings": memory.settings,
+        "n_chosen": memory.n_chosen,
+        "draws": _draws_to_node(memory.draws),
+        "target": None,
+    }
+    if memory.evidence is not None:
+        node["target"] = memory.evidence.bands.target
+        own.put(**{name: getattr(memory.evidence.bands, name) for name in BANDS})
+        own.put(**{name: getattr(memory.evidence, name) for name in COUNTS})
+    node["begun"] = [_begun_to_node(one, own.under(f"begun/{i}")) for i, one in enumerate(memory.begun)]
+    node["reviews"] = [_review_to_node(one, own.under(f"reviews/{i}")) for i, one in enumerate(memory.reviews)]
+    return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "queue": node})
+
+
+def queue_from_bytes(data: bytes, model: Any) -> QueueState:
+    """What bytes hold, checked to be of a queue for this model."""
+    arrays, content = decode(data)
+    if "queue" not in content:
+        raise FormatError("The file holds no review queue; a model is read by sepc.load.")
+    front = Reader(content, arrays)
+    reader = front.part("queue")
+    if reader.text("model") != _fingerprint(model):
+        raise ValueError("The file is of a review queue for another model; give the model it was saved with.")
+    settings, n_chosen = _settings_from(reader.part("settings")), reader.integer("n_chosen")
+    evidence = _evidence_from(reader, settings) if reader.has("target") else None
+    begun = tuple(_begun_from(one, evidence, n_chosen) for one in reader.parts("begun"))
+    reviews = tuple(_review_from(one, evidence, n_chosen) for one in reader.parts("reviews"))
+    learnt = tuple(reader.ints("learnt", None, low=1, below=n_chosen + 1).tolist())
+    draws = _draws_from(reader.part("draws"))
+    if set(arrays) - front.used:
+        raise FormatError(f"The file holds an array that no queue has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
+    return QueueState(settings, evidence, n_chosen, learnt, begun, reviews, draws)
+
+
+def _fingerprint(model: Any) -> str:
+    """Of the model's regions; empty if it has none."""
+    try:
+        return fingerprint_of(sep_models(model))
+    except TypeError:
+        return ""
+
+
+def _settings_from(reader: Reader) -> dict[str, Any]:
+    shares = {name: reader.number(name, 0.0, 1.0) for name in ("max_risk", "confidence", "certify_share")}
+    coverage = reader.number("coverage", 0.0, 1.0) if reader.has("coverage") else None
+    if not (0.0 < shares["max_risk"] < 1.0 and 0.0 < shares["confidence"] < 1.0) or coverage == 0.0:
+        raise reader.wrong("has shares that no queue has")
+    return {"budget": reader.integer("budget", 1), "coverage": coverage, **shares}
+
+
+def _evidence_from(reader: Reader, settings: dict[str, Any]) -> Evidence:
+    least = reader.floats("least_trust", None)
+    n = len(least)
+    coverage, claimed = reader.floats("coverage", n), reader.floats("claimed_risk", n)
+    bands = Bands(least, coverage, claimed, reader.integer("target"))
+    evidence = Evidence(
+        bands, settings["max_risk"], settings["confidence"], *(reader.floats(name, n) for name in COUNTS)
+    )
+    nested = n > 0 and (np.diff(least) < 0.0).all() and (bands.share > 0.0).all() and coverage[-1] == 1.0
+    if not nested or bands.target >= n or (claimed <= 0.0).any() or (claimed > 0.5).any():
+        raise reader.wrong("has bands of trust that are none")
+    counted = (evidence.n_errors >= 0.0).all() and (evidence.n_errors <= evidence.n_labels).all()
+    if not counted or (evidence.log_peak < evidence.log_now).any():
+        raise reader.wrong("has more errors than labels, or evidence above its peak")
+    return evidence
+
+
+def _begun_to_node(begun: PendingReview, writer: Writer) -> Node:
+    writer.put(band=begun.band, drawn=begun.drawn, found=begun.found)
+    return {"number": begun.number, "n_counted": begun.n_counted}
+
+
+def _begun_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> PendingReview:
+    drawn = _drawn_from(reader, evidence)
+    found = reader.ints("found", None, low=-1, below=2)
+    begun = PendingReview(
+        number=_number_from(reader, n_chosen),
+        band=reader.ints("band", None, below=len(drawn)),
+        drawn=drawn,
+        found=found,
+        n_counted=reader.integer("n_counted"),
+    )
+    if not begun.n_counted <= len(begun.band) <= len(found) or (found[: begun.n_counted] == -1).any():
+        raise reader.wrong("counts labels that it does not have")
+    return begun
+
+
+def _review_to_node(review: Review, writer: Writer) -> Node:
+    classes, code = np.unique(review.label, return_inverse=True)
+    writer.put(positions=review.positions, band=review.band, trust=review.trust, label=code, drawn=review.plan.drawn)
+    if review.region is not None and review.region_share is not None:
+        writer.put(region=review.region, region_share=review.region_share)
+    return {
+        "number": review.number,
+        "n_certify": int((review.purpose == Purpose.CERTIFY).sum()),
+        "classes": labels_to_node(classes),
+        "has_regions": review.region is not None,
+        "aim": review.plan.aim,
+        "n_more": review.plan.n_more if np.isfinite(review.plan.n_more) else None,
+    }
+
+
+def _review_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> Review:
+    positions, drawn = reader.ints("positions", None), _drawn_from(reader, evidence)
+    n, n_certify, classes = len(positions), reader.integer("n_certify"), labels_from(reader.part("classes"))
+    aim = reader.integer("aim") if reader.has("aim") else None
+    if evidence is None or n_certify > n or len(np.unique(positions)) < n or (aim is not None and aim >= len(drawn)):
+        raise reader.wrong("is no review of this queue")
+    n_more = reader.number("n_more", 0.0) if reader.has("n_more") else np.inf
+    regions = reader.value("has_regions", bool)
+    return Review(
+        positions=positions,
+        purpose=np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [n_certify, n - n_certify]),
+        label=classes[reader.ints("label", n, below=len(classes))],
+        trust=reader.floats("trust", n),
+        band=reader.ints("band", n, below=len(drawn)),
+        region=reader.ints("region", n, low=-1) if regions else None,
+        region_share=reader.floats("region_share", n) if regions else None,
+        decisions=None,
+        plan=Plan(evidence.bands, aim, drawn, n_more, evidence.max_risk),
+        number=_number_from(reader, n_chosen),
+    )
+
+
+def _number_from(reader: Reader, n_chosen: int) -> int:
+    number = reader.integer("number", 1)
+    if number > n_chosen:
+        raise reader.wrong("is a review that was never chosen")
+    return number
+
+
+def _drawn_from(reader: Reader, evidence: Evidence | None) -> FloatArray:
+    if evidence is None:
+        raise reader.wrong("is a review of a queue without bands")
+    drawn = reader.floats("drawn", len(evidence.bands))
+    if (drawn < 0.0).any() or drawn.sum() > 1.0 + 1e-9:
+        raise reader.wrong("has draws that are no probabilities")
+    return drawn
+
+
+def _draws_to_node(draws: dict[str, Any]) -> Node:
+    if draws["bit_generator"] != "PCG64":
+        raise TypeError(f"Draws by {draws['bit_generator']} cannot be saved; give random_state as a whole number.")
+    inner = {name: str(draws["state"][name]) for name in ("state", "inc")}
+    return inner | {"has_uint32": draws["has_uint32"], "uinteger": draws["uinteger"]}
+
+
+def _draws_from(reader: Reader) -> dict[str, Any]:
+    texts = {name: reader.text(name) for name in ("state", "inc")}
+    if not all(text.isascii() and text.isdigit() and len(text) < 40 for text in texts.values()):
+        raise reader.wrong("has draws that no generator makes")
+    inner = {name: int(text) for name, text in texts.items()}
+    has, rest = reader.integer("has_uint32"), reader.integer("uinteger")
+    if max(inner.values()) >= 2**128 or inner["inc"] % 2 == 0 or has > 1 or rest >= 2**32:
+        raise reader.wrong("has draws that no generator makes")
+    return {"bit_generator": "PCG64", "state": inner, "has_uint32": has, "uinteger": rest}

@@ -1,0 +1,172 @@
+"""Review: the rows sent to a person on one day, in order, and why each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard, ShownOnOneLine
+from sepc.decisions.frames import frame_of
+from sepc.lifecycle.reviewing.trust_bands import Bands
+from sepc.wording import AS_SET, counted, decimal, name_of, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Purpose(IntEnum):
+    """What the review of a row is for."""
+
+    CERTIFY = 0
+    """Its label is evidence about all rows like it."""
+    DECIDE = 1
+    """The model's label is not to be trusted; a person decides the case."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(ShownOnOneLine):
+    """What the labels of a day are to prove.
+
+    Attributes
+    ----------
+    bands : Bands
+    aim : int or None
+        The set of rows to certify; None if there is nothing to certify.
+    drawn : (H,) array
+        The probability with which a label is asked of each band.
+    n_more : float
+        How many labels are expected to be needed; infinite if more errors are expected than may be.
+    max_risk : float
+    """
+
+    bands: Bands
+    aim: int | None
+    drawn: FloatArray
+    n_more: float
+    max_risk: float
+
+    @property
+    def coverage(self) -> float:
+        """The share of rows that would be certified."""
+        return 0.0 if self.aim is None else float(self.bands.coverage[self.aim])
+
+    def __str__(self) -> str:
+        if self.aim is None:
+            return "No label would certify more rows."
+        goal = f"the {self.rows(self.aim)}: that at most {percent(self.max_risk, AS_SET)} of them are wrong"
+        if not np.isfinite(self.n_more):
+            return f"Labels are asked for to certify {goal}. At present more errors are expected there than that."
+        return f"About {max(1, round(self.n_more)):,} more labels are expected to certify {goal}."
+
+    @property
+    def needed(self) -> str:
+        """How many more labels are expected, in short."""
+        if self.aim is None:
+            return "none"
+        if not np.isfinite(self.n_more):
+            return "not to be foreseen: more errors are expected than may be"
+        return f"about {max(1, round(self.n_more)):,} more"
+
+    def rows(self, k: int) -> str:
+        """Set k in words."""
+        least = self.bands.least_trust[k]
+        where = f"with trust of at least {least:.6g}" if least > 0.0 else "of any trust"
+        return f"{percent(float(self.bands.coverage[k]))} of rows {where}"
+
+    def band(self, h: int) -> str:
+        """A band in words."""
+        least = self.bands.least_trust[h]
+        share = percent(float(self.bands.share[h]))
+        if h == 0:
+            return f"{share} of rows with trust of at least {least:.6g}"
+        return f"{share} of rows with trust from {least:.6g} to below {self.bands.least_trust[h - 1]:.6g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Review(ShownAsCard):
+    """The rows to look at, in order, as arrays of one entry a row.
+
+    Printed, it says what the labels are for; `why` says it of one row.
+
+    Attributes
+    ----------
+    positions : array of int
+        Positions of the rows among those given to `choose`.
+    purpose : array of `Purpose`
+    label : array
+        What the model says.
+    trust : array of float
+    band : array of int
+        The band of trust each row lies in, and was drawn from if its label is to certify.
+    region : array of int, or None
+        The region of each row, if the model knows regions.
+    region_share : array of float, or None
+        The share of that region among the rows given.
+    decisions : decisions, or None
+        The model's own, of these rows.
+    plan : Plan
+    number : int
+        Of the review, so that no label is counted twice.
+    """
+
+    positions: IntArray
+    purpose: IntArray
+    label: NDArray[Any]
+    trust: FloatArray
+    band: IntArray
+    region: IntArray | None
+    region_share: FloatArray | None
+    decisions: Any
+    plan: Plan
+    number: int
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def why(self, i: int) -> str:
+        """Why the i-th of these rows is sent, in words."""
+        said = f"The model says {self.label[i]} with trust {self.trust[i]:.3f}"
+        if self.region is not None and self.region_share is not None:
+            said += f"; region {self.region[i]} holds {percent(float(self.region_share[i]))} of these rows"
+        if self.purpose[i] == Purpose.CERTIFY:
+            drawn = self.plan.band(int(self.band[i]))
+            return f"Row {self.positions[i]}: drawn at random from the {drawn}. {self.plan} {said}."
+        own: Any = None if self.decisions is None else self.decisions[i]
+        told = f" {own.why()}" if hasattr(own, "why") else ""
+        return f"Row {self.positions[i]}: one of the least trusted, for a person to decide. {said}.{told}"
+
+    def __str__(self) -> str:
+        n_certify = int((self.purpose == Purpose.CERTIFY).sum())
+        parts = [f"{n_certify:,} to certify"] if n_certify else []
+        parts += [f"{len(self) - n_certify:,} to decide"] if len(self) > n_certify else []
+        return f"{counted(len(self), 'row')} to look at{': ' + ', '.join(parts) if parts else ''}. {self.plan}"
+
+    def _card(self) -> Card:
+        n_certify = int((self.purpose == Purpose.CERTIFY).sum())
+        facts = (
+            ("to certify", f"{n_certify:,}, drawn at random"),
+            ("to decide", f"{len(self) - n_certify:,}, the least trusted"),
+            ("aim", "nothing" if self.plan.aim is None else f"the {self.plan.rows(self.plan.aim)}"),
+            ("labels needed", self.plan.needed),
+        )
+        columns = (self.positions, self.purpose, self.label, self.trust)
+        rows = tuple(
+            (name_of(position), Purpose(purpose).name.lower(), name_of(label), decimal(trust))
+            for position, purpose, label, trust in zip(*columns, strict=True)
+        )
+        head = ("row", "purpose", "label", "trust")
+        note = "Why a row: review.why(0). As a DataFrame: to_frame()" if rows else ""
+        return Card(f"Review {self.number}: {counted(len(self), 'row')} to look at", facts, head, rows, note)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The review as a pandas DataFrame, in order, with the reasons."""
+        columns: dict[str, Any] = {"position": self.positions, "purpose": [Purpose(one).name for one in self.purpose]}
+        columns |= {"label": self.label, "trust": self.trust, "band": self.band}
+        if self.region is not None:
+            columns["region"] = self.region
+        return frame_of(columns | {"why": [self.why(i) for i in range(len(self))]})

@@ -1,0 +1,134 @@
+"""What labels have shown so far about each set of rows, and what more of them are expected to show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
+from sepc.lifecycle.reviewing.trust_bands import Bands
+from sepc.statistics.betting import best_draws, log_factors
+
+# Of the chance of a wrong certificate, this share is for the set to be certified first; stricter ones part the rest.
+TARGET_SHARE = 0.9
+# What is expected of bands is learnt anew after so many labels.
+N_PER_BET = 20
+# The claims of the model count as much as so many errors; and they are scaled down until half of what is allowed is
+# expected of the target: what is hoped for costs little, and may be true.
+CLAIM_ERRORS, HOPED_SHARE = 1.0, 0.5
+# No band is expected to be wrong less often than this share of what is allowed. A model that claims to be never wrong
+# would lose all its evidence by the first error.
+LEAST_SHARE = 0.1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence(ShownOnOneLine):
+    """Counts of labels by band, and the evidence that each set keeps the promise.
+
+    Attributes
+    ----------
+    bands : Bands
+    max_risk, confidence : float
+    n_labels, n_errors : (H,) arrays
+        Labels drawn in each band, and those that showed the model wrong.
+    log_now, log_peak : (H,) arrays
+        Logarithm of the evidence for each set, and the largest that it ever was.
+    """
+
+    bands: Bands
+    max_risk: float
+    confidence: float
+    n_labels: FloatArray
+    n_errors: FloatArray
+    log_now: FloatArray
+    log_peak: FloatArray
+
+    @classmethod
+    def none(cls, bands: Bands, max_risk: float, confidence: float) -> Evidence:
+        """Before the first label."""
+        return cls(bands, max_risk, confidence, *(np.zeros(len(bands)) for _ in range(4)))
+
+    @property
+    def log_needed(self) -> FloatArray:
+        """The logarithm of the evidence from which each set is certified, if the sets before it allow it a test."""
+        chance, target = 1.0 - self.confidence, self.bands.target
+        chances = np.full(len(self.bands), chance * (TARGET_SHARE if target else 1.0))
+        chances[:target] = chance * (1.0 - TARGET_SHARE) / max(target, 1)
+        return np.asarray(-np.log(chances))
+
+    @property
+    def certified(self) -> int:
+        """The largest set that is certified, -1 if none is.
+
+        The target and stricter sets are tested on shares of the chance of a wrong certificate. Once the target passes,
+        its share goes on to the next larger set, and so on, up to the first that does not pass.
+        """
+        passed, target = self.log_peak >= self.log_needed, self.bands.target
+        if passed[target]:
+            failed = np.flatnonzero(~passed[target:])
+            return target + int(failed[0]) - 1 if len(failed) else len(passed) - 1
+        return int(np.flatnonzero(passed[:target]).max(initial=-1))
+
+    @property
+    def expected(self) -> FloatArray:
+        """The error rate expected of each band: the model's claims, scaled by all labels, moved by the band's own."""
+        within = float(self.bands.weights(self.bands.target) @ self.bands.claimed_risk)
+        least = LEAST_SHARE * self.max_risk
+        claimed = np.maximum(least, self.bands.claimed_risk * min(1.0, HOPED_SHARE * self.max_risk / within))
+        scale = (CLAIM_ERRORS + self.n_errors.sum()) / (CLAIM_ERRORS + self.n_labels @ claimed)
+        rates = (CLAIM_ERRORS + self.n_errors) / (CLAIM_ERRORS / (scale * claimed) + self.n_labels)
+        return np.asarray(np.clip(rates, least, 0.5))
+
+    def draws(self, k: int) -> tuple[FloatArray, float]:
+        """Probabilities with which to draw the bands for set k, and how many labels it is expected still to need.
+
+        The number is infinite if the set is expected to be wrong too often; the draws then are those of a hope.
+        """
+        risk = float(self.bands.weights(k) @ self.expected)
+        drawn, n_more = self._draws_if(k, min(1.0, 0.9 * self.max_risk / risk))
+        return drawn, n_more if risk < self.max_risk else np.inf
+
+    def is_hopeless(self, k: int, most: float) -> bool:
+        """Whether set k would take more than `most` labels even with two standard errors fewer errors than expected."""
+        weights, rates = self.bands.weights(k), self.expected
+        risk = float(weights @ rates)
+        error = float(np.sqrt(np.sum(weights**2 * rates / (self.n_labels + CLAIM_ERRORS / rates))))
+        least = max(risk - 2.0 * error, LEAST_SHARE * self.max_risk)
+        return least >= self.max_risk or self._draws_if(k, least / risk)[1] > most
+
+    def _draws_if(self, k: int, scale: float) -> tuple[FloatArray, float]:
+        """The best draws for set k, and the labels needed, if the rates are those expected times `scale`."""
+        inside = slice(0, k + 1)
+        drawn, rate = best_draws(self.expected[inside] * scale, self.bands.weights(k)[inside], self.max_risk)
+        missing = max(0.0, float(self.log_needed[k] - self.log_now[k]))
+        return np.concatenate([drawn, np.zeros(len(self.bands) - k - 1)]), missing / rate if rate > 0.0 else np.inf
+
+    def after(self, band: IntArray, wrong: BoolArray, drawn: FloatArray) -> Evidence:
+        """The evidence after labels of these bands, in the order in which they were drawn."""
+        evidence = self
+        for start in range(0, len(band), N_PER_BET):
+            part = slice(start, start + N_PER_BET)
+            evidence = evidence._after_one_bet(band[part], wrong[part], drawn)
+        return evidence
+
+    def _after_one_bet(self, band: IntArray, wrong: BoolArray, drawn: FloatArray) -> Evidence:
+        expected, now, peak = self.expected, self.log_now.copy(), self.log_peak.copy()
+        for k in np.flatnonzero(np.cumprod(drawn > 0.0)):
+            inside = slice(0, int(k) + 1)
+            right, error = log_factors(
+                drawn[inside] / drawn[inside].sum(), expected[inside], self.bands.weights(int(k))[inside], self.max_risk
+            )
+            own = band <= k
+            path = now[k] + np.cumsum(np.where(wrong[own], error[band[own]], right[band[own]]))
+            if len(path):
+                now[k], peak[k] = path[-1], max(peak[k], path.max())
+        n = len(self.bands)
+        return replace(
+            self,
+            n_labels=self.n_labels + np.bincount(band, minlength=n),
+            n_errors=self.n_errors + np.bincount(band, weights=wrong, minlength=n),
+            log_now=now,
+            log_peak=peak,
+        )

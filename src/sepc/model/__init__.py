@@ -1,0 +1,1 @@
+"""A fitted partition as arrays, and all that is computed from it."""

@@ -1,0 +1,78 @@
+"""Why a row is not accepted: far from all that was seen, or where labels mix, or where too few rows were seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.decisions.kinds import Cause
+from sepc.model.locate import as_values, packed
+from sepc.model.membership import tiles_of_squared_radii
+from sepc.model.sep_model import SEPModel
+
+# Numbers held at once, 32 MB.
+BLOCK_ENTRIES = 2**22
+
+
+def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
+    """Causes for rows that are not accepted, by the training rows within the model's reach of them.
+
+    UNSEEN if there are none, and the row lies in no ellipsoid. THIN if a share of at least `min_trust` of them has one
+    label, so that more such rows would do; else OVERLAP.
+
+    Parameters
+    ----------
+    model : SEPModel
+    standardized : (n, d) array
+    inside : (n,) bool array
+        Whether a row lies in an ellipsoid.
+    min_trust : float
+    """
+    found = np.empty(len(standardized), dtype=np.int64)
+    n_block = max(1, BLOCK_ENTRIES // max(1, len(model.place_counts)))
+    for start in range(0, len(found), n_block):
+        block = slice(start, start + n_block)
+        near = _rows_within_reach(model, standardized[block])
+        n_near = near.sum(axis=1)
+        is_outside = (n_near == 0) & ~inside[block]
+        is_thin = near.max(axis=1) >= min_trust * n_near
+        found[block] = np.where(is_outside, Cause.UNSEEN, np.where(is_thin, Cause.THIN, Cause.OVERLAP))
+    return found
+
+
+def is_far(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
+    """Whether no ellipsoid and no isolated row is within reach; `squared` are the squared radii, of shape (n, K)."""
+    near = np.asarray(_within_reach(model, standardized, squared).any(axis=1))
+    rest = np.flatnonzero(~near)
+    near[rest] = _isolated_within_reach(model, standardized[rest]).any(axis=1)
+    return ~near
+
+
+def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
+    """Training rows of each class all of whose ellipsoids are within reach, and isolated rows that are; (n, C).
+
+    All, since a large ellipsoid may come near while the row itself lies in a small one far away.
+    """
+    within = np.empty((len(standardized), model.n_ellipsoids), dtype=bool)
+    for place, squared in tiles_of_squared_radii(standardized, model.stack):
+        within[place] = _within_reach(model, standardized[place], squared)
+    # Many rows have the same ellipsoids within reach, so each combination is looked up once.
+    _, first, which = np.unique(as_values(packed(within)), return_index=True, return_inverse=True)
+    seen = model.table.memberships.any(axis=1)
+    n_beyond = (~within[first]).astype(np.float32) @ model.table.memberships[seen].T.astype(np.float32)
+    near: FloatArray = ((n_beyond == 0) @ model.table.counts[seen].astype(np.float64))[which]
+    if len(model.isolated) == 0:
+        return near
+    return near + _isolated_within_reach(model, standardized) @ np.eye(len(model.classes))[model.isolated_owners]
+
+
+def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
+    """Whether each ellipsoid is within reach along the line to its center, which is not shorter than the way to it."""
+    outer_part = 1.0 - 1.0 / np.sqrt(np.maximum(squared.T, 1.0))
+    outer_part *= cdist(model.centers, standardized)
+    return np.asarray(outer_part <= model.reach).T
+
+
+def _isolated_within_reach(model: SEPModel, standardized: FloatArray) -> BoolArray:
+    return np.asarray(cdist(standardized, model.isolated) <= model.reach)

@@ -1,0 +1,97 @@
+"""Where rows lie: in which ellipsoids, and how deep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.membership import Stack, padded_tiles
+
+# Ellipsoids to a number: sums of their powers of two are exact in a double.
+WORD_BITS = 52
+
+# Something of every row, (m, tile), from the rows as columns, (d, tile), and their squared radii, (K, tile).
+TileFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Where some rows lie.
+
+    Attributes
+    ----------
+    keys : (n, W) array
+        The set of ellipsoids of each row, packed into numbers.
+    squared : (n,) array
+        The smallest squared radius of each row in any ellipsoid; infinite if there is none.
+    outside : (m,) array
+        The rows that lie in no ellipsoid.
+    outside_squared : (m, K) array
+        Their squared radii in every ellipsoid.
+    extra : (n, m) array
+        What was asked for beside.
+    """
+
+    keys: FloatArray
+    squared: FloatArray
+    outside: IntArray
+    outside_squared: FloatArray
+    extra: FloatArray
+
+
+def locate(
+    rows: FloatArray, stack: Stack, slack: float, beside: TileFunction | None = None, n_beside: int = 0
+) -> Located:
+    """Find the ellipsoids of every row, a tile at a time: the squared radii of all rows are never held together.
+
+    Whoever needs more of them gives a function `beside`, which is asked for `n_beside` numbers of every row.
+    """
+    n, K = len(rows), len(stack.centers)
+    powers, limit = _powers(K), 1.0 + slack
+    squared, keys, extra = np.full(n, np.inf), np.zeros((n, len(powers))), np.empty((n, n_beside))
+    outside: list[IntArray] = [np.empty(0, dtype=np.int64)]
+    outside_squared: list[FloatArray] = [np.empty((0, K))]
+    for place, columns, padded in padded_tiles(rows, stack):
+        n_rows = place.stop - place.start
+        if beside is not None:
+            extra[place] = beside(columns, padded)[:, :n_rows].T
+        tile = padded[:, :n_rows]
+        tile.min(axis=0, initial=np.inf, out=squared[place])
+        # A product with powers of two packs the bits, three times as fast as packing bytes.
+        keys[place] = (powers @ (limit >= tile).astype(np.float64)).T
+        alone = np.flatnonzero(squared[place] > limit)
+        if len(alone):
+            outside.append(place.start + alone)
+            outside_squared.append(tile[:, alone].T)
+    return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared), extra)
+
+
+def packed(sets: BoolArray) -> FloatArray:
+    """Sets of ellipsoids, one a row, packed into numbers as `Located.keys` are."""
+    return sets.astype(np.float64) @ _powers(sets.shape[1]).T
+
+
+def unpacked(keys: FloatArray, K: int) -> BoolArray:
+    """The sets that `keys` stand for, of shape (n, K)."""
+    words, bits = np.divmod(np.arange(K), WORD_BITS)
+    return (keys.astype(np.int64)[:, words] >> bits & 1).astype(np.bool_)
+
+
+def as_values(keys: FloatArray) -> NDArray[Any]:
+    """Keys as one value a row, to sort and compare: a number, or bytes if there are too many ellipsoids for one."""
+    if keys.shape[1] == 1:
+        return keys[:, 0]
+    return np.ascontiguousarray(keys).view(np.dtype((np.void, 8 * keys.shape[1])))[:, 0]
+
+
+def _powers(K: int) -> FloatArray:
+    """The bit of each ellipsoid, of shape (W, K)."""
+    words, bits = np.divmod(np.arange(K), WORD_BITS)
+    powers = np.zeros((max(1, -(-K // WORD_BITS)), K))
+    powers[words, np.arange(K)] = 2.0**bits
+    return powers

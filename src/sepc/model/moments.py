@@ -1,0 +1,70 @@
+"""Where the training rows of a model lie and how far they spread, as far as its ellipsoids and isolated rows tell.
+
+Rows spread evenly in an ellipsoid have the covariance of its shape, ``inverse_root @ inverse_root.T``, divided by
+d + 2. To this comes how the ellipsoids themselves are spread. All is in the coordinates of the model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from sepc.model.sep_model import SEPModel
+
+Squares = TypeVar("Squares", float, FloatArray)
+
+
+def even_variance(squares: Squares, n_features: int) -> Squares:
+    """The variance of rows spread evenly in an ellipsoid, from the squares of its semi-axes; or sums of both.
+
+    Examples
+    --------
+    >>> even_variance(4.0, n_features=2)  # in a circle of radius 2, along any direction
+    1.0
+    """
+    return squares / (n_features + 2)
+
+
+def mean_square_distance(model: SEPModel) -> float:
+    """The mean squared distance of the training rows from their mean."""
+    places, held, mean = _places(model)
+    squared = np.sum((places - mean) ** 2, axis=1)
+    in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=(1, 2))
+    squared[: model.n_ellipsoids] += even_variance(in_ellipsoids, places.shape[1])
+    return float(np.average(squared, weights=held))
+
+
+def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of every feature, each of shape (d,)."""
+    places, held, mean = _places(model)
+    squared = (places - mean) ** 2
+    in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=2)
+    squared[: model.n_ellipsoids] += even_variance(in_ellipsoids, places.shape[1])
+    return mean, np.sqrt(np.average(squared, axis=0, weights=held))
+
+
+def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of the features, of shapes (d,) and (d, d).
+
+    A place of which no row is left, as after a repair, counts as one row: it is still drawn.
+    """
+    places = np.concatenate([model.centers, model.isolated])
+    held = np.maximum(model.place_counts.sum(axis=1), 1).astype(np.float64)
+    held /= held.sum()
+    mean = held @ places
+    moved = places - mean
+    covariance = (held[:, None] * moved).T @ moved
+    for weight, root in zip(held, model.roots, strict=False):
+        axes = np.linalg.inv(root)
+        covariance += even_variance(weight, len(mean)) * (axes @ axes.T)
+    return mean, covariance
+
+
+def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Centers and isolated rows, how many training rows each holds, and the mean of all these rows."""
+    places, held = np.concatenate([model.centers, model.isolated]), model.place_counts.sum(axis=1)
+    return places, held, np.average(places, axis=0, weights=held)

@@ -1,0 +1,150 @@
+"""The fitted model: arrays, and nothing of the training rows but the isolated ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.model.locate import packed
+from sepc.model.membership import Stack, stacked
+from sepc.model.moments import mean_square_distance
+from sepc.model.nearest import Places, prepared
+from sepc.model.signature_table import SignatureTable
+from sepc.model.weights import Weights
+from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.wording import counted, with_counts
+
+# How far training rows speak for what is around them, as a share of their spread. Settled with benchmarks/causes.py.
+REACH = 0.3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SEPModel(ShownAsCard):
+    """Everything a decision needs. Ellipsoids and isolated rows are in standardised features.
+
+    Attributes
+    ----------
+    classes : (C,) array
+        The labels, sorted.
+    class_counts : (C,) array
+        Training rows of each class.
+    feature_names : tuple of str
+    shift, scale : (d,) arrays
+        A row is standardised as ``(x - shift) / scale``.
+    centers, roots : (K, d) and (K, d, d) arrays
+        The ellipsoids, in the order found.
+    owners : (K,) array
+        The class each ellipsoid was made for, as a position in `classes`.
+    is_terminal : (K,) bool array
+        Whether it encloses what was left at the end, and so may be impure.
+    isolated, isolated_owners : (J, d) and (J,) arrays
+        Rows no ellipsoid could be made of, and their classes.
+    table : SignatureTable
+    slack : float
+        A row lies in an ellipsoid if its squared radius is at most one more than this.
+    trust : str
+        How trust is computed: "weights", "counts" or "published".
+    published : bool
+        Whether the rules, and with them the labels, are the paper's to the letter.
+    weights : Weights or None
+        With trust by weights; labels and probabilities are then theirs.
+    """
+
+    classes: NDArray[Any]
+    class_counts: IntArray
+    feature_names: tuple[str, ...]
+    shift: FloatArray
+    scale: FloatArray
+    centers: FloatArray
+    roots: FloatArray
+    owners: IntArray
+    is_terminal: BoolArray
+    isolated: FloatArray
+    isolated_owners: IntArray
+    table: SignatureTable
+    slack: float
+    trust: str
+    published: bool
+    weights: Weights | None = None
+
+    @property
+    def n_ellipsoids(self) -> int:
+        """K, the number of ellipsoids."""
+        return len(self.centers)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all arrays together."""
+        arrays = (self.class_counts, self.shift, self.scale, self.centers, self.roots, self.owners, self.is_terminal)
+        more = (self.isolated, self.isolated_owners, self.table.memberships, self.table.counts)
+        weights = 0 if self.weights is None else self.weights.n_bytes
+        return weights + sum(array.nbytes for array in (*arrays, *more))
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Share of each class among the training rows."""
+        return np.asarray(self.class_counts / self.class_counts.sum())
+
+    @cached_property
+    def stack(self) -> Stack:
+        """The ellipsoids, prepared for many rows."""
+        return stacked(self.centers, self.roots)
+
+    @cached_property
+    def places(self) -> Places:
+        """The ellipsoids and isolated rows, prepared for rows that lie outside."""
+        return prepared(self.centers, self.roots, self.isolated)
+
+    @cached_property
+    def place_counts(self) -> IntArray:
+        """Training rows of each class in each ellipsoid and at each isolated row, of shape (K + J, C)."""
+        in_ellipsoids = self.table.inside_all(np.eye(self.n_ellipsoids, dtype=bool))
+        return np.concatenate([in_ellipsoids, np.eye(len(self.classes), dtype=np.int64)[self.isolated_owners]])
+
+    @cached_property
+    def place_exact(self) -> IntArray:
+        """Training rows of each class in that ellipsoid and in no other, or at that isolated row; (K + J, C)."""
+        region = self.table.find(packed(np.eye(self.n_ellipsoids, dtype=bool)))
+        alone = np.where(region[:, None] >= 0, self.table.counts[region], 0)
+        return np.concatenate([alone, self.place_counts[self.n_ellipsoids :]])
+
+    @cached_property
+    def place_owners(self) -> IntArray:
+        """The class of each ellipsoid and of each isolated row, of shape (K + J,)."""
+        return np.concatenate([self.owners, self.isolated_owners])
+
+    @cached_property
+    def reach(self) -> float:
+        """How far training rows speak for what is around them, for causes.
+
+        A share of the root mean square distance of the training rows from their mean, as far as the ellipsoids tell.
+        """
+        return REACH * float(np.sqrt(mean_square_distance(self)))
+
+    def standardize(self, rows: FloatArray) -> FloatArray:
+        """Rows in the coordinates of the ellipsoids."""
+        moved = rows - self.shift
+        moved /= self.scale
+        return moved
+
+    def ellipsoid(self, k: int) -> Ellipsoid:
+        """Ellipsoid `k`, in the user's own features."""
+        return Ellipsoid(self.shift + self.scale * self.centers[k], self.roots[k] / self.scale)
+
+    def _card(self) -> Card:
+        isolated = f", and {counted(len(self.isolated), 'isolated row')}" if len(self.isolated) else ""
+        facts = (
+            ("training rows", with_counts(self.classes, self.class_counts)),
+            ("ellipsoids", f"{self.n_ellipsoids:,}{isolated}"),
+            ("regions", f"{len(self.table.counts):,} with training rows"),
+            ("trust", f"by {self.trust}"),
+            ("size", f"{self.n_bytes:,} bytes"),
+        )
+        classes = counted(len(self.classes), "class", "classes")
+        return Card(f"SEPModel of {classes}, {counted(len(self.feature_names), 'feature')}", facts)

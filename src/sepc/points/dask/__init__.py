@@ -1,0 +1,1 @@
+"""Rows on a Dask cluster."""

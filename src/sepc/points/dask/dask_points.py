@@ -1,0 +1,198 @@
+"""Point sets whose blocks live on the workers of a Dask cluster; only small states travel."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from dask.distributed import Client, Future, KilledWorker, wait
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.points.dask.shards import AllRows, Part, Wanted, counted, divided, reduced, rescaled
+from sepc.points.in_memory import check_gatherable, check_same_features, combine_runs
+from sepc.points.protocol import Answer, PointSet, Reduction, Region
+from sepc.points.row_hash import is_sampled
+
+# How long a cluster may be without any worker, in seconds, and how often to look: a nanny needs a few to start one.
+PATIENCE = 30.0
+LOOK_EVERY = 1.0
+
+
+@dataclass
+class Traffic:
+    """What has travelled so far from the workers, for all sets that come from the same blocks.
+
+    Attributes
+    ----------
+    n_passes : int
+    n_bytes : int
+        Of all answers of the workers.
+    """
+
+    n_passes: int = 0
+    n_bytes: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One block of a set: where it is, and which of its rows are left.
+
+    Attributes
+    ----------
+    shard : Future
+        The blocks that are kept together; this is the one at `place`.
+    place : int
+    n_rows : int
+        Rows that are left.
+    marks : Future or None
+        Masks of several blocks, of which those at `index` are this block's, and `side` tells which one. None for all.
+    index, side : int
+    """
+
+    shard: Future
+    place: int
+    n_rows: int
+    marks: Future | None = None
+    index: int = 0
+    side: int = 0
+
+    def wanted(self, position: int) -> Wanted:
+        """The same for a task on the shard, where the block has this position in its set."""
+        marks = None if self.marks is None else self.marks.key
+        return Wanted(position, self.place, self.n_rows, marks, self.index, self.side)
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPoints:
+    """The rows of blocks that stay where they are; `labelled_points` makes such sets.
+
+    The blocks of one worker are kept together in shards, and every pass is one task for each shard. States are joined
+    in the order of the blocks, on the workers as far as they hold neighbours, so that the result does not depend on
+    where blocks are: it is bit for bit that of `BlockPoints`. For this, questions and answers also travel pickled:
+    Dask's own way leaves arrays at any byte, where BLAS rounds differently. A smaller set is a mask on the same blocks;
+    the rows it leaves are copied once if they are few enough. All of it can be made anew if a worker is lost.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    n_features : int
+    blocks : tuple of Block
+    traffic : Traffic
+    """
+
+    client: Client
+    n_features: int
+    blocks: tuple[Block, ...]
+    traffic: Traffic = field(default_factory=Traffic)
+
+    @property
+    def n_points(self) -> int:
+        """Number of rows."""
+        return sum(block.n_rows for block in self.blocks)
+
+    def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
+        """Summarise all rows in one pass."""
+        question = pickle.dumps(reduction)
+        answers = self._answers([self._submit(reduced, question, own) for own in self._positions().values()])
+        runs = sorted((run for answer in answers for run in answer), key=itemgetter(0))
+        return reduction.finish(combine_runs(reduction, [(n_blocks, state) for _, n_blocks, state in runs]))
+
+    def split(self, region: Region, /) -> tuple[DaskPoints, DaskPoints]:
+        """Divide into the rows inside `region` and the rows outside it."""
+        return self._divided(region.contains)
+
+    def union(self, other: PointSet, /) -> DaskPoints:
+        """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
+        check_same_features(self, other)
+        if not isinstance(other, DaskPoints):
+            raise TypeError(f"A set on a cluster cannot be joined with {type(other).__name__}.")
+        blocks = tuple(block for block in (*self.blocks, *other.blocks) if block.n_rows > 0)
+        return replace(self, blocks=blocks or self.blocks[:1])
+
+    def sample(self, share: float, seed: int, /) -> DaskPoints:
+        """Keep about `share` of the rows, chosen by `row_hashes`."""
+        return self._divided(partial(is_sampled, share=share, seed=seed))[0]
+
+    def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> DaskPoints:
+        """The rows as ``(x - shift) / scale``, computed once, where they are."""
+        # Pure: all sets of the same blocks share one copy.
+        moved = {
+            shard.key: self.client.submit(rescaled, shard, shift, scale, pure=True)
+            for shard in {block.shard.key: block.shard for block in self.blocks}.values()
+        }
+        return replace(self, blocks=tuple(replace(block, shard=moved[block.shard.key]) for block in self.blocks))
+
+    def gather(self, max_rows: int, /) -> FloatArray:
+        """Bring all rows together in one array, or refuse if there are more than `max_rows`."""
+        check_gatherable(self, max_rows)
+        return self.reduce(AllRows())
+
+    def part(self, marks: dict[str, Future], counts: dict[str, list[tuple[int, ...]]], side: int) -> DaskPoints:
+        """The rows that one of the masks leaves.
+
+        For each shard, by its key: the masks of this set's blocks in it, and how many rows they leave.
+        """
+        blocks = list(self.blocks)
+        for shard, positions in self._positions().items():
+            for index, position in enumerate(positions):
+                n_rows = counts[shard][index][side]
+                blocks[position] = replace(blocks[position], n_rows=n_rows, marks=marks[shard], index=index, side=side)
+        return replace(self, blocks=tuple(blocks))
+
+    def _divided(self, test: Callable[[FloatArray], BoolArray]) -> tuple[DaskPoints, DaskPoints]:
+        positions = self._positions()
+        marks = {shard: self._submit(divided, pickle.dumps(test), own) for shard, own in positions.items()}
+        numbers = {shard: [self.blocks[i].n_rows for i in own] for shard, own in positions.items()}
+        tasks = [self.client.submit(counted, marks[shard], numbers[shard], pure=False) for shard in positions]
+        counts = dict(zip(positions, self._answers(tasks), strict=True))
+        return self.part(marks, counts, 0), self.part(marks, counts, 1)
+
+    def _positions(self) -> dict[str, list[int]]:
+        """The positions of the blocks of each shard."""
+        found: dict[str, list[int]] = {}
+        for position, block in enumerate(self.blocks):
+            found.setdefault(block.shard.key, []).append(position)
+        return found
+
+    def _submit(self, task: Callable[..., Any], question: bytes, positions: list[int]) -> Future:
+        """Start a task on the blocks of one shard."""
+        own = [self.blocks[position] for position in positions]
+        futures = {block.marks.key: block.marks for block in own if block.marks is not None and block.n_rows > 0}
+        wanted = [block.wanted(position) for position, block in zip(positions, own, strict=True)]
+        part = Part(own[0].shard.key, wanted)
+        return self.client.submit(task, question, own[0].shard, part, futures, pure=False)
+
+    def _answers(self, futures: list[Future]) -> list[Any]:
+        answers = answers_of(self.client, futures)
+        self.traffic.n_passes += 1
+        self.traffic.n_bytes += sum(map(len, answers))
+        return [pickle.loads(answer) for answer in answers]
+
+
+def answers_of(client: Client, futures: list[Future]) -> list[Any]:
+    """What tasks come to; an error if the cluster stays without workers, where Dask itself would wait for ever."""
+    seen = time.monotonic()
+    while True:
+        try:
+            wait(futures, timeout=LOOK_EVERY)
+            break
+        except TimeoutError:
+            now = time.monotonic()
+            seen = now if client.nthreads() else seen
+            if now - seen >= PATIENCE:
+                raise RuntimeError(
+                    f"The Dask cluster has had no worker for {now - seen:.0f} seconds, so the rows cannot be read. "
+                    "Start workers, or a cluster whose nannies restart them, and fit again."
+                ) from None
+    try:
+        return list(client.gather(futures))
+    except KilledWorker:
+        raise RuntimeError(
+            "Several workers of the Dask cluster died one after another at the same blocks, most likely for want of "
+            "memory. Give workers more memory, or cut the collection into smaller blocks."
+        ) from None

@@ -1,0 +1,172 @@
+"""From Dask arrays and DataFrames to point sets on the cluster, without bringing a row here."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask import delayed
+from dask.distributed import Client, Future, default_client
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
+from sepc.points.class_split import Labels, classes_of
+from sepc.points.dask.dask_points import Block, DaskPoints, answers_of
+from sepc.points.dask.shards import Masks, counted
+from sepc.points.inputs import as_points
+
+
+class RefusedBlockError(ValueError):
+    """What is wrong with a block, in words for the user; raised on a worker."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A block as the workers keep it: checked rows and their labels."""
+
+    rows: FloatArray
+    labels: Labels
+
+
+def labelled_points(X: Any, y: Any) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
+    """All rows, the rows of each class, and the classes, of Dask collections with the same blocks.
+
+    Parameters
+    ----------
+    X : Dask array or DataFrame
+        Blocks of rows, their sizes known or not. Blocks may be empty.
+    y : Dask array or Series, array, or name of a column of `X`
+        Labels. An array in memory needs blocks of known sizes.
+    """
+    _check_table(X)
+    client = _client()
+    pairs = zip(_blocks_of(X), _blocks_of(_aligned(y, X)), strict=True)
+    blocks = client.compute([delayed(_prepared, pure=False)(rows, own, i) for i, (rows, own) in enumerate(pairs)])
+    try:
+        facts = answers_of(client, [client.submit(_facts, block, pure=False) for block in blocks])
+    except RefusedBlockError as error:
+        raise ValueError(str(error)) from None
+    classes = classes_of([labels for _, _, labels in facts])
+    return _resident(client, blocks, [(n, d) for n, d, _ in facts], classes)
+
+
+def _check_table(X: Any) -> None:
+    if getattr(X, "ndim", None) != 2:
+        raise ValueError(
+            f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns. "
+            "For one feature use X.reshape(-1, 1)."
+        )
+
+
+def _client() -> Client:
+    try:
+        return default_client()
+    except ValueError:
+        raise ValueError(
+            "Dask collections are fitted on the workers of a cluster, and there is none. Make a client first: "
+            "from dask.distributed import Client; client = Client()"
+        ) from None
+
+
+def _aligned(y: Any, X: Any) -> Any:
+    """Labels in the blocks of `X`; if they are a column of it, its name for each."""
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None.")
+    if isinstance(y, str):
+        if y not in getattr(X, "columns", ()):
+            raise ValueError(f"y is {y!r}, which is not a column of X.")
+        return [y] * X.npartitions
+    if hasattr(y, "columns") and y.ndim == 2 and len(y.columns) == 1:
+        y = y[y.columns[0]]
+    sizes: tuple[Any, ...] = X.chunks[0] if hasattr(X, "chunks") else (np.nan,)
+    known = not np.isnan(sizes).any()
+    if not hasattr(y, "__dask_graph__"):
+        return _cut(np.asarray(y), sizes, known)
+    if hasattr(y, "chunks") and known and y.chunks[0] != sizes and y.shape[0] == X.shape[0]:
+        y = y.rechunk({0: sizes})
+    if _n_blocks(y) != _n_blocks(X):
+        raise ValueError(f"X has {_n_blocks(X)} blocks and y has {_n_blocks(y)}; give both the same blocks of rows.")
+    return y
+
+
+def _cut(labels: NDArray[Any], sizes: Sequence[int], known: bool) -> list[NDArray[Any]]:
+    if not known:
+        raise ValueError("y is in memory and the sizes of the blocks of X are not known; give y as a Dask collection.")
+    if len(labels) != sum(sizes):
+        raise ValueError(f"X has {sum(sizes):,} rows and y has {len(labels):,}.")
+    return np.split(labels, np.cumsum(sizes)[:-1])
+
+
+def _n_blocks(collection: Any) -> int:
+    return int(collection.numblocks[0] if hasattr(collection, "numblocks") else collection.npartitions)
+
+
+def _blocks_of(collection: Any) -> list[Any]:
+    if isinstance(collection, list):
+        return collection
+    if getattr(collection, "ndim", 2) == 2 and hasattr(collection, "chunks") and len(collection.chunks[1]) > 1:
+        collection = collection.rechunk({1: -1})
+    return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
+
+
+def _prepared(rows: Any, labels: Any, number: int) -> Prepared:
+    """Check one block where it is, and say which one it was if it is not as it should be."""
+    if isinstance(labels, str):
+        rows, labels = rows.drop(columns=[labels]), rows[labels]
+    table = rows if hasattr(rows, "columns") else np.asarray(rows)
+    labels = np.asarray(labels).ravel()
+    if len(table) != len(labels):
+        raise RefusedBlockError(f"Block {number} of X has {len(table):,} rows and that of y has {len(labels):,}.")
+    if len(table) == 0:
+        return Prepared(np.empty((0, np.shape(table)[1])), Labels(labels[:0], np.empty(0, dtype=np.uint8)))
+    try:
+        return Prepared(np.ascontiguousarray(as_points(table).gather(len(table))), Labels.of(labels))
+    except (TypeError, ValueError) as error:
+        raise RefusedBlockError(f"In block {number}: {error}") from None
+
+
+def _facts(block: Prepared) -> tuple[int, int, NDArray[Any]]:
+    n, d = block.rows.shape
+    return n, d, block.labels.values
+
+
+def _resident(
+    client: Client, blocks: Sequence[Future], shapes: Sequence[tuple[int, int]], classes: NDArray[Any]
+) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
+    """Put the blocks of every worker together in shards, one for each of its threads, and mark the classes there."""
+    places: dict[int, Block] = {}
+    marks, counts = {}, {}
+    for worker, positions in _by_worker(client, blocks):
+        own, numbers = [blocks[i] for i in positions], [shapes[i][0] for i in positions]
+        where = {"workers": worker, "allow_other_workers": worker is not None, "pure": False}
+        shard = client.submit(_together, own, **where)
+        places |= {i: Block(shard, place, shapes[i][0]) for place, i in enumerate(positions)}
+        marks[shard.key] = client.submit(_class_masks, own, classes, **where)
+        counts[shard.key] = client.submit(counted, marks[shard.key], numbers, pure=False)
+    whole = DaskPoints(client, shapes[0][1], tuple(places[i] for i in range(len(blocks))))
+    held = {key: pickle.loads(n) for key, n in zip(counts, answers_of(client, list(counts.values())), strict=True)}
+    return whole, tuple(whole.part(marks, held, k) for k in range(len(classes))), classes
+
+
+def _by_worker(client: Client, blocks: Sequence[Future]) -> list[tuple[str | None, list[int]]]:
+    """Workers and the positions of the blocks they hold, in as many runs as they have threads; None holds lost ones."""
+    holders, threads = client.who_has(blocks), client.nthreads()
+    found: dict[str | None, list[int]] = {}
+    for i, block in enumerate(blocks):
+        found.setdefault(next(iter(holders.get(block.key, ())), None), []).append(i)
+    return [
+        (worker, part.tolist())
+        for worker, positions in found.items()
+        for part in np.array_split(positions, min(threads.get(worker, 1), len(positions)))
+    ]
+
+
+def _together(blocks: list[Prepared]) -> tuple[FloatArray, ...]:
+    return tuple(block.rows for block in blocks)
+
+
+def _class_masks(blocks: list[Prepared], classes: NDArray[Any]) -> list[Masks]:
+    return [block.labels.masks(classes) for block in blocks]

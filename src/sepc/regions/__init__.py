@@ -1,1 +1,0 @@
-"""From pieces to rules and trust."""

@@ -1,0 +1,120 @@
+"""A model card: what a fitted estimator is, where it was trained and how far it can be trusted, in Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from sepc.decisions.kinds import Cause
+from sepc.estimators.base import decide_with_trust
+from sepc.estimators.opened import name_of, opened
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.metrics import aurc, ece
+from sepc.reporting.facts import facts_of, parameters_of
+from sepc.wording import percent
+
+# Regions shown, those with the most training rows.
+N_REGIONS = 10
+
+
+def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None = None) -> str:
+    """Facts of a fitted classifier, and what it does on held-out rows if any are given.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Also a pipeline or a search around one.
+    X, y : rows and their labels, optional
+        None of them may have trained it.
+
+    Returns
+    -------
+    str
+        Markdown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import SEPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(model_card(SEPClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2]))
+    # SEPClassifier
+    ...
+    """
+    check_is_fitted(estimator)
+    inside = opened(estimator).classifier
+    parts = [f"# {name_of(estimator)}", _facts(estimator), *_promise(inside), *_regions(inside)]
+    if X is not None and y is not None:
+        parts.append(_held_out(estimator, X, y))
+    parts.append(_parameters(estimator))
+    return "\n\n".join(parts) + "\n"
+
+
+def _facts(estimator: Any) -> str:
+    return _table(("fact", "value"), [(name, escape_cell(value)) for name, value in facts_of(estimator)])
+
+
+def _promise(estimator: Any) -> list[str]:
+    if not isinstance(estimator, SelectiveClassifier):
+        return []
+    return ["## Promise\n\n" + "\n".join(f"- {escape_cell(line)}" for line in estimator.summary().splitlines())]
+
+
+def _regions(estimator: Any) -> list[str]:
+    """The regions with the most training rows, and between which shares their labels are right."""
+    if not hasattr(estimator, "regions_"):
+        return []
+    regions = estimator.regions_
+    low, high = regions.interval(0.95)
+    inside = [i for i, near in enumerate(regions.near) if near is None]
+    largest = sorted(inside, key=lambda i: -int(regions.counts[i].sum()))[:N_REGIONS]
+    rows = [
+        (
+            i,
+            ", ".join(map(str, regions.ellipsoids[i])) or "none",
+            escape_cell(regions.label[i]),
+            f"{int(regions.counts[i].sum()):,}",
+            f"{low[i]:.3f} to {high[i]:.3f}",
+        )
+        for i in largest
+    ]
+    head = f"## Regions\n\nThe {len(rows)} with the most training rows, of {len(inside)}.\n\n"
+    return [head + _table(("region", "ellipsoids", "label", "rows", "right, 95 %"), rows)]
+
+
+def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
+    decisions, labels = decide_with_trust(estimator, X, "put it into a TrustedClassifier"), np.asarray(y)
+    right, accepted = np.asarray(decisions.label == labels), np.asarray(decisions.accepted)
+    causes = np.asarray(decisions.cause)
+    rows = [
+        ("rows", f"{len(labels):,}"),
+        ("accuracy", f"{right.mean():.3f}"),
+        ("accepted", percent(accepted.mean())),
+        ("right among accepted", f"{right[accepted].mean():.3f}" if accepted.any() else "none accepted"),
+        ("AURC", f"{aurc(right, decisions.trust):.4f}"),
+        ("ECE", f"{ece(right, decisions.trust):.3f}"),
+    ]
+    refusing = [cause for cause in Cause if cause is not Cause.ACCEPTED and (causes == cause).any()]
+    rows += [(f"not accepted: {cause.name}", percent(np.mean(causes == cause))) for cause in refusing]
+    return "## On held-out rows\n\n" + _table(("figure", "value"), rows)
+
+
+def _parameters(estimator: Any) -> str:
+    rows = [(name, f"`{escape_cell(value)}`") for name, value in parameters_of(estimator)]
+    return "## Parameters\n\n" + _table(("parameter", "value"), rows)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return "\n".join(lines + [f"| {' | '.join(map(str, row))} |" for row in rows])
+
+
+def escape_cell(value: Any) -> str:
+    """Text that cannot leave its cell or become markup."""
+    text = " ".join(str(value).split())
+    for sign in "\\|`*_<>[]#":
+        text = text.replace(sign, f"&#{ord(sign)};" if sign in "<>`" else f"\\{sign}")
+    return text

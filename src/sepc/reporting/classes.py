@@ -1,0 +1,122 @@
+"""The landscape of the training rows, as a report shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from sepc.columns.number_columns import number_columns
+from sepc.landscape.figures import LandscapeFigures
+from sepc.landscape.landscape import Landscape
+from sepc.wording import interval, name_of, percent, visible
+
+# Pairs of classes listed, those with the most rows in both ellipsoids.
+N_PAIRS = 15
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two classes, and how many rows of each lie in the ellipsoids of both."""
+
+    first: str
+    second: str
+    disjoint: bool
+    n_first: int
+    n_second: int
+    ratio_first: float | None
+    ratio_second: float | None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of the training rows and how they overlap.
+
+    Attributes
+    ----------
+    words : str
+        The landscape in a sentence or two.
+    names, n_rows : tuples
+        The classes and their rows.
+    pairs : tuple of Pair
+        Those that overlap most, of `n_pairs`.
+    inside : tuple of tuples of float
+        The share of the rows of each class (first) that lie in its own and in another's ellipsoid (second).
+    figures : tuple of (name, value)
+        Of the partition behind it.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    n_rows: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    n_pairs: int
+    inside: tuple[tuple[float, ...], ...]
+    figures: tuple[tuple[str, str], ...]
+
+    @property
+    def most_inside(self) -> float:
+        """The largest share of one class in the ellipsoid of another."""
+        pairs = (share for i, row in enumerate(self.inside) for j, share in enumerate(row) if i != j)
+        return max(pairs, default=0.0)
+
+
+def classes_of(X: Any, y: ArrayLike | None) -> tuple[Classes | None, str]:
+    """The landscape; or None, and why there is none."""
+    if X is None or y is None:
+        return None, "The landscape needs the training rows; give X_train and y_train."
+    try:
+        landscape = Landscape(number_columns(X, "The landscape"), y)
+    except ValueError as error:
+        return None, f"There is no landscape of these training rows: {error}"
+    return _told(landscape.figures, landscape.summary()), ""
+
+
+def _told(figures: LandscapeFigures, words: str) -> Classes:
+    names = tuple(map(name_of, figures.classes))
+    overlaps = sorted(figures.overlaps, key=lambda one: -(one.n_first + one.n_second))
+    inside = [[1.0] * len(names) for _ in names]
+    for one in overlaps:
+        inside[one.first][one.second] = one.n_first / max(figures.n_rows[one.first], 1)
+        inside[one.second][one.first] = one.n_second / max(figures.n_rows[one.second], 1)
+    pairs = tuple(
+        Pair(
+            names[one.first],
+            names[one.second],
+            bool(one.disjoint),
+            int(one.n_first),
+            int(one.n_second),
+            one.ratio_first,
+            one.ratio_second,
+        )
+        for one in overlaps[:N_PAIRS]
+    )
+    return Classes(
+        words=visible(words),
+        names=names,
+        n_rows=tuple(map(int, figures.n_rows)),
+        pairs=pairs,
+        n_pairs=len(overlaps),
+        inside=tuple(map(tuple, inside)),
+        figures=_figures(figures),
+    )
+
+
+def _figures(figures: LandscapeFigures) -> tuple[tuple[str, str], ...]:
+    mixed = _share(figures.mixed_share, figures.mixed_low, figures.mixed_high)
+    outvoted = _share(figures.outvoted_share, figures.outvoted_low, figures.outvoted_high)
+    return (
+        ("rows partitioned", f"{figures.n_partitioned:,}"),
+        ("ellipsoids", f"{figures.n_ellipsoids:,}"),
+        ("regions", f"{figures.n_regions:,}"),
+        ("small disjuncts", f"{figures.n_small:,}, with {percent(figures.small_share)} of the rows"),
+        ("rows in regions that hold several labels", mixed),
+        ("rows there that the most frequent label outvotes", outvoted),
+        ("rows in no ellipsoid", percent(figures.outside_share)),
+        ("isolated rows", f"{figures.n_isolated:,}"),
+    )
+
+
+def _share(share: float, low: float, high: float) -> str:
+    return f"{percent(share)}, 95 % interval {interval(low, high)}"

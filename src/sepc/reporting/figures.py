@@ -1,0 +1,243 @@
+"""Every number a report shows, as plain data; `text` and `html` render it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from sepc._typing import BoolArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import Decisions
+from sepc.estimators.base import decide_with_trust
+from sepc.estimators.opened import name_of as model_name
+from sepc.estimators.opened import opened
+from sepc.estimators.selective.decisions import SelectiveDecisions
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.fitted import regions_of
+from sepc.plain_values import json_fields
+from sepc.reporting.classes import Classes, classes_of
+from sepc.reporting.facts import Facts, facts_of, parameters_of
+from sepc.reporting.figures_card import figures_card
+from sepc.reporting.held_out import Curves, Group, HeldOut, Histogram, by_cause, by_label, curves, held_out, histogram
+from sepc.reporting.picture import Picture, picture
+from sepc.reporting.region_rows import RegionTable, region_table
+from sepc.reporting.what_counts import WhatCounts, terms_of, what_counts
+from sepc.views.outcomes import is_right, rows_to_review
+from sepc.wording import counted, name_of, percent, short, visible
+
+N_REVIEW = 50
+# Longer reasons, facts and parameters are cut.
+LONGEST_TEXT = 800
+
+
+@dataclass(frozen=True)
+class ReviewRow:
+    """A row for a person: its position, its name in the table's index, what was decided of it, and why.
+
+    With weights, `runner_up` is the second label, and `terms` are the names and log-odds of what counts most for the
+    label against it; else these are None and empty.
+    """
+
+    position: int
+    row: str
+    label: str
+    true_label: str | None
+    right: bool | None
+    trust: float
+    cause: str | None
+    why: str
+    runner_up: str | None = None
+    terms: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class ReportFigures(ShownAsCard):
+    """What a report shows.
+
+    Attributes
+    ----------
+    title, estimator, verdict : str
+        `estimator` is the kind of it; `verdict` is one sentence.
+    held_out : HeldOut
+    labels, causes : tuple of Group
+        Rows by the label given and by cause; no causes if the estimator knows none.
+    promise : tuple of str
+        What the estimator promises, a sentence each.
+    landscape : Classes or None
+    picture : Picture or None
+    regions : RegionTable or None
+    weights : WhatCounts or None
+    histogram : Histogram
+    curves : Curves or None
+    review : tuple of ReviewRow
+        The least trusted first, of all that are not accepted.
+    facts, parameters : tuple of (name, value)
+    left_out : mapping of str to str
+        The parts that are None, and why.
+    """
+
+    title: str
+    estimator: str
+    verdict: str
+    held_out: HeldOut
+    labels: tuple[Group, ...]
+    causes: tuple[Group, ...]
+    promise: tuple[str, ...]
+    landscape: Classes | None
+    picture: Picture | None
+    regions: RegionTable | None
+    weights: WhatCounts | None
+    histogram: Histogram
+    curves: Curves | None
+    review: tuple[ReviewRow, ...]
+    facts: Facts
+    parameters: Facts
+    left_out: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as dictionaries, lists, text and numbers, ready for JSON."""
+        return json_fields(self)
+
+    def _card(self) -> Card:
+        return figures_card(self.title, self.estimator, self.held_out, self.causes or self.labels)
+
+
+def figures_of(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    X_train: Any = None,
+    y_train: ArrayLike | None = None,
+    title: str | None = None,
+) -> ReportFigures:
+    """Ask a fitted estimator about held-out rows, and gather what it says; see `sepc.reporting.report`."""
+    check_is_fitted(estimator)
+    if (X_train is None) != (y_train is None):
+        raise ValueError("X_train and y_train belong together; give both of them, or neither.")
+    decisions = decide_with_trust(estimator, X, "put it into a TrustedClassifier")
+    labels = None if y is None else _labels(X, y)
+    right = None if labels is None else is_right(decisions.label, labels)
+    classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
+    figures = held_out(decisions, right, labels, classes)
+    regional = _regional(decisions)
+    drawn = None if regional is None else picture(regional, accepted, right, labels)
+    weighed = None if regional is None else what_counts(regional, accepted, labels)
+    landscape, no_landscape = classes_of(X_train, y_train)
+    kind = model_name(estimator)
+    return ReportFigures(
+        title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
+        estimator=kind,
+        verdict=_verdict(figures),
+        held_out=figures,
+        labels=by_label(decisions, right, classes),
+        causes=by_cause(decisions, right),
+        promise=_promise(estimator),
+        landscape=landscape,
+        picture=drawn,
+        regions=None if regional is None else region_table(regional, accepted, right, regions_of(regional.model)),
+        weights=weighed,
+        histogram=histogram(decisions, right),
+        curves=None if right is None else curves(right, decisions.trust),
+        review=_review(decisions, regional if weighed else None, X, labels, right),
+        facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
+        parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
+        left_out=_left_out(estimator, no_landscape, regional, drawn, weighed, right is not None),
+    )
+
+
+def _promise(estimator: Any) -> tuple[str, ...]:
+    classifier = opened(estimator).classifier
+    return tuple(map(visible, classifier.summary().splitlines())) if isinstance(classifier, SelectiveClassifier) else ()
+
+
+def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
+    labels = column_or_1d(y)
+    check_consistent_length(X, labels)
+    return np.asarray(labels)
+
+
+def _regional(decisions: Decisions) -> SEPDecisions | None:
+    """The decisions of a single partition, if it is one that gives the labels, also under a promise."""
+    while isinstance(decisions, SelectiveDecisions):
+        decisions = decisions.inner
+    return decisions if isinstance(decisions, SEPDecisions) else None
+
+
+def _verdict(figures: HeldOut) -> str:
+    n, n_accepted = figures.n_rows, figures.n_accepted
+    rows = counted(n, "held-out row")
+    if n_accepted == 0:
+        return f"None of {rows} is accepted; all of them should go to a person."
+    told = f"All {rows} are" if n_accepted == n else f"{n_accepted:,} of {rows} ({percent(n_accepted / n)}) are"
+    told += " accepted"
+    if figures.n_right_accepted is not None:
+        share = percent(figures.n_right_accepted / n_accepted)
+        told += f", and {figures.n_right_accepted:,} of the accepted ({share}) have the right label"
+    if n_accepted == n:
+        return f"{told}."
+    return f"{told}; the other {n - n_accepted:,} should go to a person."
+
+
+def _review(
+    decisions: Decisions, weighed: SEPDecisions | None, X: Any, labels: NDArray[Any] | None, right: BoolArray | None
+) -> tuple[ReviewRow, ...]:
+    index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None
+    rows = []
+    for i in rows_to_review(decisions, N_REVIEW).tolist():
+        one = decisions[i]
+        runner_up, terms = (None, ()) if weighed is None else terms_of(weighed[i])
+        rows.append(
+            ReviewRow(
+                position=i,
+                row=name_of(i if index is None else index[i]),
+                label=name_of(one.label),
+                true_label=None if labels is None else name_of(labels[i]),
+                right=None if right is None else bool(right[i]),
+                trust=float(one.trust),
+                cause=one.cause.name,
+                why=short(visible(one.why()), LONGEST_TEXT),
+                runner_up=runner_up,
+                terms=terms,
+            )
+        )
+    return tuple(rows)
+
+
+def _left_out(
+    estimator: Any,
+    landscape: str,
+    regional: SEPDecisions | None,
+    drawn: Picture | None,
+    weighed: WhatCounts | None,
+    labelled: bool,
+) -> dict[str, str]:
+    """Why a part of the report is not there, by the names of parts."""
+    kind = model_name(estimator)
+    left: dict[str, str] = {"landscape": landscape} if landscape else {}
+    if regional is None:
+        left["picture"] = f"{kind} does not label by one partition, so there is none to draw."
+        left["regions"] = f"{kind} does not label by one partition, so it has no regions to list."
+        left["weights"] = f"{kind} does not label by one partition, so it has no curves and weights to show."
+    else:
+        if drawn is None:
+            left["picture"] = "A picture needs two features, and the model has one."
+        if weighed is None:
+            left["weights"] = _unweighed(regional)
+    if not labelled:
+        left["curves"] = "How often labels are right needs the true labels of the held-out rows; give y."
+    if not _promise(estimator):
+        left["promise"] = f"{kind} promises nothing; put it into a SelectiveClassifier for a promise about errors."
+    return left
+
+
+def _unweighed(regional: SEPDecisions) -> str:
+    if len(regional.model.classes) < 2:
+        return "The model knows one class, so there is nothing to weigh."
+    return f"Trust by {regional.model.trust!r} has no curves and weights; they come with trust='weights'."

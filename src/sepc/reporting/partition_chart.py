@@ -1,0 +1,136 @@
+"""The partition drawn: an ellipse for every ellipsoid, a mark for every held-out row."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from sepc.reporting.markup import Markup, tag
+from sepc.reporting.picture import Picture, Point, Shadow
+from sepc.reporting.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, Frame, drawing, mark, number, words
+from sepc.wording import short
+
+WIDTH = 540.0
+FRAME = {"left": 52.0, "right": 528.0, "top": 12.0, "bottom": 412.0}
+LONGEST_KEY = 22
+# Half the width of a cross; where there are many of them they are smaller.
+CROSS = 4.2
+MANY_CROSSES = 100
+
+
+def partition_chart(picture: Picture) -> Markup:
+    """Ellipses and rows in the plane of the picture, with a legend below."""
+    frame = Frame(*picture.box, **FRAME)
+    clip = tag("defs", tag("clipPath", frame.area(), id="partition-area"))
+    ellipses = [_ellipse(frame, one, picture.classes) for one in picture.shadows]
+    inside = [one for one in picture.points if _is_inside(frame, one)]
+    # Many ellipses on top of one another would hide the rows.
+    n = max(len(ellipses), 1)
+    faint = f"--fill:{min(0.07, 0.5 / n):.3f};--stroke:{min(0.9, max(0.35, 20 / n)):.2f}"
+    drawn = tag("g", ellipses, _marks(frame, inside), clip_path="url(#partition-area)", style=faint)
+    legend, height = _legend(picture, frame.bottom + 54.0)
+    description = f"{len(picture.shadows)} ellipses and {len(inside)} held-out rows, by class. {beyond(picture)}"
+    axes = frame.axes(*(short(name, 70) for name in picture.axes))
+    return drawing("partition", "The partition", description, WIDTH, height, clip, axes, drawn, legend)
+
+
+def beyond(picture: Picture) -> str:
+    """What the picture leaves out, in words."""
+    frame = Frame(*picture.box, **FRAME)
+    n_beyond = sum(not _is_inside(frame, one) for one in picture.points)
+    told = []
+    if len(picture.points) < picture.n_rows:
+        told.append(f"{len(picture.points):,} of {picture.n_rows:,} rows are drawn, chosen at random.")
+    if n_beyond:
+        told.append(f"{n_beyond:,} {'row lies' if n_beyond == 1 else 'rows lie'} beyond the edges.")
+    if len(picture.shadows) < picture.n_ellipsoids:
+        told.append(
+            f"Of {picture.n_ellipsoids:,} ellipsoids, the {len(picture.shadows):,} with the most rows are drawn."
+        )
+    return " ".join(told)
+
+
+def _is_inside(frame: Frame, point: Point) -> bool:
+    return frame.x_from <= point.x <= frame.x_to and frame.y_from <= point.y <= frame.y_to
+
+
+def _ellipse(frame: Frame, shadow: Shadow, classes: tuple[str, ...]) -> Markup:
+    """The ellipse in units of the drawing, where it may be stretched and turned."""
+    across = (frame.right - frame.left) / (frame.x_to - frame.x_from)
+    down = -(frame.bottom - frame.top) / (frame.y_to - frame.y_from)
+    directions, lengths, _ = np.linalg.svd(np.array([[across], [down]]) * np.reshape(shadow.axes, (2, 2)))
+    angle = float(np.degrees(np.arctan2(directions[1, 0], directions[0, 0])))
+    x, y = number(frame.x(shadow.center[0])), number(frame.y(shadow.center[1]))
+    return tag(
+        "ellipse",
+        tag("title", f"ellipsoid {shadow.number} of {classes[shadow.owner]}, {shadow.n_rows:,} training rows"),
+        cx=x,
+        cy=y,
+        rx=number(max(lengths[0], 0.5)),
+        ry=number(max(lengths[1], 0.5)),
+        transform=f"rotate({number(angle)} {x} {y})",
+        stroke_dasharray=DASHES[shadow.owner % len(DASHES)],
+        class_=f"ellipse {colour_of(shadow.owner)}",
+    )
+
+
+def _marks(frame: Frame, points: list[Point]) -> list[Markup]:
+    """One path for all rows that look alike, wrong ones on top."""
+    alike: dict[tuple[int, bool], list[Point]] = defaultdict(list)
+    for point in points:
+        alike[min(point.owner, N_STYLES), point.accepted].append(point)
+    paths = []
+    for (owner, accepted), rows in sorted(alike.items(), key=lambda one: -len(one[1])):
+        path = "".join(mark(_shape(owner), frame.x(row.x), frame.y(row.y)) for row in rows)
+        paths.append(tag("path", d=path, class_=f"mark {colour_of(owner)}{'' if accepted else ' hollow'}"))
+    wrong = [row for row in points if row.right is False]
+    size = CROSS if len(wrong) <= MANY_CROSSES else 0.65 * CROSS
+    crosses = "".join(_cross(frame.x(row.x), frame.y(row.y), size) for row in wrong)
+    return [*paths, tag("path", d=crosses, class_="cross")] if crosses else paths
+
+
+def _cross(x: float, y: float, r: float) -> str:
+    side = number(2 * r)
+    return f"M{number(x - r)} {number(y - r)}l{side} {side}m0-{side}l-{side} {side}"
+
+
+def _legend(picture: Picture, top: float) -> tuple[list[Markup], float]:
+    """The keys in columns below the picture, and the height of it all."""
+    seen = {point.owner for point in picture.points} | {shadow.owner for shadow in picture.shadows}
+    keys = [(short(name, LONGEST_KEY), k) for k, name in enumerate(picture.classes[:N_STYLES])]
+    if -1 in seen or len(picture.classes) > N_STYLES:
+        keys.append(("other labels", -1))
+    step = max(64.0, LETTER * max(len(name) for name, _ in keys) + 30.0)
+    n_columns = max(1, int((FRAME["right"] - FRAME["left"]) // step))
+    drawn = []
+    for i, (name, owner) in enumerate(keys):
+        x, y = FRAME["left"] + step * (i % n_columns), top + 18.0 * (i // n_columns)
+        drawn.append(tag("path", d=mark(_shape(owner), x + 6, y - 4, 4.0), class_=f"mark {colour_of(owner)}"))
+        drawn.append(words(name, x + 16, y, class_="note"))
+    y = top + 18.0 * ((len(keys) - 1) // n_columns) + 24.0
+    return [*drawn, *_states(y, picture.points)], y + 10.0
+
+
+def _states(y: float, points: tuple[Point, ...]) -> list[Markup]:
+    """Keys of what a mark's filling means, in grey."""
+    left = FRAME["left"]
+    drawn = [
+        tag("path", d=mark(0, left + 6, y - 4, 4.0), class_="mark k-other"),
+        words("accepted", left + 16, y, class_="note"),
+        tag("path", d=mark(0, left + 96, y - 4, 4.0), class_="mark k-other hollow"),
+        words("not accepted", left + 106, y, class_="note"),
+    ]
+    if any(point.right is False for point in points):
+        drawn.append(tag("path", d=_cross(left + 216, y - 4, CROSS), class_="cross"))
+        drawn.append(words("wrong label given", left + 226, y, class_="note"))
+    return drawn
+
+
+def colour_of(owner: int) -> str:
+    """The class of the page's style that colours the class at this position; -1 is any other."""
+    return f"k{owner % N_COLOURS}" if 0 <= owner < N_STYLES else "k-other"
+
+
+def _shape(owner: int) -> int:
+    return owner % len(SHAPES) if 0 <= owner < N_STYLES else 0

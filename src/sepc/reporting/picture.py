@@ -1,0 +1,137 @@
+"""The partition as it is drawn: shadows of ellipsoids and some of the held-out rows, in a plane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.model.sep_model import SEPModel
+from sepc.views.planes import Plane, feature_plane, principal_plane
+from sepc.wording import name_of
+
+N_POINTS = 1500
+N_SHADOWS = 120
+# The picture ends where so small a share of the rows on either side is left out, or a little beyond.
+BEYOND = 0.005
+# Ellipses may enlarge the picture by this share of the rows' range, on each side.
+ROOM = 0.35
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """An ellipse: all ``center + axes @ u`` with u in the unit circle; `axes` row by row."""
+
+    number: int
+    owner: int
+    center: tuple[float, float]
+    axes: tuple[float, float, float, float]
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """A held-out row; `owner` is the position of its label among the classes, -1 if it is none of them."""
+
+    x: float
+    y: float
+    owner: int
+    accepted: bool
+    right: bool | None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn, in the units of the axes.
+
+    Attributes
+    ----------
+    axes : pair of str
+        Names of the axes.
+    is_exact : bool
+        Whether the two axes are all features there are.
+    classes : tuple of str
+    by_true_label : bool
+        Whether points stand for true labels, or for those given.
+    box : x from, x to, y from, y to
+    shadows : tuple of Shadow
+        Those with the most training rows, of `n_ellipsoids`.
+    points : tuple of Point
+        Drawn at random from `n_rows`.
+    """
+
+    axes: tuple[str, str]
+    is_exact: bool
+    classes: tuple[str, ...]
+    by_true_label: bool
+    box: tuple[float, float, float, float]
+    shadows: tuple[Shadow, ...]
+    n_ellipsoids: int
+    points: tuple[Point, ...]
+    n_rows: int
+
+
+def picture(
+    decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, y: NDArray[Any] | None
+) -> Picture | None:
+    """The picture of a partition and rows decided by it; None for a single feature."""
+    model = decisions.model
+    n_features = len(model.feature_names)
+    if n_features < 2:
+        return None
+    plane = feature_plane(model.feature_names, (0, 1)) if n_features == 2 else principal_plane(model)
+    shadows = _shadows(model, plane)
+    chosen = _some(len(decisions))
+    places = plane.place(decisions.rows[chosen])
+    owners = _positions(model.classes, (decisions.label if y is None else y)[chosen])
+    marks = [None] * len(chosen) if right is None else right[chosen].tolist()
+    return Picture(
+        axes=(name_of(plane.names[0]), name_of(plane.names[1])),
+        is_exact=n_features == 2,
+        classes=tuple(map(name_of, model.classes)),
+        by_true_label=y is not None,
+        box=_box(places, shadows),
+        shadows=shadows,
+        n_ellipsoids=model.n_ellipsoids,
+        points=tuple(map(Point, *places.T.tolist(), owners, accepted[chosen].tolist(), marks)),
+        n_rows=len(decisions),
+    )
+
+
+def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
+    held = model.place_counts[: model.n_ellipsoids].sum(axis=1)
+    largest = np.sort(np.argsort(-held, kind="stable")[:N_SHADOWS]).tolist()
+    found = []
+    for k in largest:
+        shadow = plane.shadow(model.ellipsoid(k))
+        (x, y), (a, b, c, d) = shadow.center.tolist(), shadow.inverse_root.ravel().tolist()
+        found.append(Shadow(k, int(model.owners[k]), (x, y), (a, b, c, d), int(held[k])))
+    return tuple(found)
+
+
+def _some(n: int) -> NDArray[np.int64]:
+    if n <= N_POINTS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, size=N_POINTS, replace=False))
+
+
+def _positions(classes: NDArray[Any], labels: NDArray[Any]) -> list[int]:
+    known = {label: k for k, label in enumerate(classes.tolist())}
+    return [known.get(label, -1) for label in labels.tolist()]
+
+
+def _box(places: FloatArray, shadows: tuple[Shadow, ...]) -> tuple[float, float, float, float]:
+    """Where most rows lie, and as much of the ellipses around them as does not make the rows small."""
+    low, high = np.quantile(places, [BEYOND, 1.0 - BEYOND], axis=0)
+    middle = np.array([one.center for one in shadows]).reshape(-1, 2)
+    reach = np.array([np.hypot(*np.reshape(one.axes, (2, 2)).T) for one in shadows]).reshape(-1, 2)
+    range_ = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    low = np.maximum(low - ROOM * range_, np.minimum(low, (middle - reach).min(axis=0, initial=np.inf)))
+    high = np.minimum(high + ROOM * range_, np.maximum(high, (middle + reach).max(axis=0, initial=-np.inf)))
+    pad = 0.03 * (high - low) + 1e-12 * range_ + np.where(high > low, 0.0, 0.5 * range_)
+    (left, bottom), (right, top) = (low - pad).tolist(), (high + pad).tolist()
+    return left, right, bottom, top

@@ -1,0 +1,101 @@
+"""A report on a fitted estimator and held-out rows, for a terminal or a browser."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from sepc.cards import Card, ShownAsCard
+from sepc.reporting.figures import ReportFigures, figures_of
+from sepc.reporting.html import page
+from sepc.reporting.text import lines
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(ShownAsCard):
+    """A report. ``print`` gives all of it as plain text, `to_html` a page; at a prompt it shows what matters most.
+
+    Attributes
+    ----------
+    figures : ReportFigures
+        Every number that it shows, as plain data.
+    """
+
+    figures: ReportFigures
+
+    def __str__(self) -> str:
+        return "\n".join(lines(self.figures))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number as dictionaries, lists, text and numbers, ready for JSON."""
+        return self.figures.to_dict()
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The report as one HTML page that needs no other file and no network.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; a file that is there is replaced.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        told = page(self.figures)
+        if path is not None:
+            Path(path).write_text(told, encoding="utf-8")
+        return told
+
+    def _card(self) -> Card:
+        return replace(self.figures._card(), note='All of it: print(report). As a page: report.to_html("report.html")')
+
+
+def report(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    X_train: Any = None,
+    y_train: ArrayLike | None = None,
+    title: str | None = None,
+) -> Report:
+    """What a fitted estimator does on held-out rows, and what it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, and one that decides: `SEPClassifier`, `TrustedClassifier`, `SelectiveClassifier`,
+        `StratifiedClassifier`, or a pipeline that ends in one.
+    X : array or DataFrame
+        Held-out rows: none of them may have trained it. Rows of a DataFrame are named by its index.
+    y : array, optional
+        Their true labels. Without them the report says what is accepted, and not what is right.
+    X_train, y_train : rows and their labels, optional
+        The training rows; with them the report shows their landscape, which takes about as long as another fit.
+    title : str, optional
+
+    Returns
+    -------
+    Report
+        ``print`` it, or write it with ``to_html``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sepc import SEPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> made = report(SEPClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2], title="Iris")
+    >>> print(made)
+    Iris
+    ====
+    <BLANKLINE>
+    ... of 75 held-out rows (...) are accepted, and ... of the accepted (...) have the right label; ...
+    >>> page = made.to_html()
+    """
+    return Report(figures_of(estimator, X, y, X_train=X_train, y_train=y_train, title=title))

@@ -1,0 +1,184 @@
+"""What counts in a weighed model, as a report shows it: curves, ellipsoids, and where counts say otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
+from sepc.model.sep_model import SEPModel
+from sepc.views.outcomes import is_right, most_common
+from sepc.views.weighed import Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoids_of, spreads_of
+from sepc.wording import name_of, percent
+
+N_CURVES = 6
+N_ELLIPSOIDS = 12
+# Terms of a row to review.
+N_TERMS = 3
+# Features named for each of many classes.
+N_NAMED = 4
+
+
+@dataclass(frozen=True)
+class FeatureCurve:
+    """What a feature adds to the log-odds; see `sepc.views.weighed.Curve`."""
+
+    name: str
+    x: tuple[float, ...]
+    term: tuple[float, ...]
+    is_discrete: bool
+    spread: float
+    edges: tuple[float, ...]
+    n_rows: tuple[int, ...]
+
+    @classmethod
+    def of(cls, curve: Curve) -> FeatureCurve:
+        """The same as plain numbers."""
+        told = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
+        return cls(name_of(curve.name), is_discrete=curve.is_discrete, spread=curve.spread, **told)
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Rows on which weights and counts give different labels, beside all others.
+
+    Attributes
+    ----------
+    n_rows, n_accepted : int
+        Rows on which they disagree, and those accepted among them.
+    n_others : int
+        Rows on which they agree.
+    weights_right, counts_right, others_right : int or None
+        Where they disagree, rows on which weights and counts are right; where they agree, rows on which both are. None
+        without true labels.
+    """
+
+    n_rows: int
+    n_accepted: int
+    n_others: int
+    weights_right: int | None = None
+    counts_right: int | None = None
+    others_right: int | None = None
+
+    def summary(self) -> str:
+        """The same in a sentence or two."""
+        n_all = self.n_rows + self.n_others
+        if self.n_rows == 0:
+            return f"The counts of the training rows where each row lies give the same label on all {n_all:,} rows."
+        accepted = f"{self.n_accepted:,} of these are" if self.n_accepted else "none of these is"
+        told = (
+            f"On {self.n_rows:,} of {n_all:,} rows ({percent(self.n_rows / n_all)}) the counts of the training rows "
+            f"where the row lies give another label than the weights; {accepted} accepted."
+        )
+        if self.weights_right is None or self.counts_right is None or self.others_right is None:
+            return told
+        told += f" There, weights are right on {self.weights_right:,} and counts on {self.counts_right:,}"
+        neither = self.n_rows - self.weights_right - self.counts_right
+        told += f", neither on {neither:,}" if neither else ""
+        if self.n_others == 0:
+            return f"{told}."
+        return f"{told}; where both agree, {percent(self.others_right / self.n_others)} of the labels are right."
+
+
+@dataclass(frozen=True)
+class WhatCounts:
+    """The terms that count most.
+
+    Attributes
+    ----------
+    label : str
+        The class whose log-odds are told: the second of two; of more, that most often given to rows not accepted.
+    against : str or None
+        The other of two classes; None is the average of all others.
+    positions : pair of int
+        Of these two among the classes; -1 is all others.
+    classes : tuple of str
+    curves : tuple of FeatureCurve
+        Of the features whose terms spread most over the held-out rows.
+    n_features : int
+    ellipsoids : tuple of EllipsoidWeight
+        Those with the largest mean absolute terms.
+    n_ellipsoids : int
+    by_class : tuple of (class, (feature, spread), ...)
+        Of more than two classes, the features that count most for each against the average of the others.
+    disagreement : Disagreement
+    """
+
+    label: str
+    against: str | None
+    positions: tuple[int, int]
+    classes: tuple[str, ...]
+    curves: tuple[FeatureCurve, ...]
+    n_features: int
+    ellipsoids: tuple[EllipsoidWeight, ...]
+    n_ellipsoids: int
+    by_class: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+    disagreement: Disagreement
+
+
+def what_counts(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> WhatCounts | None:
+    """What counts in the model of these decisions; None if it weighs nothing."""
+    model = decisions.model
+    if model.weights is None or len(model.classes) < 2:
+        return None
+    contrast = contrast_of(model, _told_of(decisions, accepted))
+    other = contrast.against
+    return WhatCounts(
+        label=name_of(model.classes[contrast.label]),
+        against=None if other is None else name_of(model.classes[other]),
+        positions=(contrast.label, -1 if other is None else other),
+        classes=tuple(map(name_of, model.classes)),
+        curves=tuple(map(FeatureCurve.of, curves_of(model, contrast, decisions.rows, most=N_CURVES))),
+        n_features=len(model.feature_names),
+        ellipsoids=ellipsoids_of(model, contrast, decisions.rows, N_ELLIPSOIDS),
+        n_ellipsoids=model.n_ellipsoids,
+        by_class=_by_class(model, decisions.rows),
+        disagreement=_disagreement(decisions, accepted, y),
+    )
+
+
+def terms_of(decision: SEPDecision) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """The runner-up, and the terms that count most in a decision."""
+    terms = decision.terms()
+    return name_of(terms.runner_up), tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS))
+
+
+def _told_of(decisions: SEPDecisions, accepted: BoolArray) -> Any:
+    """The class to tell of."""
+    if len(decisions.model.classes) == 2:
+        return None
+    waiting = decisions.label[~accepted]
+    return most_common(waiting if len(waiting) else decisions.label)
+
+
+def _by_class(model: SEPModel, rows: FloatArray) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
+    n_classes = len(model.classes)
+    if n_classes == 2:
+        return ()
+    contrasts = np.column_stack([contrast_of(model, label).coefficients for label in model.classes.tolist()])
+    spreads = spreads_of(model, contrasts, rows)
+    told = []
+    for k, label in enumerate(model.classes):
+        most = np.argsort(-spreads[:, k], kind="stable")[:N_NAMED]
+        told.append((name_of(label), tuple((name_of(model.feature_names[j]), float(spreads[j, k])) for j in most)))
+    return tuple(told)
+
+
+def _disagreement(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> Disagreement:
+    differ = np.asarray(decisions.label != decisions.counts_label)
+    n, n_accepted = int(differ.sum()), int((differ & accepted).sum())
+    if y is None:
+        return Disagreement(n, n_accepted, len(differ) - n)
+    by_weights, by_counts = is_right(decisions.label, y), is_right(decisions.counts_label, y)
+    return Disagreement(
+        n,
+        n_accepted,
+        len(differ) - n,
+        weights_right=int((by_weights & differ).sum()),
+        counts_right=int((by_counts & differ).sum()),
+        others_right=int((by_weights & ~differ).sum()),
+    )

@@ -1,0 +1,332 @@
+"""Promises about accepted rows: the statistics by hand, the guarantee over many draws, and any estimator inside."""
+
+import pickle
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from scipy.stats import beta
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sepc import Decisions, SEPClassifier
+from sepc.decisions.kinds import Cause
+from sepc.estimators.selective.certificates import Certificates
+from sepc.estimators.selective.cost_control import choose_cheapest
+from sepc.estimators.selective.costs import Costs
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.risk_control import choose_threshold
+from sepc.statistics.binomial import upper_bound
+from sepc.statistics.fixed_sequence import fixed_grid, quantile_grid
+
+pd = package_or_skip("pandas")
+
+N_DRAWS = 1000
+# Five per cent, and two standard errors of a share of N_DRAWS.
+MOST_VIOLATIONS = 0.05 + 2 * np.sqrt(0.05 * 0.95 / N_DRAWS)
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """A classifier whose label and score are the two columns of its rows; trust is (1 + score) / 2."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return X[:, 0].astype(int)
+
+    def predict_proba(self, X):
+        chosen = X[:, 0].astype(int)[:, None] == np.arange(2)
+        return np.where(chosen, (1.0 + X[:, 1:]) / 2.0, (1.0 - X[:, 1:]) / 2.0)
+
+
+def blobs(n=4000, seed=0):
+    """Two overlapping round classes; the best label is wrong for 7 % of the rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    return rng.standard_normal((n, 3)) + np.where(y, 0.85, -0.85)[:, None], y
+
+
+def test_sequence_starts_where_enough_rows_are_accepted_and_ends_at_the_first_failure():
+    # 385 rows are one too few, 386 pass with three errors; then one more among 387 fails, although later ones pass.
+    trust = np.concatenate([np.full(385, 0.9), [0.8, 0.7], np.full(5000, 0.6)])
+    wrong = np.zeros(len(trust), dtype=bool)
+    wrong[[0, 1, 2, 386]] = True
+    grid = np.array([0.6, 0.7, 0.8, 0.9])
+    found = choose_threshold(trust, wrong, grid, 0.02, 0.95)
+    assert (found.threshold, found.n_accepted, found.n_errors, found.n_needed) == (0.8, 386, 3, 149)
+    without_the_last_error = choose_threshold(trust, wrong & (np.arange(len(trust)) < 386), grid, 0.02, 0.95)
+    assert (without_the_last_error.threshold, without_the_last_error.n_accepted) == (0.6, len(trust))
+    first_fails = choose_threshold(trust[:387], wrong[:387], np.array([0.7, 0.95]), 0.02, 0.95)
+    assert (first_fails.threshold, first_fails.n_tried, first_fails.n_tried_errors) == (np.inf, 387, 4)
+    too_few = choose_threshold(trust[:100], wrong[:100], np.array([0.1, 0.7]), 0.02, 0.95)
+    assert (too_few.threshold, too_few.n_accepted, too_few.n_tried) == (np.inf, 0, 100)
+    assert choose_threshold(trust[:0], wrong[:0], fixed_grid(), 0.02, 0.95).threshold == np.inf
+
+
+def test_a_tight_promise_and_its_bound_agree():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        trust = rng.random(800)
+        wrong = rng.random(800) < 0.2 * (1 - trust) ** 2
+        found = choose_threshold(trust, wrong, fixed_grid(), 0.02, 0.95)
+        if np.isfinite(found.threshold):
+            accepted = trust >= found.threshold
+            assert (found.n_accepted, found.n_errors) == (accepted.sum(), wrong[accepted].sum())
+            assert upper_bound(found.n_errors, found.n_accepted, 0.95) <= 0.02
+
+
+def scores(rng, n, error_rate):
+    """Uniform trust, and errors of a known rate at each trust."""
+    trust = rng.random(n)
+    return trust, rng.random(n) < error_rate(trust)
+
+
+@pytest.mark.parametrize(
+    ("error_rate", "risk_at"),
+    [
+        (lambda trust: 0.3 * (1 - trust) ** 2, lambda threshold: 0.1 * (1 - threshold) ** 2),
+        (lambda trust: 0.08 * (1 - trust), lambda threshold: 0.04 * (1 - threshold)),
+        # Just beyond the promise everywhere, the worst case: any acceptance at all is a violation.
+        (lambda trust: 0.0201 + 0 * trust, lambda threshold: 0.0201 if threshold < np.inf else 0.0),
+        # The most trusted tenth is wrong more often than the rest: beyond what the proof of the start covers.
+        (lambda trust: np.where(trust > 0.9, 0.03, 0.019), lambda threshold: 0.0201 if threshold < np.inf else 0.0),
+    ],
+    ids=["square", "linear", "worst", "upside down"],
+)
+def test_the_promise_is_kept_over_many_draws(error_rate, risk_at):
+    rng = np.random.default_rng(1)
+    grid = quantile_grid(rng.random(1000))
+    found = [choose_threshold(*scores(rng, 1000, error_rate), grid, 0.02, 0.95) for _ in range(N_DRAWS)]
+    violations = np.mean([np.isfinite(one.threshold) and risk_at(one.threshold) > 0.02 for one in found])
+    assert violations <= MOST_VIOLATIONS
+
+
+def test_promises_per_class_are_kept_together_over_many_draws():
+    rng = np.random.default_rng(2)
+    slopes, risks = {0: 0.2, 1: 0.5}, {0: 0.05, 1: 0.2}
+    frozen = FrozenEstimator(Scores().fit(None, [0, 1]))
+    violated, coverage = [], []
+    for _ in range(N_DRAWS):
+        label = (rng.random(1500) < 0.4).astype(int)
+        trust, wrong = scores(rng, 1500, lambda trust, label=label: np.where(label, slopes[1], slopes[0]) * (1 - trust))
+        fitted = SelectiveClassifier(frozen, risks).fit(
+            np.column_stack([label, trust]), np.where(wrong, 1 - label, label)
+        )
+        true_risks = {one: slopes[one] / 2 * (1 - min(2 * fitted.threshold_[one] - 1, 1)) for one in risks}
+        violated.append(any(true_risks[one] > risks[one] for one in risks))
+        coverage.append(fitted.coverage_)
+    assert np.mean(violated) <= MOST_VIOLATIONS
+    assert 0.2 < np.mean(coverage) < 0.6
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(), SEPClassifier(), make_pipeline(StandardScaler(), SEPClassifier(trust="counts"))],
+    ids=["logistic", "sepc", "pipeline"],
+)
+@pytest.mark.parametrize("frozen", [False, True], ids=["unfitted", "frozen"])
+def test_any_estimator_frozen_or_not(estimator, frozen):
+    X, y = blobs(3000)
+    if frozen:
+        given = FrozenEstimator(clone(estimator).fit(X[:600], y[:600]))
+        fitted = SelectiveClassifier(given, 0.05).fit(X[600:2000], y[600:2000])
+        assert (fitted.estimator_, fitted.n_calibration_) == (given, 1400)
+    else:
+        fitted = SelectiveClassifier(estimator, 0.05, calibration_size=0.4, random_state=0).fit(X[:2000], y[:2000])
+        assert abs(fitted.n_calibration_ - 800) <= 2
+    decided = fitted.decide(X[2000:])
+    np.testing.assert_array_equal(decided.label, fitted.predict(X[2000:]))
+    np.testing.assert_array_equal(decided.accepted, decided.trust >= fitted.threshold_)
+    np.testing.assert_allclose(decided.trust, fitted.predict_proba(X[2000:]).max(axis=1))
+    assert (type(decided.inner) is Decisions) == isinstance(estimator, LogisticRegression)
+    assert decided.accepted.mean() == pytest.approx(fitted.coverage_, abs=0.06)
+    assert fitted.coverage_ > 0.5
+    assert (decided.label != y[2000:])[decided.accepted].mean() <= 0.065  # of some 900 rows
+    assert fitted.risk_bound_ <= 0.05
+    assert list(fitted.classes_) == [0, 1]
+
+
+def test_the_benchmark_chooses_the_threshold_of_the_estimator():
+    # benchmarks/guarantees.py skips the estimator and hands labels and trust of drawn rows to these functions.
+    X, y = blobs(3000)
+    model = LogisticRegression().fit(X[:500], y[:500])
+    drawn = np.random.default_rng(0).integers(500, 3000, size=2000)
+    label, trust = model.predict(X[drawn]), model.predict_proba(X[drawn]).max(axis=1)
+    wrong = label != y[drawn]
+    overall = SelectiveClassifier(FrozenEstimator(model), 0.04).fit(X[drawn], y[drawn])
+    assert overall.threshold_ == choose_threshold(trust, wrong, fixed_grid(), 0.04, 0.95).threshold < 1
+    named = SelectiveClassifier(FrozenEstimator(model), {0: 0.04, 1: 0.05}).fit(X[drawn], y[drawn])
+    for one, risk in {0: 0.04, 1: 0.05}.items():
+        own = label == one
+        expected = choose_threshold(trust[own], wrong[own], fixed_grid(), risk, 0.975).threshold
+        assert named.threshold_[one] == expected < 1
+    costs = Costs([[0, 5], [1, 0]], review=0.2)
+    cheapest = SelectiveClassifier(FrozenEstimator(model), costs).fit(X[drawn], y[drawn])
+    each = np.array([[0, 5], [1, 0]])[y[drawn], label].astype(float)
+    expected = choose_cheapest(trust, each, fixed_grid(), np.array([0.0, 5, 1, 0]), 0.2, 0.95).threshold
+    assert cheapest.threshold_ == expected < 1
+
+
+def test_data_frames_and_text_labels():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    names = pd.Series(np.where(y, "benign", "malignant"))
+    inner = make_pipeline(StandardScaler(), LogisticRegression())
+    fitted = SelectiveClassifier(inner, {"benign": 0.1, "malignant": 0.1}, random_state=0).fit(X, names)
+    assert list(fitted.feature_names_in_) == list(X.columns)
+    assert set(fitted.threshold_) == set(fitted.risk_bound_) == {"benign", "malignant"}
+    assert fitted.score(X, names) > 0.95
+    assert "predicted as 'malignant' are wrong, with 95 % confidence: accepts trust >= " in fitted.summary()
+    assert fitted.summary().endswith("The 95 % are for all of this together.")
+
+
+def test_labels_without_a_promise_are_not_accepted():
+    X, y = blobs()
+    fitted = SelectiveClassifier(LogisticRegression(), {1: 0.05}, random_state=0).fit(X, y)
+    decided = fitted.decide(X)
+    assert set(decided.label[decided.accepted]) == {1}
+    assert "Rows predicted as 0 are never accepted" in fitted.summary()
+    np.testing.assert_array_equal(decided.accepted, (decided.label == 1) & (decided.trust >= fitted.threshold_[1]))
+
+
+def test_decisions_index_and_filter():
+    X, y = blobs(1000)
+    fitted = SelectiveClassifier(SEPClassifier(), 0.1, random_state=0).fit(X, y)
+    decided = fitted.decide(X[:50])
+    kept = decided[decided.accepted]
+    assert len(kept) == len(kept.inner) == decided.accepted.sum()
+    assert kept.accepted.all()
+    first = decided[0]
+    assert (first.label, first.trust, first.accepted) == (decided.label[0], decided.trust[0], decided.accepted[0])
+    assert "with trust" in first.inner.why()
+    for one in decided:
+        assert f"The promise {'covers it' if one.accepted else 'does not cover it'}." in one.why()
+    assert [one.trust for one in decided[:3]] == decided.trust[:3].tolist()
+    with pytest.raises(AttributeError):
+        decided.trust = None
+
+
+def test_causes_and_frames():
+    X, y = blobs(2000)
+    fitted = SelectiveClassifier(SEPClassifier(min_trust=0.5), 0.05, random_state=0).fit(X[:1000], y[:1000])
+    decided = fitted.decide(X[1000:])
+    left = ~decided.accepted
+    assert (decided.cause[decided.accepted] == Cause.ACCEPTED).all()
+    assert (decided.cause[left & decided.inner.accepted] == Cause.THIN).all()
+    assert (left & decided.inner.accepted).any()
+    kept_causes = left & ~decided.inner.accepted
+    np.testing.assert_array_equal(decided.cause[kept_causes], decided.inner.cause[kept_causes])
+    position = int(np.flatnonzero(left)[0])
+    assert decided[position].cause is Cause(decided.cause[position])
+    frame = decided.to_frame()
+    assert list(frame.columns[:5]) == ["label", "trust", "accepted", "cause", "region"]
+    assert (frame["cause"] == "ACCEPTED").to_numpy().tolist() == decided.accepted.tolist()
+    plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y).decide(X[:5])
+    assert set(plain.cause) <= {Cause.ACCEPTED, Cause.UNEXPLAINED}
+    assert list(plain.to_frame().columns) == ["label", "trust", "accepted", "cause", "region", "p_0", "p_1"]
+    assert f"{plain.label[0]} with trust {plain.trust[0]:.3f}, by LogisticRegression. The promise " in plain.why(0)
+
+
+def test_promise_in_words():
+    trust = np.concatenate([np.full(757, 0.99), np.full(483, 0.5)])
+    X = np.column_stack([np.zeros(1240), 2 * trust - 1])
+    y = np.where(trust > 0.9, 0, 1)
+    fitted = SelectiveClassifier(FrozenEstimator(Scores().fit(X, [0, 1]))).fit(X, y)
+    shown = f"{fitted.threshold_:.3f}"
+    assert 0.5 < fitted.threshold_ < 0.99
+    assert fitted.summary() == (
+        "At most 2 % of accepted rows are wrong, with 95 % confidence: "
+        f"accepts trust >= {shown}, 61 % of 1,240 calibration rows."
+    )
+    assert str(fitted.set_params(max_risk=0.5, confidence=0.5)) == fitted.summary()
+    assert "At most 2 %" in str(fitted)  # what was promised by fit
+    assert str(clone(fitted)).startswith("SelectiveClassifier(")
+
+
+def test_no_threshold_is_possible():
+    X, y = blobs(200)
+    fitted = SelectiveClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    assert (fitted.threshold_, fitted.coverage_, fitted.risk_bound_) == (np.inf, 0.0, 1.0)
+    assert not fitted.decide(X).accepted.any()
+    assert fitted.predict(X).shape == (200,)
+    assert fitted.summary() == (
+        "No threshold can keep the promise that at most 2 % of accepted rows are wrong, with 95 % confidence, so no "
+        "row is accepted: it takes at least 149 accepted calibration rows without an error, or more with few errors, "
+        "and there are only 100 calibration rows."
+    )
+    noise = np.random.default_rng(1).integers(2, size=4000)
+    hopeless = SelectiveClassifier(LogisticRegression(), random_state=0).fit(blobs()[0], noise)
+    assert hopeless.threshold_ == np.inf
+    assert "most trusted" in str(hopeless)
+
+
+def test_certificates_hold_together():
+    X, y = blobs(3000)
+    fitted = SelectiveClassifier(SEPClassifier(), 0.05, random_state=0).fit(X[:2000], y[:2000])
+    found = fitted.certificates(X[2000:], y[2000:])
+    assert found.n_rows.sum() == 1000
+    assert found.n_errors.sum() == (fitted.predict(X[2000:]) != y[2000:]).sum()
+    largest = found.n_rows.argmax()
+    by_hand = beta.ppf(0.05 / len(found), found.n_rows[largest] - found.n_errors[largest], found.n_errors[largest] + 1)
+    assert found.accuracy_at_least[largest] == pytest.approx(by_hand)
+    assert (found.accuracy_at_least <= 1 - found.n_errors / found.n_rows).all()
+    assert list(found.to_frame()["region"]) == found.region.tolist()
+    lines = str(found).splitlines()
+    assert lines[-1] == "The 95 % are for all of this together."
+    assert len(lines) == len(found) + 1
+    assert lines[0].endswith(f"right, 95 % confidence, {found.n_rows[largest]} rows.")
+    plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="LogisticRegression knows no regions"):
+        plain.certificates(X, y)
+
+
+def test_certificates_in_words():
+    found = Certificates(np.array([4]), np.array([412]), np.array([3]), np.array([0.97299]), 0.95)
+    assert str(found) == "Region 4: at least 97.2 % right, 95 % confidence, 412 rows."
+    two = Certificates(np.array([-1, 7]), np.array([1, 1000]), np.array([0, 0]), np.array([0.025, 0.9963]), 0.95)
+    assert two.sentences() == [
+        "Region 7: at least 99.6 % right, 95 % confidence, 1,000 rows.",
+        "Region -1: at least 2.5 % right, 95 % confidence, 1 row.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_risk": 0.0}, "max_risk is 0.0"),
+        ({"max_risk": {}}, "names no label"),
+        ({"max_risk": {1: 2.0}}, r"max_risk\[1\] is 2.0"),
+        ({"max_risk": {"x": 0.1}}, "max_risk names 'x'; the classes are 0 and 1"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"calibration_size": 1}, "calibration_size is 1;"),
+    ],
+)
+def test_errors_say_what_is_wrong(options, message):
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(LogisticRegression(), **options).fit(*blobs(100))
+
+
+def test_an_estimator_without_probabilities_is_refused():
+    with pytest.raises(TypeError, match="RidgeClassifier has neither decide nor predict_proba"):
+        SelectiveClassifier(RidgeClassifier()).fit(*blobs(100))
+    assert not hasattr(SelectiveClassifier(RidgeClassifier()), "predict_proba")
+
+
+def test_clone_and_pickle_give_the_same_decisions():
+    X, y = blobs(1000)
+    fitted = SelectiveClassifier(SEPClassifier(), {0: 0.1, 1: 0.1}, random_state=0).fit(X, y)
+    for other in (clone(fitted).fit(X, y), pickle.loads(pickle.dumps(fitted))):
+        assert other.threshold_ == fitted.threshold_
+        assert str(other) == str(fitted)
+        np.testing.assert_array_equal(other.decide(X).accepted, fitted.decide(X).accepted)
+
+
+@parametrize_with_checks([SelectiveClassifier(LogisticRegression())])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,209 @@
+"""Weights by hand: nearness, depth, curves, fading, and terms that add up."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.datasets import make_moons
+
+from sepc import SEPClassifier
+from sepc.model.membership import squared_radii
+from sepc.model.rules import judge
+from sepc.model.weights import Weights, depth, faded, fading, isolated_nearness, nearness
+
+
+def one_feature(**changes):
+    """Two classes and a feature with a slope of 2 and a step of 1 at 0.5; no ellipsoid, no isolated row."""
+    given = {
+        "offsets": np.zeros(2),
+        "lines": np.array([[0.0, 2.0]]),
+        "n_knots": np.array([1]),
+        "knots": np.array([0.5]),
+        "levels": np.array([[0.0, 0.0], [0.0, 1.0]]),
+        "near": np.empty((0, 2)),
+        "deep": np.empty((0, 2)),
+        "ellipsoid_means": np.empty((0, 2)),
+        "isolated": np.empty((0, 2)),
+        "isolated_mean": np.zeros(2),
+        "width": 1.0,
+    }
+    return Weights(**given | changes)
+
+
+def scores(weights, values, squares=None, isolated=None):
+    n = len(values)
+    squares = np.empty((0, n)) if squares is None else np.asarray(squares, float)
+    return weights.scores(np.array([values], float), squares, np.empty((0, 1)) if isolated is None else isolated)
+
+
+def test_a_curve_is_a_line_and_steps_taken_at_the_knot():
+    np.testing.assert_allclose(scores(one_feature(), [0.0, 0.49, 0.5, 1.0])[1], [0.0, 0.98, 2.0, 3.0])
+
+
+def test_lines_end_far_out():
+    np.testing.assert_array_equal(scores(one_feature(), [8.0, 1e300, -8.0, -1e300])[1], [17.0, 17.0, -16.0, -16.0])
+
+
+def test_nearness_is_one_inside_and_depth_grows_outwards():
+    squared = np.array([0.0, 0.5, 1.0, 2.0, 1e3, np.inf])
+    near, deep = nearness(squared), depth(squared)
+    np.testing.assert_array_equal(near[:3], 1.0)
+    assert near[3] == pytest.approx(np.exp(-0.75))
+    assert near[-1] == 0.0
+    assert (np.diff(deep) > 0).all()
+    assert np.isfinite(deep).all()
+    assert deep[0] == pytest.approx(np.log(0.3))
+
+
+def test_ellipsoids_add_nearness_and_depth_less_their_means():
+    weights = one_feature(
+        near=np.array([[0.0, 3.0]]), deep=np.array([[0.0, -1.0]]), ellipsoid_means=np.array([[0.0, 0.5]])
+    )
+    found = scores(weights, [0.0], [[0.25]])
+    assert found[1, 0] == pytest.approx(3.0 - np.log(0.55) - 0.5)
+
+
+def test_isolated_rows_speak_for_what_is_near():
+    weights = one_feature(isolated=np.array([[0.0, 4.0]]), width=2.0)
+    found = scores(weights, [0.0, 2.0, 1e200], isolated=np.zeros((1, 1)))
+    lines = scores(one_feature(), [0.0, 2.0, 1e200])
+    np.testing.assert_allclose((found - lines)[1], [4.0, 4.0 * np.exp(-0.5), 0.0])
+    assert isolated_nearness(np.array([[1e300]]), np.zeros((1, 1)), 1.0)[0, 0] == 0.0
+
+
+def test_probabilities_fade_to_equal_ones_from_twice_the_size_on():
+    np.testing.assert_allclose(fading(np.array([0.0, 1.0, 2.0, 4.0, np.inf])), [1.0, 1.0, 1.0, 1 / 16, 0.0])
+    found = faded(np.array([[1.0, 0.0, 0.0]] * 3), np.array([1.0, 4.0, np.inf]))
+    np.testing.assert_allclose(found, [[1, 0, 0], [1 / 16 + 5 / 16, 5 / 16, 5 / 16], [1 / 3, 1 / 3, 1 / 3]])
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=1_500)
+    X = rng.normal(size=(1_500, 4)) + 1.2 * np.eye(3, 4)[y]
+    X[:, 3] = rng.poisson(1.0, size=1_500)
+    return SEPClassifier().fit(X, np.array(["a", "b", "c"])[y]), X
+
+
+def test_decisions_are_the_faded_softmax_of_the_scores(three_classes):
+    classifier, X = three_classes
+    model = classifier.model_
+    decisions = classifier.decide(X)
+    Z = model.standardize(X)
+    squares = squared_radii(Z, model.centers, model.roots)
+    wanted = faded(softmax(model.weights.scores(Z.T, squares.T, model.isolated).T, axis=1), decisions.gauge)
+    np.testing.assert_allclose(decisions.probabilities, wanted, atol=1e-12)
+    np.testing.assert_array_equal(decisions.label, classifier.classes_[decisions.probabilities.argmax(axis=1)])
+    np.testing.assert_array_equal(decisions.trust, decisions.probabilities.max(axis=1))
+
+
+def test_terms_add_up_to_the_log_odds_on_many_rows(three_classes):
+    classifier, X = three_classes
+    model, rng = classifier.model_, np.random.default_rng(1)
+    many = X[rng.integers(len(X), size=100_000)] + rng.normal(scale=0.5, size=(100_000, 4))
+    decisions = classifier.decide(many)
+    terms = decisions.terms()
+    Z = model.standardize(many)
+    squares = squared_radii(Z, model.centers, model.roots)
+    scores = model.weights.scores(Z.T, squares.T, model.isolated).T
+    each, label = np.arange(len(many)), np.searchsorted(model.classes, terms.label)
+    runner_up = np.searchsorted(model.classes, terms.runner_up)
+    wanted = scores[each, label] - scores[each, runner_up]
+    np.testing.assert_allclose(terms.log_odds, wanted, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(terms.label, decisions.label)
+    others = np.where(np.arange(3) == label[:, None], -np.inf, scores)
+    np.testing.assert_array_equal(runner_up, others.argmax(axis=1))
+    assert (terms.log_odds >= 0).all()
+
+
+def test_terms_are_zero_on_average_over_the_rows_weighed(three_classes):
+    classifier, X = three_classes
+    model = classifier.model_
+    Z = model.standardize(X)
+    squares = squared_radii(Z, model.centers, model.roots).T
+    for found in (model.weights.feature_terms(Z.T), model.weights.ellipsoid_terms(squares)):
+        np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(model.weights.isolated_terms(Z.T, model.isolated).mean(axis=0), 0.0, atol=1e-9)
+
+
+def test_one_decision_names_its_terms(three_classes):
+    classifier, X = three_classes
+    decisions = classifier.decide(X)
+    term = decisions[3].terms()
+    named = dict(term.named())
+    assert list(named)[:4] == ["x0", "x1", "x2", "x3"]
+    assert sum(named.values()) + term.offset == pytest.approx(term.log_odds, abs=1e-9)
+    assert term.largest(2)[0][1] == max(named.values(), key=abs)
+    frame = decisions.terms().to_frame()
+    assert len(frame) == len(X)
+    np.testing.assert_allclose(frame["log_odds"], decisions.terms().log_odds)
+    assert "np." not in repr(term)
+
+
+def test_counts_have_no_terms_and_say_so(three_classes):
+    _, X = three_classes
+    counted = SEPClassifier(trust="counts").fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match="they come with trust='weights'"):
+        counted.decide(X[:5]).terms()
+
+
+def test_a_row_outside_belongs_to_the_smallest_gauge(three_classes):
+    classifier, X = three_classes
+    model, rng = classifier.model_, np.random.default_rng(2)
+    rows = X.mean(axis=0) + 4.0 * X.std(axis=0) * rng.normal(size=(500, 4))
+    decisions = classifier.decide(rows)
+    outside = decisions.place >= 0
+    assert outside.sum() > 100
+    Z = model.standardize(rows)
+    gauges = np.sqrt(squared_radii(Z, model.centers, model.roots))
+    to_isolated = 1.0 + np.sqrt(((Z[:, None] - model.isolated) ** 2).sum(axis=2) / 4)
+    places = np.concatenate([gauges, to_isolated], axis=1)
+    np.testing.assert_array_equal(decisions.place[outside], places.argmin(axis=1)[outside])
+    np.testing.assert_allclose(decisions.gauge[outside], places.min(axis=1)[outside], rtol=1e-6)
+    np.testing.assert_array_equal(decisions.region[outside], len(model.table.counts) + decisions.place[outside])
+
+
+def test_a_row_alone_is_decided_bit_for_bit_as_among_others(three_classes):
+    classifier, X = three_classes
+    rows = np.concatenate([X[:300], X[:50] * 7.0, X[:10] * 1e200])
+    together = classifier.decide(rows)
+    for i in (0, 7, 63, 64, 299, 310, 351, 359):
+        alone = classifier.decide(rows[i : i + 1])
+        np.testing.assert_array_equal(alone.probabilities[0], together.probabilities[i])
+        assert alone.region[0] == together.region[i]
+
+
+def test_without_weights_the_same_partition_decides_by_counts(three_classes):
+    classifier, X = three_classes
+    counted = SEPClassifier(trust="counts").fit(X, classifier.decide(X).label)
+    assert counted.model_.weights is None
+    plain = replace(classifier.model_, weights=None, trust="counts")
+    decisions = classifier.decide(X)
+    inside = decisions.place < 0
+    np.testing.assert_array_equal(judge(plain, X, 0.95).label[inside], decisions.counts_label[inside])
+
+
+def test_a_reason_says_what_outweighs_the_counts(three_classes):
+    classifier, X = three_classes
+    decisions = classifier.decide(X)
+    differs = np.flatnonzero(decisions.label != decisions.counts_label)
+    assert len(differs) > 0
+    for i in differs[:20]:
+        decision = decisions[i]
+        assert f"These rows alone would say {str(decision.counts_label)!r}; " in decision.why()
+        assert f"for {str(decision.label)!r}." in decision.why()
+    agrees = np.flatnonzero(decisions.label == decisions.counts_label)[0]
+    assert "alone would say" not in decisions[agrees].why()
+
+
+def test_a_reason_finds_what_outweighs_the_counts_also_where_the_largest_terms_speak_against_the_label():
+    X, y = make_moons((130, 80), noise=0.24, random_state=4)
+    classifier = SEPClassifier(n_impure=2, standardize=False).fit(X, y)
+    decisions = classifier.decide(X)
+    for i in np.flatnonzero(decisions.label != decisions.counts_label):
+        assert "These rows alone would say" in decisions[i].why()
+    decision = classifier.decide([[0.12, 0.3]])[0]
+    assert all(value < 0.0 for _, value in decision.terms().largest(2))
+    assert "what is usual (+0.8)" in decision.why()

@@ -1,0 +1,52 @@
+"""The model card: facts that are true, and names that stay in their cells."""
+
+import re
+
+import numpy as np
+from sklearn.datasets import load_iris, make_moons
+from sklearn.frozen import FrozenEstimator
+
+from sepc import SelectiveClassifier, SEPClassifier
+from sepc.metrics import aurc
+from sepc.reporting.card import model_card
+
+
+def cell(card, name):
+    return re.search(rf"^\| {re.escape(name)} \| (.*) \|$", card, re.MULTILINE)[1]
+
+
+def test_figures_are_those_of_the_decisions():
+    X, y = load_iris(return_X_y=True)
+    classifier = SEPClassifier().fit(X[::2], y[::2])
+    card, decisions = model_card(classifier, X[1::2], y[1::2]), classifier.decide(X[1::2])
+    right = decisions.label == y[1::2]
+    assert cell(card, "training rows") == "75"
+    assert cell(card, "classes") == "0 (25), 1 (25), 2 (25)"
+    assert cell(card, "accuracy") == f"{right.mean():.3f}"
+    assert cell(card, "AURC") == f"{aurc(right, decisions.trust):.4f}"
+    assert cell(card, "min_trust") == "`0.95`"
+    shares = [float(cell(card, f"not accepted: {name}").strip("%")) for name in ("OVERLAP", "UNSEEN", "THIN")]
+    np.testing.assert_allclose(sum(shares) + 100 * decisions.accepted.mean(), 100, atol=0.2)
+
+
+def test_every_estimator_has_a_card():
+    X, y = make_moons(200, noise=0.3, random_state=0)
+    classifier = SEPClassifier().fit(X, y)
+    assert cell(model_card(classifier), "ellipsoids") == str(len(classifier.ellipsoids_))
+    selective = SelectiveClassifier(FrozenEstimator(classifier), 0.3).fit(X, y)
+    card = model_card(selective)
+    assert "## Promise" in card
+    assert cell(card, "around") == "SEPClassifier"
+    assert "On held-out rows" not in card
+
+
+def test_hostile_names_stay_in_their_cells():
+    import pandas as pd
+
+    X, y = make_moons(100, noise=0.3, random_state=0)
+    names = ["a|b\n# title", "<script>alert(1)</script>"]
+    card = model_card(SEPClassifier().fit(pd.DataFrame(X, columns=names), np.array(["x|y", "[z](w)"])[y]))
+    assert "<script>" not in card
+    assert "\n# title" not in card
+    rows = [line for line in card.splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) in (3, 6) for line in rows)
