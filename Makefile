@@ -1,6 +1,9 @@
 PY ?= .venv/bin/python
+# Processes that share the tests, with one BLAS thread each.
+N ?= 2
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint types test test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick
+.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -14,8 +17,11 @@ lint:
 types:
 	$(PY) -m mypy
 
-test:
-	$(PY) -m pytest -m "not slow"
+test:  ## what a change breaks first, in minutes
+	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or cluster or docs or bench)"
+
+test-all:  ## the same with clusters, the code of the pages and every benchmark at its smallest size
+	$(PYTEST) -n $(N) --dist worksteal -m "not slow"
 
 test-slow:
 	$(PY) -m pytest -m slow

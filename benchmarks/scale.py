@@ -47,7 +47,7 @@ def sections(smallest: bool) -> dict[str, Callable[[], Records | Tables]]:
         return {
             "fit": lambda: fits([(tiny, None), (tiny, 1500)], 3, 500),
             "speedup": lambda: speedup(tiny, 2, 4000, 1000),
-            "faults": lambda: faults(tiny, 2, 2.0),
+            "faults": lambda: faults(tiny, 2, 2.0, n_kills=1),
             "score": lambda: score(4000, 3, 1000, 2000, 3),
             "spark": lambda: spark(4000, 3, 1000, 2000, 3),
             "parquet": lambda: parquet(tiny, 3, 1500),
@@ -58,7 +58,7 @@ def sections(smallest: bool) -> dict[str, Callable[[], Records | Tables]]:
     return {
         "fit": lambda: fits([(million, None), (many, 1_000_000)], 20, 100_000),
         "speedup": lambda: speedup(million, 8, 1_000_000, 100_000),
-        "faults": lambda: faults(million, 4, 30.0),
+        "faults": lambda: faults(million, 4, 30.0, n_kills=3),
         "score": lambda: score(1_000_000, 10, 100_000, 20_000, 38),
         "spark": lambda: spark(1_000_000, 10, 100_000, 20_000, 38),
         "parquet": lambda: parquet(Drawn(100_000_000, 5, 100), 20, 1_000_000),

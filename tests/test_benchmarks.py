@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.bench
+
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = [path for path in sorted((ROOT / "benchmarks").glob("*.py")) if "\ndef main(" in path.read_text()]
 # A benchmark takes a minute at most here; one that waits for ever must not hold up the others.

@@ -42,6 +42,7 @@ def run_commands(lines):
             assert main(shlex.split(line, comments=True)[1:]) == 0, line
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

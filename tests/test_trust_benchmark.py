@@ -27,6 +27,7 @@ def run(*options, cwd):
     return done.stderr, json.loads((cwd / "trust.json").read_text())
 
 
+@pytest.mark.bench
 def test_smallest_run_writes_tables_and_pictures_and_resumes(tmp_path):
     _, tables = run("--smallest", "--images", "pictures", cwd=tmp_path)
     assert {row["learner"] for row in tables["models"]} >= {"SEP-C", "RF + layer", "RF", "hyperboxes"}
@@ -40,6 +41,7 @@ def test_smallest_run_writes_tables_and_pictures_and_resumes(tmp_path):
     assert again == tables
 
 
+@pytest.mark.bench
 def test_only_learners_asked_for_are_fitted_and_the_others_are_said_to_be_missing(tmp_path):
     _, tables = run("--smallest", "--parts", "models", "--learners", "RF", cwd=tmp_path)
     assert [row["learner"] for row in tables["models"]] == ["RF"]
@@ -58,6 +60,7 @@ def test_quick_run_compares_everything_on_six_sets(home, tmp_path):
     assert not any(row["why"] == "too slow" for row in tables["missing"])
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # Python 3.12 on: pytest-xdist has threads
 def test_fold_beyond_its_seconds_is_too_slow_and_the_rest_is_skipped(benchmark, monkeypatch, tmp_path):
     import fitting
     from folds import TOO_SLOW, Folds, Plan

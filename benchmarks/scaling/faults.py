@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scaling.data import Drawn, Records, cluster
 from scaling.fits import are_same, classifier, fit_on_workers
 
@@ -17,13 +18,13 @@ from sepc import SEPClassifier
 from sepc.points import on_dask as engine
 
 
-def faults(drawn: Drawn, most: int, patience: float) -> Records:
-    """Kill a worker at the first pass, in the middle, and near the end; then the only one."""
+def faults(drawn: Drawn, most: int, patience: float, n_kills: int) -> Records:
+    """Kill a worker in each of `n_kills` fits, from the first pass to nearly the last; then the only one."""
     with cluster(2) as client:
         whole, undisturbed = fit_on_workers(client, drawn, most)
     n_passes = undisturbed["passes"]
     records: Records = [{"killed": "nobody", "seconds": undisturbed["seconds"], "outcome": "a model"}]
-    for n in (1, n_passes // 2, n_passes - 2):
+    for n in np.linspace(1, n_passes - 2, n_kills, dtype=int):
         model, seconds = disturbed(drawn, most, n)
         outcome = "the same model" if are_same(model, whole) else "another model"
         killed = f"one worker of two, at pass {n} of {n_passes}"

@@ -218,13 +218,13 @@ def with_text(text):
     ],
 )
 def test_what_is_no_model_file_is_told_so(data, message, tmp_path):
-    started = time.perf_counter()
+    started = time.process_time()
     path = tmp_path / "bad.sepc"
     path.write_bytes(data)
     for read in (sepc.load, sepc.inspect):
         with pytest.raises(FormatError, match=message):
             read(path)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_a_huge_header_is_not_even_read(tmp_path):

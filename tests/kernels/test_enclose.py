@@ -182,13 +182,13 @@ def test_extreme_magnitudes_scale_the_ellipsoid(size):
 @given(st.integers(0, 2**32 - 1))
 def test_any_table_ends_in_an_answer_with_a_certificate(seed):
     rows = cases.adversarial(np.random.default_rng(seed))
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         found = enclose_points(ArrayPoints(rows), tol=1e-6)
     except ValueError as error:
         assert "a range that double precision cannot work with" in str(error)  # noqa: PT017
         return
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert found.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
     assert found.converged or rounding_of_the_centre(found) > 0.1 * found.gap
 

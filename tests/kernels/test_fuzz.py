@@ -30,7 +30,7 @@ def test_ten_thousand_tables_end_in_an_answer_or_in_an_explanation():
     for seed in range(N_TABLES):
         rng = np.random.default_rng(seed)
         rows = poisoned(rng, cases.adversarial(rng))
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             points = as_points(rows)
             found = enclose_points(points, tol=1e-6)
@@ -47,7 +47,7 @@ def test_ten_thousand_tables_end_in_an_answer_or_in_an_explanation():
                 assert np.isfinite(nearest.distance), seed
                 assert not np.isnan(nearest.gap), seed  # infinite where its square leaves the number range
                 assert nearest.converged, seed
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.process_time() - started)
     print(f"{n_answers} answers, {n_explained} explained, slowest {slowest:.3f} s")  # noqa: T201
     assert n_answers > 0.8 * N_TABLES
     assert n_explained > 0.05 * N_TABLES

@@ -21,7 +21,7 @@ from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 mlflow = package_or_skip("mlflow")
 import sepc.mlflow as door  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]  # MLflow's own warnings
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,10 @@ from sepc.errors import FlatSetWarning
 from sepc.plot import PartitionDisplay, ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay, WeightsDisplay
 from sepc.plot.palette import look
 
-rng = np.random.default_rng(0)
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
 
 
 def fitted(X, y, **options):
@@ -36,7 +39,7 @@ def draw_all(classifier, X, y):
     drawn(ReliabilityDisplay.from_estimator(classifier, X, y))
 
 
-def test_one_ellipsoid():
+def test_one_ellipsoid(rng):
     X = np.r_[rng.normal(size=(30, 2)), [[9.0, 9.0]]]
     classifier = fitted(X, [0] * 30 + [1])
     assert len(classifier.ellipsoids_) == 1
@@ -45,14 +48,14 @@ def test_one_ellipsoid():
 
 
 @pytest.mark.parametrize("d", [2, 5])
-def test_isolated_rows_alone(d):
+def test_isolated_rows_alone(d, rng):
     X, y = rng.normal(size=(d, d)), np.arange(d) % 2
     classifier = fitted(X, y)
     assert len(classifier.ellipsoids_) == 0
     draw_all(classifier, X, y)
 
 
-def test_a_constant_feature():
+def test_a_constant_feature(rng):
     X = np.column_stack([rng.normal(size=80), np.full(80, 7.0), rng.normal(size=80)])
     y = (X[:, 0] > 0).astype(int)
     classifier = fitted(X, y)
@@ -62,12 +65,12 @@ def test_a_constant_feature():
     assert low < 7 < high
 
 
-def test_a_constant_feature_of_two():
+def test_a_constant_feature_of_two(rng):
     X = np.column_stack([rng.normal(size=80), np.full(80, 7.0)])
     draw_all(fitted(X, X[:, 0] > 0), X, X[:, 0] > 0)
 
 
-def test_rows_far_from_zero():
+def test_rows_far_from_zero(rng):
     X = rng.normal(size=(80, 2)) * [1e-9, 1e12] + [3.0, 1e15]
     y = X[:, 0] > 3.0
     draw_all(fitted(X, y), X, y)
@@ -90,7 +93,7 @@ def test_a_single_feature_is_refused_in_words():
 
 
 @pytest.mark.parametrize("is_right", [True, False])
-def test_all_right_and_all_wrong(is_right):
+def test_all_right_and_all_wrong(is_right, rng):
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] > 0).astype(int)
     classifier = fitted(X, y)
@@ -98,7 +101,7 @@ def test_all_right_and_all_wrong(is_right):
     draw_all(classifier, X, label if is_right else 1 - label)
 
 
-def test_no_test_rows():
+def test_no_test_rows(rng):
     X = rng.normal(size=(80, 2))
     classifier = fitted(X, (X[:, 0] > 0).astype(int))
     with pytest.raises(ValueError, match="minimum of 1 is required"):
@@ -106,7 +109,7 @@ def test_no_test_rows():
     drawn(PartitionDisplay.from_estimator(classifier, X[:0], []))
 
 
-def test_test_rows_far_outside_have_regions_too():
+def test_test_rows_far_outside_have_regions_too(rng):
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] > 0).astype(int)
     display = drawn(TrustDisplay.from_estimator(fitted(X, y), X + 1e6, y))

@@ -19,6 +19,8 @@ da = package_or_skip("dask.array")
 distributed = package_or_skip("dask.distributed")
 N, D, BLOCKS = 3000, 3, 6
 
+pytestmark = pytest.mark.cluster
+
 
 @pytest.fixture(autouse=True)
 def passes(monkeypatch):
