@@ -1,7 +1,7 @@
 """Accuracy, and how well trust ranks errors (AURC): `SEPClassifier` beside common classifiers, five-fold.
 
 Numeric columns of the data sets in SEPC_DATA_HOME, complete rows, at most 2,000 of them drawn at random; all features
-standardised for the peers that need it; nobody is tuned. The peers' confidence is their largest class probability.
+standardised for the peers that need it; no model is tuned. The peers' confidence is their largest class probability.
 """
 
 from __future__ import annotations

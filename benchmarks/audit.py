@@ -31,7 +31,7 @@ from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.lifecycle import audit
-from sepc.lifecycle.auditing.region_tests import tail, test_regions
+from sepc.lifecycle.auditing.region_tests import check_regions, tail
 
 FIRST_SEED = 1_000
 FDR = 0.1
@@ -201,7 +201,7 @@ def regions_trial(seed: int) -> tuple[float, float]:
     broken = rng.choice(ids[counts >= 20], size=2, replace=False)
     worse = np.isin(said.region, broken) & (rng.random(len(X)) < 0.3)
     labels[worse] = another_label(rng, said.label[worse], model.classes_)
-    tested = test_regions(said.region, said.label != labels, 1.0 - said.trust, FDR)
+    tested = check_regions(said.region, said.label != labels, 1.0 - said.trust, FDR)
     failing = tested.region[tested.failing]
     return float(np.mean(~np.isin(failing, broken))) if len(failing) else 0.0, float(np.mean(np.isin(broken, failing)))
 

@@ -1,8 +1,8 @@
-"""The constants of evidence: how many rows the wider set counts for, how fast counts fade outside, and towards what.
+"""The constants of trust by counts: how many rows the wider set counts for, how fast counts fade outside, and to what.
 
 Five-fold on the data sets of `accuracy.py` and a few more, at most 1,000 rows each. Every fold is fitted once, and its
-decisions are weighed anew with each choice. "geometric" is the geometric mean of AURC + 0.002, which no single hard set
-dominates.
+decisions are computed again with each choice. "geometric" is the geometric mean of AURC + 0.002, which no single hard
+set dominates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often weights and counts give different labels, and who is right then.
+"""How often weights and counts give different labels, and which is right.
 
 Five-fold on the data sets of the comparison and on those that took no part in any choice, at most 2,000 rows each. A
 row in which the two differ is `counts_label != label`; rows outside all ellipsoids are counted by what is nearest.

@@ -1,4 +1,4 @@
-"""How far from all that was seen the default, and the trust layer, still accept rows.
+"""How far from the training rows the default and the trust layer still accept labels.
 
 Half of the rows for fitting. Far rows lie in random directions, at a multiple of the root mean square deviation of the
 features. Beside them, test rows one of whose features is moved that many deviations from its mean.

@@ -25,7 +25,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from threadpoolctl import threadpool_limits
 
 from sepc import Landscape, datasets
-from sepc import landscape as steps
+from sepc.landscape import landscape as steps
 from sepc.model.locate import locate
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]

@@ -1,4 +1,4 @@
-"""Serve a model with `mlflow models serve` on loopback and ask it for minutes on end, as fast as it answers.
+"""Serve a model with `mlflow models serve` on loopback, and send requests for minutes as fast as it answers.
 
 Two callers send one request after the other, of one row and of 100 rows in turn; every answer is compared with the
 model's own decisions. The server has one worker, on the same machine as the callers.

@@ -47,9 +47,9 @@ def false_alarms(whole: Population, n_streams: int, n_batches: int) -> dict[str,
     for _ in range(n_streams):
         state = replace(monitor._state, reference=whole.drawn(rng, N_REFERENCE).tally(monitor)).fresh
         for _ in range(n_batches):
-            state = with_rows(state, monitor._watched, whole.drawn(rng, BATCH).tally(monitor))
+            state = with_rows(state, monitor._rates, whole.drawn(rng, BATCH).tally(monitor))
         n_false += bool(state.alarms)
-    return counted(whole.name, "counts", monitor._watched.n_regions, n_streams, n_batches, n_false)
+    return counted(whole.name, "counts", monitor._rates.n_regions, n_streams, n_batches, n_false)
 
 
 def false_alarms_public(whole: Population, n_streams: int, n_batches: int) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def false_alarms_public(whole: Population, n_streams: int, n_batches: int) -> di
             rows = rng.integers(len(whole.X), size=BATCH)
             monitor.update(whole.X[rows], whole.y[rows])
         n_false += bool(monitor.alarms)
-    return counted(whole.name, "update", monitor._watched.n_regions, n_streams, n_batches, n_false)
+    return counted(whole.name, "update", monitor._rates.n_regions, n_streams, n_batches, n_false)
 
 
 def counted(name: str, by: str, n_regions: int, n_streams: int, n_batches: int, n_false: int) -> dict[str, Any]:

@@ -50,9 +50,9 @@ class Part:
 
     def tally(self, monitor: Monitor) -> Tally:
         """What a monitor would count, without deciding again."""
-        n_regions, region = monitor._watched.n_regions, self.of.region[self.rows]
+        n_regions, region = monitor._rates.n_regions, self.of.region[self.rows]
         features = (self.of.X[self.rows] - monitor._state.shift) / monitor._state.scale
-        compared = monitor._watched.compared(region, self.of.X[self.rows])
+        compared = monitor._rates.compared(region, self.of.X[self.rows])
         labels = Tally.of_labels(region, self.of.wrong[self.rows], n_regions, features.shape[1])
         return Tally.of_rows(region, features, *compared, n_regions) + labels
 

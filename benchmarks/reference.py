@@ -199,10 +199,10 @@ class Agreement(NamedTuple):
 def compare(found: Sequence[FoundByCvxpy], isolated: Rows, own: Partition) -> Agreement:
     labels = [(one.is_pos, one.is_terminal) for one in found]
     own_isolated = np.concatenate([own.isolated_pos, own.isolated_neg])
-    same = labels == [(one.is_pos, one.is_terminal) for one in own.found]
+    same = labels == [(one.is_pos, one.is_terminal) for one in own.ellipsoids]
     if not same or sorted(isolated.tolist()) != sorted(own_isolated.tolist()):
         return Agreement(False, np.inf, np.inf)
-    pairs = [(one, other.ellipsoid) for one, other in zip(found, own.found, strict=True)]
+    pairs = [(one, other.ellipsoid) for one, other in zip(found, own.ellipsoids, strict=True)]
     volumes = [log_determinant(one.A) - log_determinant(e.root) for one, e in pairs if np.isfinite(one.A).all()]
     centers = [one.center - e.center for one, e in pairs]
     return Agreement(True, float(np.abs(volumes).max()), float(np.abs(centers).max()))
@@ -261,7 +261,7 @@ def record_of(case: Case) -> dict[str, Any]:
         "n_impure": case.n_impure,
         "rounds": len(own.rounds),
         "ellipsoids": len(found),
-        "sepc, ellipsoids": len(own.found),
+        "sepc, ellipsoids": len(own.ellipsoids),
         "same": agreement.same,
         "log-volume off": agreement.log_volume_off,
         "centre off": agreement.center_off,

@@ -29,6 +29,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
+from sepc import Cause, Decisions
 from sepc.datasets import load
 from sepc.lifecycle import ReviewQueue
 from sepc.lifecycle.reviewing.review_evidence import Evidence
@@ -65,9 +66,18 @@ class Population:
     margin: NDArray[np.float64]
     truth: NDArray[np.int64]
 
-    def decide(self, X: Positions) -> Population:
+    def decide(self, X: Positions) -> Decisions:
         """The decisions on the rows at these positions."""
-        return self[X]
+        n = len(X)
+        return Decisions(
+            classes=np.unique(self.truth),
+            label=self.label[X],
+            trust=self.trust[X],
+            accepted=np.ones(n, dtype=bool),
+            cause=np.full(n, int(Cause.ACCEPTED)),
+            probabilities=np.full((n, len(np.unique(self.truth))), np.nan),
+            region=np.full(n, -2),
+        )
 
     def __getitem__(self, rows: Any) -> Population:
         return Population(self.name, self.label[rows], self.trust[rows], self.margin[rows], self.truth[rows])

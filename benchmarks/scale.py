@@ -1,4 +1,4 @@
-"""How far it goes: fits on a cluster and out of core, workers that die, and scoring on Dask and Spark.
+"""Scaling: fits on a cluster and out of core, workers that die, and scoring on Dask and Spark.
 
 Two Gaussian classes that overlap, `n_impure` a share of 5 %; 20 ellipsoids at most for the fits in "fit" and "parquet",
 fewer where fits are repeated, 38 where rows are scored. Workers are processes of this machine with one thread each; one

@@ -48,7 +48,7 @@ del table
 import warnings
 warnings.simplefilter("ignore")
 decisions = classifier.decide(rows)
-columns = arrow_columns(columns_of(decisions, classifier.classes_), None)
+columns = arrow_columns(columns_of(decisions), None)
 pq.write_table(pa.table(columns), output, use_dictionary=["label", "rule", "cause"])
 """
 

@@ -1,4 +1,4 @@
-"""What watches a stream in `monitor.py`: Monitor, two tests of MAPIE, and KS tests."""
+"""The monitors that `monitor.py` compares: Monitor, two tests of MAPIE, and KS tests."""
 
 from __future__ import annotations
 

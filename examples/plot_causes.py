@@ -1,10 +1,10 @@
 """
-Why a row is left to a person: three causes on a map
-====================================================
+Why rows are not accepted: a map of causes
+==========================================
 
-A row that is not accepted says why. Here two classes lie apart on the left and mix on the right; at the top a few bad
-rows lie by themselves; and far from everything nothing was seen. Each cause asks for something else: another feature or
-a person for ``OVERLAP``, more rows for ``THIN``, a second look at the row itself for ``UNSEEN``.
+A row that is not accepted has a cause. Here two classes lie apart on the left and mix on the right; at the top a few
+bad rows lie by themselves; and far from everything nothing was seen. Each cause calls for something else: another
+feature or a person for ``OVERLAP``, more rows for ``THIN``, a second look at the row itself for ``UNSEEN``.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ decisions = classifier.decide(np.column_stack([across.ravel(), up.ravel()]))
 # %%
 # The map
 # -------
-# White is accepted. Every place was asked for its decision. Trust fades slowly outside a large group of rows, so that
-# places some way off are still accepted.
+# White is accepted; every place has its own decision. Trust fades slowly outside a large group of rows, so places some
+# way off are still accepted.
 
 fig, ax = plt.subplots(figsize=(8, 5.6), layout="constrained")
 tones = {Cause.ACCEPTED: "white", Cause.OVERLAP: "#E8A87C", Cause.UNSEEN: "#C9CED6", Cause.THIN: "#F5E08A"}

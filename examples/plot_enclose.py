@@ -1,6 +1,6 @@
 """
-The smallest ellipse around a cloud, and the rows that hold it up
-=================================================================
+The smallest enclosing ellipse, and the rows that support it
+============================================================
 
 Of 400 rows, three decide the ellipse. The covariance ellipse, scaled until it holds all rows as well, is larger: it
 follows the bulk of the rows, the smallest one their rim.

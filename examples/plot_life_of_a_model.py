@@ -34,7 +34,7 @@ monitor = Monitor(first, *rows_of(0, 3000))
 queue = ReviewQueue(first, N_LOOKED_AT, coverage=0.8, rows=rows_of(0, 3000)[0], random_state=0)
 
 # %%
-# Every day new rows come. Queue and monitor learn from those that people look at.
+# Every day new rows arrive. Queue and monitor learn from those that people look at.
 
 accepted, wrong = np.zeros(N_DAYS), np.full(N_DAYS, np.nan)
 
@@ -89,7 +89,7 @@ for day in range(repair_day + 1, N_DAYS):
 print(f"Day {day}. {queue.certificate()}")
 
 # %%
-# The decisions before and after, and the books of 26 days.
+# The decisions before and after, and a record of the 26 days.
 
 COLOURS = {"blue": "#0072B2", "orange": "#E69F00"}
 MARKS = {"blue": "o", "orange": "^"}

@@ -1,10 +1,10 @@
 """
-A partition, in two features and in thirty
-==========================================
+A partition in two features and in thirty
+=========================================
 
-With two features one sees everything: the ellipses in the order they were found, the first hyperplanes that cut them
-out, and, as the ground, the label given everywhere. Its colour is strong where the label is accepted, and fades with
-the trust.
+With two features you can see everything: the ellipses in the order they were found, the first hyperplanes that cut them
+out, and, in the background, the predicted label. Its colour is strong where the label is accepted, and fades with the
+trust.
 """
 
 import matplotlib.pyplot as plt
@@ -29,11 +29,10 @@ classifier = SEPClassifier().fit(X[three], y)
 PartitionDisplay.from_estimator(classifier, X[three], y, features=("worst area", "mean texture"))
 plt.show()
 
-# %%
-# Without a choice, the two principal axes are taken, here of all thirty features. The shadows lie on top of each other,
-# while the ellipsoids themselves are nearly pure. That is no good sign: thirty features leave room around every row.
-# Fitted on every other row, such ellipsoids miss most of the rows between them. Labels do not hang on them alone:
-# :class:`sepc.plot.WeightsDisplay` shows the curves of the features that count beside them.
+# %% By default the picture shows the two principal axes, here of all thirty features. The shadows lie on top of each
+# other, while the ellipsoids themselves are nearly pure. That is not a good sign: thirty features leave room around
+# every row. Fitted on every other row, such ellipsoids miss most of the rows between them. Labels do not depend on them
+# alone: :class:`sepc.plot.WeightsDisplay` shows the curves of the features that count beside them.
 
 classifier = SEPClassifier().fit(X, y)
 PartitionDisplay.from_estimator(classifier, X, y)

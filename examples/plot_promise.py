@@ -1,6 +1,6 @@
 """
-A promise about what is accepted, and whether it is kept
-========================================================
+Is a promised error rate kept?
+==============================
 
 ``SelectiveClassifier`` chooses a threshold of trust from rows that the model has not seen, so that the error rate among
 accepted rows is at most ``max_risk`` with the stated confidence. A promise is judged by how often it is broken: here it

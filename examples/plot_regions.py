@@ -1,10 +1,10 @@
 """
-Where labels are right: test rows by region
-===========================================
+Right and wrong labels by region
+================================
 
-A region is a set of ellipsoids that a row lies in, or, for rows outside, what is nearest. For each, the bars show how
-many test rows got the right label and a wrong one, the diamonds how far these labels were trusted: the charts of the
-paper. Look for hatched bars beside a high trust.
+A region is a set of ellipsoids that a row lies in, or, for rows outside, what is nearest. For each region, the bars
+show how many test rows got a right and a wrong label, the diamonds how far these labels were trusted, as in the charts
+of the paper. Look for hatched bars beside a high trust.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ display = TrustDisplay.from_estimator(classifier, X_test, y_test)
 plt.show()
 
 # %%
-# The numbers behind the picture are at hand.
+# The display has the numbers behind the picture.
 
 for name, right, wrong, trust in zip(
     display.outcomes.names, display.outcomes.right, display.outcomes.wrong, display.outcomes.trust, strict=True

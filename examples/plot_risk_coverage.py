@@ -1,9 +1,9 @@
 """
-How much to accept, and whether trust holds
-===========================================
+Risk-coverage and reliability curves
+====================================
 
 The risk-coverage curve accepts the most trusted rows first, and shows how many of those accepted are wrong. A trust
-that ranks well keeps the curve at zero for long. The marks are where each classifier stands with its own threshold.
+that ranks errors well keeps the curve at zero for long. The marks are at each classifier's own threshold.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ for name, estimator in (("weights", weighed), ("counts", counted), ("logistic re
 plt.show()
 
 # %%
-# A good order is not yet a good probability. Whether labels trusted at 90 % are right nine times in ten is seen here,
-# with intervals: below the diagonal, labels are trusted too much. The strip above shows how many rows are in each bin.
+# Good ranking is not yet good calibration. Are labels with a trust of 90 % right nine times in ten? Below the diagonal,
+# labels are trusted too much; the bars are intervals. The strip above shows how many rows are in each bin.
 
 fig, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")
 for name, estimator in (("weights", weighed), ("counts", counted)):

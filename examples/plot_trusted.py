@@ -1,9 +1,9 @@
 """
-Trust for a model you already have
-==================================
+Trust for a model you have
+==========================
 
 ``TrustedClassifier`` keeps the labels of any classifier and gives them a trust of its own, from a partition into
-ellipsoids fitted beside it. The question is who finds the errors: the model's own confidence, or that trust. Rows are
+ellipsoids fitted beside it. Which finds errors better: the model's own confidence, or that trust? Rows are
 accepted in the order of each; the curve is the error rate among the accepted ones, and lower is better.
 """
 
@@ -52,7 +52,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 plt.show()
 
 # %%
-# A tree's confidence takes a handful of values, one a leaf, so that it can hardly rank rows, and trust finds most of
+# A tree's confidence takes a handful of values, one for each leaf, so it can hardly rank rows, and trust finds most of
 # the errors. Logistic regression fits this data set so well that its own confidence ranks errors better: there is
 # nothing to gain. The comparison in the explanation part has 27 data sets, losses included.
 #

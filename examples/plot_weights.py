@@ -1,8 +1,8 @@
 """
-What counts: curves of features, and ellipsoids by weight
-=========================================================
+Feature curves and ellipsoid weights
+====================================
 
-The label of a row is that with the largest sum of terms: one for each feature, which a curve tells, and one for each
+The label of a row is the one with the largest sum of terms: one for each feature, read off a curve, and one for each
 ellipsoid. The picture shows the curves of the six features that count most, in their own units. Above zero a value
 speaks for "malignant", below for "benign"; at the foot is where rows lie. A term of 0.7 doubles the odds.
 """
@@ -23,7 +23,7 @@ WeightsDisplay.from_estimator(classifier, X_test)
 plt.show()
 
 # %%
-# Any other feature can be asked for. No rows are needed: the ticks are then quantiles of the training rows.
+# Choose any other feature. Without rows, the ticks are quantiles of the training rows.
 
 WeightsDisplay.from_estimator(classifier, features=["worst concavity", "mean area"], label="benign")
 plt.show()
@@ -40,7 +40,7 @@ for name, value in terms.largest(5):
     print(f"  {name:<26}{value:+.2f}")
 
 # %%
-# Where the counts of the training rows around a row give another label than the weights, a look is worth it.
+# Rows for which the counts of training rows give another label than the weights are worth a look.
 
 differ = decisions.label != decisions.counts_label
 print(f"{differ.sum()} of {len(differ)} rows, {decisions.accepted[differ].sum()} of them accepted:")

@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.estimators.sep.training_set import Training
+from sepc.estimators.sep.training_set import TrainingSet
 from sepc.points.class_split import Labels, points_by_class
 
 ARRAYS = ("centers", "roots", "owners", "isolated", "isolated_owners", "shift", "scale", "class_counts", "is_terminal")
@@ -22,7 +22,7 @@ def draw(n, d=3, seed=0):
 
 def fitted_on_blocks(classifier, blocks, labels):
     """The classifier, fitted on blocks in memory."""
-    training = Training(*points_by_class([np.asarray(block, float) for block in blocks], [*map(Labels.of, labels)]))
+    training = TrainingSet(*points_by_class([np.asarray(block, float) for block in blocks], [*map(Labels.of, labels)]))
     classifier.n_features_in_ = blocks[0].shape[1]
     # The workers of a cluster have one thread each, and BLAS rounds differently with more.
     with threadpool_limits(1):
@@ -39,4 +39,4 @@ def assert_same_model(left: SEPClassifier, right: SEPClassifier):
         if isinstance(own, np.ndarray):
             np.testing.assert_array_equal(own, getattr(right.model_.weights, name), err_msg=name)
     np.testing.assert_array_equal(left.classes_, right.classes_)
-    assert [one.rows_left for one in left.history_] == [one.rows_left for one in right.history_]
+    assert [partition.rows_left for partition in left.history_] == [partition.rows_left for partition in right.history_]

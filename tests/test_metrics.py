@@ -83,8 +83,8 @@ def test_ece_by_hand():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: metrics.aurc([True], [1.0, 2.0]), "one length"),
-        (lambda: metrics.aurc([], []), "one length"),
+        (lambda: metrics.aurc([True], [1.0, 2.0]), "equal length"),
+        (lambda: metrics.aurc([], []), "equal length"),
         (lambda: metrics.aurc([True], [np.nan]), "cannot be ranked"),
         (lambda: metrics.risk_at_coverage([True], [1.0], 0.0), "coverage is 0"),
         (lambda: metrics.ece([True], [1.0], n_bins=0), "n_bins is 0"),

@@ -55,7 +55,7 @@ def test_parts_and_folds_keep_the_shares_of_classes():
     random = np.random.RandomState(0)
     stay, go = stratified_parts(labels, 0.25, random)
     assert np.array_equal(np.sort(np.concatenate([stay, go])), np.arange(len(labels)))
-    assert [(labels[go] == one).sum() for one in "ab"] == [150, 15]
+    assert [(labels[go] == label).sum() for label in "ab"] == [150, 15]
     assert set(labels[stay]) == set(labels)
     folds = stratified_folds(labels, 3, random)
     assert np.bincount(folds[labels == "a"]).tolist() == [200, 200, 200]
@@ -108,8 +108,8 @@ def test_nearest_null_is_nearest():
         return drawn @ -(expected * np.log(rates) + (1 - expected) * np.log1p(-rates))
 
     condition = {"type": "eq", "fun": lambda rates: weights @ rates - 0.02}
-    found = minimize(cost, np.full(3, 0.02), bounds=[(1e-6, 0.9)] * 3, constraints=condition, tol=1e-12)
-    assert cost(null) <= found.fun + 1e-7
+    minimum = minimize(cost, np.full(3, 0.02), bounds=[(1e-6, 0.9)] * 3, constraints=condition, tol=1e-12)
+    assert cost(null) <= minimum.fun + 1e-7
 
 
 def test_one_stratum_is_the_plain_likelihood_ratio():

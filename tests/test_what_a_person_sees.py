@@ -4,7 +4,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from optional import package_or_skip
@@ -23,7 +22,12 @@ from sepc.plot import LandscapeDisplay
 from sepc.points.in_memory import ArrayPoints
 
 pd = package_or_skip("pandas")
-mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _pictures_in_memory(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+
 
 BAD, GOOD = "<script>bad</script>", "good\x1b[31m"
 COLUMNS = ["<script>alert(1)</script>", "two\nlines", "x" * 10_000]
@@ -163,7 +167,7 @@ CARDS = {
     "certificate": (lambda: queue().certificate(), ["promised", "95 % confidence", "810 labels"]),
     "empty certificate": (lambda: ReviewQueue(classifier(), 10).certificate(), ["nothing certified yet"]),
     "audit": (audited, ["2,000 rows", "failing regions", "suspicious rows", "expected by trust"]),
-    "claims": (lambda: audited().regions, ["regions", "failing", "too few rows to tell", "fails"]),
+    "claims": (lambda: audited().regions, ["regions", "failing", "too few rows to test", "fails"]),
     "cluster": (lambda: audited().disjuncts[0], ["Cluster of", "wrong", "expected", "p ="]),
     "changes": (lambda: repaired().changes_, ["regions repaired", "errors before", "after"]),
     "change": (lambda: repaired().changes_[0], ["Region", "repaired", "errors before"]),

@@ -29,13 +29,13 @@ SHARES = st.floats(0.0, 1.0)
 DIGITS = st.integers(0, 4)
 
 
-def number_in(told):
+def number_in(text):
     """The number a percentage names, as a share."""
-    return Decimal(re.fullmatch(r"(?:over |under )?(\d+(?:\.\d+)?) %", told)[1]) / 100
+    return Decimal(re.fullmatch(r"(?:over |under )?(\d+(?:\.\d+)?) %", text)[1]) / 100
 
 
 @pytest.mark.parametrize(
-    ("share", "told"),
+    ("share", "text"),
     [
         (0.0, "0 %"),
         (-0.0, "0 %"),
@@ -54,12 +54,12 @@ def number_in(told):
         (float("nan"), "nan %"),
     ],
 )
-def test_percentages_by_hand(share, told):
-    assert percent(share) == told
+def test_percentages_by_hand(share, text):
+    assert percent(share) == text
 
 
 @pytest.mark.parametrize(
-    ("share", "digits", "told"),
+    ("share", "digits", "text"),
     [
         (0.874, 0, "87 %"),
         (0.996, 0, "over 99 %"),
@@ -70,21 +70,21 @@ def test_percentages_by_hand(share, told):
         (0.1 + 0.2, AS_SET, "30 %"),
     ],
 )
-def test_coarser_and_finer_percentages(share, digits, told):
-    assert percent(share, digits) == told
+def test_coarser_and_finer_percentages(share, digits, text):
+    assert percent(share, digits) == text
 
 
 @given(SHARES, DIGITS)
 @example(np.nextafter(1.0, 0.0), 0)
 @example(5e-324, 4)
 def test_only_all_is_all_and_only_nothing_is_nothing(share, digits):
-    told = percent(share, digits)
-    assert (told == "100 %") == (share == 1.0)
-    assert (told == "0 %") == (share == 0.0)
-    exact, number = Decimal(share), number_in(told)
-    if told.startswith("over"):
+    text = percent(share, digits)
+    assert (text == "100 %") == (share == 1.0)
+    assert (text == "0 %") == (share == 0.0)
+    exact, number = Decimal(share), number_in(text)
+    if text.startswith("over"):
         assert number < exact
-    elif told.startswith("under"):
+    elif text.startswith("under"):
         assert number > exact
     else:
         assert abs(number - exact) <= Decimal("0.005") / 10**digits + Decimal("1e-15")
@@ -92,9 +92,9 @@ def test_only_all_is_all_and_only_nothing_is_nothing(share, digits):
 
 @given(SHARES, DIGITS)
 def test_a_floored_percentage_never_says_more(share, digits):
-    told = floored_percent(share, digits)
-    assert (told == "100 %") == (share == 1.0)
-    assert 0 <= Decimal(repr(share)) - number_in(told) < Decimal("0.01") / 10**digits
+    text = floored_percent(share, digits)
+    assert (text == "100 %") == (share == 1.0)
+    assert 0 <= Decimal(repr(share)) - number_in(text) < Decimal("0.01") / 10**digits
 
 
 def test_floors_are_those_of_the_number_as_it_is_written():
@@ -103,8 +103,8 @@ def test_floors_are_those_of_the_number_as_it_is_written():
 
 
 @given(SHARES, SHARES, DIGITS)
-def test_an_interval_holds_its_ends(one, other, digits):
-    low, high = sorted((one, other))
+def test_an_interval_holds_its_ends(one_end, other_end, digits):
+    low, high = sorted((one_end, other_end))
     first, last = interval(low, high, digits).split(" to ")
     assert first.startswith("under") or number_in(first) <= Decimal(repr(low))
     assert last.startswith("over") or number_in(last) >= Decimal(repr(high))

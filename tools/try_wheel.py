@@ -17,8 +17,15 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-REPOSITORY = ("test_benchmarks", "test_changelog", "test_documents", "test_trust_benchmark", "test_wheel")
-QUICK = ("tests/shapes", "tests/regions", "tests/estimator/test_classifier.py", "tests/test_layers.py")
+REPOSITORY = (
+    "test_benchmarks",
+    "test_changelog",
+    "test_documents",
+    "test_public_names",
+    "test_trust_benchmark",
+    "test_wheel",
+)
+QUICK = ("tests/shapes", "tests/model", "tests/estimators/test_sep.py", "tests/test_layers.py")
 
 
 def main(arguments: list[str] | None = None) -> None:

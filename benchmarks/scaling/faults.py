@@ -15,7 +15,7 @@ from scaling.data import Drawn, Records, cluster
 from scaling.fits import are_same, classifier, fit_on_workers
 
 from sepc import SEPClassifier
-from sepc.points import on_dask as engine
+from sepc.points.dask import dask_points as engine
 
 
 def faults(drawn: Drawn, most: int, patience: float, n_kills: int) -> Records:

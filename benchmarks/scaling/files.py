@@ -15,7 +15,7 @@ from scaling.data import Drawn, Records, forget_peak, peak_megabytes
 from scaling.fits import classifier
 from threadpoolctl import threadpool_limits
 
-from sepc.estimator import fitting
+from sepc.estimators.sep import fitting
 from sepc.points.on_parquet import ParquetBlocks, ParquetTable
 
 

@@ -19,7 +19,7 @@ from scaling.data import (
 from scaling.scoring import on_dask
 
 from sepc import SEPClassifier
-from sepc.estimators.sep.training_set import Training
+from sepc.estimators.sep.training_set import TrainingSet
 from sepc.model.membership import squared_radii
 from sepc.points.class_split import Labels, points_by_class
 
@@ -50,7 +50,7 @@ def are_same(left: SEPClassifier, right: SEPClassifier) -> bool:
     return same and np.array_equal(a.table.counts, b.table.counts)
 
 
-def fit_on_points(model: SEPClassifier, training: Training) -> float:
+def fit_on_points(model: SEPClassifier, training: TrainingSet) -> float:
     model.n_features_in_ = training.rows.n_features
     started = time.perf_counter()
     model._fit_points(training)
@@ -62,7 +62,7 @@ def fit_on_workers(client: Any, drawn: Drawn, most: int, **options: Any) -> tupl
     X, y = drawn.on_dask(client)
     forget_peak()
     before, busy, started = peak_megabytes(), cpu_seconds(client), time.perf_counter()
-    training = Training.of_collection(X, y)
+    training = TrainingSet.of_collection(X, y)
     del X, y
     seconds = time.perf_counter() - started + fit_on_points(model, training)
     busy, peak, traffic = cpu_seconds(client) - busy, peak_megabytes(), training.rows.traffic
@@ -81,7 +81,7 @@ def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int | None) 
     model, record = fit_on_workers(client, drawn, most, fit_rows=fit_rows)
     blocks, labels = drawn.blocks()
     in_blocks, in_memory = classifier(most, fit_rows=fit_rows), classifier(most, fit_rows=fit_rows)
-    fit_on_points(in_blocks, Training(*points_by_class(blocks, [Labels.of(own) for own in labels])))
+    fit_on_points(in_blocks, TrainingSet(*points_by_class(blocks, [Labels.of(own) for own in labels])))
     X, y = np.concatenate(blocks), np.concatenate(labels)
     del blocks, labels
     busy, started = cpu_seconds(), time.perf_counter()

@@ -1,4 +1,4 @@
-"""What passes cost a row, and what 10^9 rows on 32 workers would cost by that: worked out, not run."""
+"""What a pass costs for each row, and what 10^9 rows on 32 workers would cost: calculated, not run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scaling.data import Drawn
 
 from sepc import SEPClassifier
 from sepc.estimators.sep.standardization import Standardization
-from sepc.estimators.sep.training_set import Training
+from sepc.estimators.sep.training_set import TrainingSet
 from sepc.model.stacked_signatures import StackedSignatures
 from sepc.points.band import Band, Frame
 from sepc.points.farthest import Farthest
-from sepc.points.hash_sample import Sampled
+from sepc.points.hash_sample import HashSample
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.joint_reduction import Together
+from sepc.points.joint_reduction import JointReduction
 from sepc.points.pass_log import CountedPoints
 from sepc.points.reductions import ColumnRange, CountInside, Moments
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -44,8 +44,8 @@ def nanoseconds(n: int, d: int) -> dict[str, float]:
     standard = Standardization(np.full(d, 0.1), np.full(d, 1.1))
     direction = np.full(d, 1.0 / np.sqrt(d))
     reductions = {
-        "range and moments of all rows": Together((ColumnRange(), Moments())),
-        "a hashed sample": Sampled(0.001, 0),
+        "range and moments of all rows": JointReduction((ColumnRange(), Moments())),
+        "a hashed sample": HashSample(0.001, 0),
         f"signatures of {ELLIPSOIDS} ellipsoids": standard.of_reduction(
             StackedSignatures.of(ellipsoids, d, slack=1e-9)
         ),
@@ -84,11 +84,11 @@ def seconds_of_passes(ns_a_row: float) -> float:
 def sample_fit(n: int, most: int) -> tuple[float, int, float]:
     """Seconds to partition a sample in memory, its passes, and how many reads of all its rows these make up."""
     drawn = Drawn(n, FEATURES, 1)
-    training = Training.of_arrays(drawn.rows(0), drawn.labels(0))
+    training = TrainingSet.of_arrays(drawn.rows(0), drawn.labels(0))
     logged = CountedPoints(training.rows)
     classes = tuple(CountedPoints(points, logged.log) for points in training.classes)
     classifier = SEPClassifier(0.05, trust="counts", max_ellipsoids=most, fit_rows=None)
     classifier.n_features_in_ = FEATURES
     started = time.perf_counter()
-    classifier._fit_points(Training(logged, classes, training.labels))
+    classifier._fit_points(TrainingSet(logged, classes, training.labels))
     return time.perf_counter() - started, logged.log.n_passes, logged.log.n_rows / n

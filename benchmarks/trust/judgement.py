@@ -1,4 +1,4 @@
-"""Is one better than another: ranks, and paired bootstrap intervals of differences in AURC."""
+"""Is one learner better than another? Ranks, and paired bootstrap intervals of differences in AURC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is compared, and what each says of a row: a label, and how sure it is.
+"""The learners that are compared: each gives a label, and how sure it is of it.
 
 Track A has models that stand alone, Track B ways to say how far to trust the labels of a base model.
 """

@@ -1,4 +1,4 @@
-"""The data sets of the comparison: numeric columns, complete rows, so many of them at most, classes of ten and more.
+"""The data sets of the comparison: numeric columns, complete rows up to a limit, classes of ten rows and more.
 
 The constants of our own model were chosen with `SETS` in sight; `UNSEEN` took no part in any choice, and most of them
 have more classes. `LARGE` are the sets of both kinds with more usable rows than the comparison takes of them.

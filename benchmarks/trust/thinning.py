@@ -1,4 +1,4 @@
-"""Slow peers are thinned out, so that one core runs the comparison in about two hours; ours never are."""
+"""Leave out some folds of slow peers, so that one core runs the comparison in about two hours; never of our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards: what a result shows of itself at a prompt and in a notebook."""
+"""Cards: short summaries of results, at a prompt and in a notebook."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ import numpy as np
 
 from sepc.wording import columns_of, counted, visible
 
-# A card is read at a glance: it fits above the prompt of the smallest terminal in use, 80 columns by 24 lines.
+# A card should be read at a glance, and fit above the prompt of an 80 x 24 terminal.
 MOST_LINES = 15
 MOST_COLUMNS = 80
 
-# Names of facts and cells of a table in a terminal, then both in a notebook; longer ones are cut in the middle.
+# The longest names and table cells in a terminal, and either of them in a notebook; longer ones are cut in the middle.
 LONGEST_NAME = 28
 LONGEST_CELL = 40
 LONGEST_HTML = 120
+# A note in a notebook, such as the reason for a decision.
+LONGEST_NOTE = 1_200
 
-# Of arrays and tuples with more entries only the size is said.
+# The most entries of an array or tuple that are shown in full; of longer ones only the size.
 MOST_IN_FULL = 4
 
 INDENT = "  "
@@ -30,7 +32,7 @@ NUMBER = re.compile(
     r"(above |below |over |under |[<>≤≥] ?)?[-+\u2212]?[\d,]*\.?\d+(e[-+]?\d+)?( ?%)?|nan|[-+]?inf|[-–—]?", re.I
 )
 
-# Colours are inherited or grey with some of the background in it, so a card looks right on light and on dark pages.
+# Colours are inherited or half-transparent grey, so that a card looks right on light and dark pages.
 LINE = "1px solid rgba(128,128,128,0.35)"
 BOX = (
     f"display:inline-block;box-sizing:border-box;max-width:100%;overflow-x:auto;border:{LINE};border-radius:6px;"
@@ -45,7 +47,7 @@ MUTED = "opacity:0.7"
 
 @dataclass(frozen=True)
 class Card:
-    """A short summary of a result: printed it is at most 15 lines, in a notebook a small table.
+    """A short summary of a result: at most 15 lines when printed, a small table in a notebook.
 
     Names and values may come from a user's data: they are shown on one line, cut where they are long, and escaped in
     HTML. Columns of numbers are aligned on the right, all others on the left.
@@ -53,13 +55,13 @@ class Card:
     Parameters
     ----------
     title : str
-        What it is, and of how much.
+        What the result is, and its size.
     facts : tuple of (name, value)
         One line each.
     head : tuple of str, optional
         The names of the columns below the facts.
     rows : tuple of tuple of str, optional
-        The table itself. Rows that do not fit are left out, and their number is said.
+        The table itself. Rows that do not fit are left out and counted.
     note : str, optional
         The last line, such as where to find more.
 
@@ -92,7 +94,7 @@ class Card:
         return "\n".join(line.rstrip() for line in lines)
 
     def html(self) -> str:
-        """The card as one HTML element, with nothing to load and no script; colours follow the page."""
+        """The card as one HTML element, without scripts or external resources; colours follow the page."""
         shown = self._fitted()
         parts = [_element("div", shown.title, TITLE)]
         if shown.facts:
@@ -100,11 +102,12 @@ class Card:
         if shown.rows:
             parts.append(_html_table(shown.head, shown.rows))
         if shown.note:
-            parts.append(_element("div", shown.note, f"{MUTED};margin-top:0.4em;overflow-wrap:anywhere"))
+            style = f"{MUTED};margin-top:0.4em;max-width:44em;overflow-wrap:anywhere"
+            parts.append(_element("div", shown.note, style, LONGEST_NOTE))
         return f'<div style="{BOX}">{"".join(parts)}</div>'
 
     def _fitted(self) -> Card:
-        """The card with clean text, and without the facts and rows that find no place on it."""
+        """The card with clean text, without the facts and rows that do not fit."""
         note = visible(self.note)
         facts = tuple((visible(name), visible(value)) for name, value in self.facts)
         left = MOST_LINES - 1 - bool(note)
@@ -121,9 +124,9 @@ class Card:
 
 
 class ShownAsCard:
-    """Objects that print as a card and show one in a notebook.
+    """Mixin for objects that are shown as a card, at a prompt and in a notebook.
 
-    A dataclass of this kind says ``repr=False``, or it would write a ``__repr__`` of its own.
+    A dataclass must set ``repr=False``, or its generated ``__repr__`` would take precedence.
     """
 
     __slots__ = ()
@@ -139,7 +142,7 @@ class ShownAsCard:
 
 
 class ShownInLists(ShownAsCard):
-    """Objects that often come in lists: printed, one is the title of its card alone; in a notebook it is all of it."""
+    """Mixin for objects that often come in lists: printed as the title of their card, shown whole in a notebook."""
 
     __slots__ = ()
 
@@ -148,21 +151,21 @@ class ShownInLists(ShownAsCard):
 
 
 class ShownOnOneLine:
-    """Dataclasses that print on one line, with the shapes of their arrays in place of all the numbers.
+    """Mixin for dataclasses that print on one line, with the shapes of long arrays instead of their numbers.
 
-    They too say ``repr=False``.
+    They must set ``repr=False`` too.
     """
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         own: Any = self
-        told = ", ".join(f"{field.name}={brief(getattr(own, field.name))}" for field in fields(own))
-        return f"{type(own).__name__}({told})"
+        shown = ", ".join(f"{field.name}={brief(getattr(own, field.name))}" for field in fields(own))
+        return f"{type(own).__name__}({shown})"
 
 
 def brief(value: Any) -> str:
-    """A value in a few words: short arrays and tuples in full, of longer ones the size, of objects the type.
+    """A short form of a value: short arrays and tuples in full, longer ones by size, other objects by type.
 
     Examples
     --------
@@ -189,12 +192,12 @@ def brief(value: Any) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """The text with nothing hidden in it, cut in the middle if it is long."""
+    """The text on one line, without invisible characters, and cut in the middle if it is long."""
     return _cut(visible(text), LONGEST_HTML)
 
 
 def _cut(text: str, longest: int) -> str:
-    """The text in at most so many columns and characters, with its middle left out if it is longer."""
+    """The text in at most `longest` columns and characters, shortened in the middle."""
     if len(text) <= longest and columns_of(text) <= longest:
         return text
     end = (longest - 1) // 2
@@ -229,7 +232,7 @@ def _table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def _fitting(widths: list[int]) -> list[int]:
-    """Widths of as many of the columns as fit on a line, the widest narrowed before a column is left out."""
+    """Widths of the columns that fit on a line; wide columns are narrowed before any is left out."""
     narrowest = 8
     while sum(widths) + len(GAP) * (len(widths) - 1) + len(INDENT) > MOST_COLUMNS:
         widest = max(widths)
@@ -258,7 +261,10 @@ def _html_facts(facts: Sequence[tuple[str, str]]) -> str:
 
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     numeric = _numeric_columns(rows)
-    styles = [f"{CELL};text-align:right;white-space:nowrap" if one else f"{CELL};text-align:left" for one in numeric]
+    styles = [
+        f"{CELL};text-align:right;white-space:nowrap" if is_number else f"{CELL};text-align:left"
+        for is_number in numeric
+    ]
     lines = (
         [("th", f"border-bottom:{LINE};font-weight:600;white-space:normal;vertical-align:bottom", head)] if head else []
     )
@@ -274,7 +280,7 @@ def _html_lines(lines: Iterable[Sequence[str]]) -> str:
     return f'<table style="{TABLE}"><tbody>{body}</tbody></table>'
 
 
-def _element(tag: str, text: str, style: str) -> str:
-    # No line ends between a number and its sign.
-    shown = html.escape(_cut(text, LONGEST_HTML).replace(" %", "\u00a0%"))
+def _element(tag: str, text: str, style: str, longest: int = LONGEST_HTML) -> str:
+    # No line break between a number and its percent sign.
+    shown = html.escape(_cut(text, longest).replace(" %", "\u00a0%"))
     return f'<{tag} style="{style}">{shown}</{tag}>'

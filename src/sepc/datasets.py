@@ -1,4 +1,4 @@
-"""Public data sets used in examples, tests and benchmarks, read from a folder of yours; nothing is downloaded.
+"""Public data sets used in examples, tests and benchmarks, read from a local folder; nothing is downloaded.
 
 The environment variable `SEPC_DATA_HOME` names the folder. It holds one CSV file for each data set, plain or gzipped,
 with a header row, the class in the column `target`, and empty cells where values are missing.
@@ -32,7 +32,7 @@ class Origin:
         Name in its archive, and creators.
     n_rows, n_features : int
     nominal : tuple of str
-        Features whose numbers are codes of categories.
+        Features whose numbers are category codes.
     """
 
     source: str
@@ -130,7 +130,7 @@ class Dataset:
 
     @property
     def categorical(self) -> tuple[str, ...]:
-        """Names of the other features."""
+        """Names of the features that are not quantities."""
         text = self.features.select_dtypes(exclude="number").columns
         return tuple(name for name in self.features.columns if name in self.origin.nominal or name in text)
 
@@ -177,7 +177,7 @@ def load(name: str) -> Dataset:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the data sets that the folder holds; `ORIGINS` has those it may hold."""
+    """Names of the data sets in the folder; `ORIGINS` lists all known ones."""
     return tuple(name for name in ORIGINS if _file_of(name) is not None)
 
 

@@ -1,4 +1,4 @@
-"""Errors and warnings a user of the library may want to catch by name."""
+"""Errors and warnings that users may want to catch."""
 
 
 class NotConvergedWarning(UserWarning):
@@ -14,7 +14,7 @@ class FormatError(ValueError):
 
 
 class ForeignModelError(ValueError):
-    """A file was saved around a model that is not ours, and `load` was not given that very model.
+    """A file was saved around a model of another library, and `load` was not given that same model.
 
     Attributes
     ----------

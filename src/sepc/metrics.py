@@ -1,8 +1,8 @@
 """How well trust ranks errors, and how well it predicts them; on plain arrays.
 
 Every function takes `correct`, whether each label was right, and `trust`, a score that is larger for labels more likely
-to be right; for `brier` and `ece` it is a probability. Scores of regions are heavily tied, and a fixed order of tied
-rows would flatter or punish at random: all results are exact means over the orders of tied rows.
+to be right; for `brier` and `ece` it is a probability. Trust often has many ties, and any fixed order of tied rows
+would help or hurt at random, so results are exact means over all orders of tied rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> aurc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])
     0.0625
 
-    All trusted alike, the error may come at any place: risk 1/4 everywhere.
+    If all are trusted alike, the error may come anywhere: risk 1/4 everywhere.
 
     >>> aurc([True, True, True, False], [0.5, 0.5, 0.5, 0.5])
     0.25
@@ -92,7 +92,9 @@ def excess_aurc(correct: ArrayLike, trust: ArrayLike) -> float:
 
 
 def auroc(correct: ArrayLike, trust: ArrayLike) -> float:
-    """Probability that a right label is trusted more than a wrong one, ties counting half; NaN if all are alike.
+    """Probability that a right label is trusted more than a wrong one, with ties counting half.
+
+    NaN if all labels are right, or all are wrong.
 
     Examples
     --------
@@ -179,12 +181,13 @@ def neg_aurc_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 def checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    """Both as arrays, or say why they cannot be ranked."""
+    """Both as arrays; raises if their rows cannot be ranked."""
     given: NDArray[Any] = np.asarray(correct)
     right, scores = given.astype(bool), np.asarray(trust, dtype=np.float64)
     if right.shape != scores.shape or right.ndim != 1 or right.size == 0:
         raise ValueError(
-            f"correct and trust must be two lists of one length, not arrays of shapes {right.shape} and {scores.shape}."
+            f"correct and trust must be 1-d, not empty and of equal length; their shapes are {right.shape} and "
+            f"{scores.shape}."
         )
     if not np.isfinite(scores).all():
         raise ValueError("trust holds NaN or infinite values; such rows cannot be ranked.")
@@ -194,6 +197,6 @@ def checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray
 def _expected_errors(right: BoolArray, scores: FloatArray) -> FloatArray:
     """Expected number of errors among the first 1, 2, ..., n rows by falling trust."""
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
-    # Every row of a tie brings the same expected number of errors.
+    # Every row of a tie adds the same expected number of errors.
     rates = np.bincount(group, weights=~right) / sizes
     return np.asarray(np.cumsum(np.repeat(rates, sizes)))

@@ -24,20 +24,20 @@ N_EXAMPLE_ROWS = 5
 
 
 def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **options: Any) -> Any:
-    """Log a fitted estimator to the active run, with its signature, an input example and a model card beside it.
+    """Log a fitted estimator to the active run, with a signature, an input example and a model card.
 
     Parameters
     ----------
     estimator : SEPClassifier, or a wrapper of one
-        Fitted; everything inside must be ours, since MLflow gives nobody else's model back.
+        Fitted; it must not contain models of other libraries, since these are not part of the file.
     name : str
-        Of the model.
+        Name of the model.
     X : array or DataFrame
-        Rows as the model will be given them: the first ones are the input example and tell the signature.
+        Rows as the model will get them; the first ones become the input example and define the signature.
     y : array, optional
-        Labels of `X`, if these are held-out rows; the model card then says what the model does on them.
+        Labels of `X`, if these are held-out rows; the model card then reports how the model does on them.
     **options
-        For ``mlflow.pyfunc.log_model``, such as ``registered_model_name``.
+        Passed to ``mlflow.pyfunc.log_model``, such as ``registered_model_name``.
 
     Returns
     -------
@@ -60,14 +60,14 @@ def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **o
 
 
 def save_model(estimator: Any, path: str | Path, *, X: Any, **options: Any) -> None:
-    """Write a fitted estimator as a folder that ``mlflow models serve`` takes; parameters as for `log_model`."""
+    """Write a fitted estimator as a folder for ``mlflow models serve``; parameters as for `log_model`."""
     mlflow = _mlflow()
     with tempfile.TemporaryDirectory() as folder:
         mlflow.pyfunc.save_model(path=str(path), **_written(estimator, Path(folder), X), **options)
 
 
 def load_model(uri: str) -> Any:
-    """The estimator itself, not its pyfunc, of a model that was logged or saved."""
+    """Load the estimator itself, not a pyfunc, from a model that was logged or saved."""
     from mlflow.artifacts import download_artifacts
 
     _mlflow()
@@ -75,7 +75,7 @@ def load_model(uri: str) -> Any:
 
 
 def _written(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
-    """Write the model file; what MLflow must be told of it."""
+    """Write the model file and return the arguments for MLflow."""
     from mlflow.models import infer_signature
 
     save(estimator, folder / MODEL_FILE)
@@ -100,11 +100,11 @@ def _refuse_foreign(path: Path) -> None:
     try:
         load(path)
     except ForeignModelError as error:
-        raise TypeError(f"Only models that are ours all through can be served: {error}") from error
+        raise TypeError(f"Models of other libraries cannot be served by sepc.mlflow: {error}") from error
 
 
 def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
-    """Rows as a DataFrame of doubles with the names that the model knows, or x0, x1 and so on."""
+    """Rows as a DataFrame of doubles, with the model's feature names, or x0, x1 and so on."""
     if hasattr(X, "columns"):
         return frame_of({str(name): np.asarray(X[name]) for name in X.columns})
     values = np.asarray(X, dtype=np.float64)
@@ -113,7 +113,7 @@ def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
 
 
 def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    """What a served model says of rows: label, trust, whether to accept it, and if not, why."""
+    """The output of a served model: label, trust, accepted, and the cause if a row is not accepted."""
     named = hasattr(estimator, "feature_names_in_")
     decisions = decide_rows(estimator, rows if named else rows.to_numpy())
     causes = names_of(Cause, decisions.cause)
@@ -122,7 +122,7 @@ def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 class Served:
-    """A model as MLflow's pyfunc calls it."""
+    """The model that MLflow's pyfunc calls."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -134,8 +134,8 @@ class Served:
 
 def _load_pyfunc(path: str) -> Served:
     """Called by MLflow to load a model."""
-    found = Path(path)
-    return Served(load(found / MODEL_FILE if found.is_dir() else found))
+    file = Path(path)
+    return Served(load(file / MODEL_FILE if file.is_dir() else file))
 
 
 def _mlflow() -> Any:

@@ -1,4 +1,4 @@
-"""Save, load and look into model files."""
+"""Save, load and inspect model files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FormatError
-from sepc.estimators.opened import name_of, opened
 from sepc.estimators.repaired import state as repaired_state
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.selective import state as selective_state
@@ -23,18 +22,19 @@ from sepc.estimators.stratified import state as stratified_state
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.estimators.trusted import state as trusted_state
 from sepc.estimators.trusted.estimator import TrustedClassifier
+from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import FORMAT, decode, encode, read_bytes
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
 from sepc.io.writer import Node, Writer
 
-# Wrappers may stand in wrappers, but not without end.
+# The deepest nesting of wrappers in wrappers.
 MOST_NESTED = 8
 
 
 class State(Protocol):
-    """How one kind of estimator is written and read: the module `state` of its folder."""
+    """How one kind of estimator is written and read; implemented by the module `state` of its folder."""
 
     def write(self, estimator: Any, writer: Writer, inner: InnerModels) -> Node:
         """The node of a fitted estimator."""
@@ -55,14 +55,15 @@ BY_NAME = {kind.__name__: state for kind, state in STATES.items()}
 
 
 def save(estimator: Any, path: str | Path) -> None:
-    """Write a fitted estimator of this library to one file, which holds no code and no training rows but isolated ones.
+    """Write a fitted estimator of this library to one file, which holds no code and only isolated training rows.
 
     Parameters
     ----------
     estimator : SEPClassifier or any other estimator of this library
-        Fitted; also as the best of a search. Of a model inside that is not ours only a fingerprint is written.
+        A fitted estimator, or a search around one. Of a model of another library inside it, only a fingerprint is
+        written.
     path : str or Path
-        By custom it ends in ``.sepc``. An old file of that name is replaced at once, or not at all.
+        By convention it ends in ``.sepc``. An existing file is replaced in one step, or not at all.
 
     Examples
     --------
@@ -83,13 +84,13 @@ def save(estimator: Any, path: str | Path) -> None:
 
 
 def load(path: str | Path, *, estimator: Any = None, transformer: Any = None) -> Any:
-    """Read an estimator from a file that may come from anyone: no code in it is run.
+    """Read an estimator from a file. Files from untrusted sources are safe to load: no code in them is run.
 
     Parameters
     ----------
     path : str or Path
     estimator : fitted classifier, optional
-        The model that is not ours, if the file was saved around one; it must be the same one.
+        The model of another library, if the file was saved around one; it must be that same model.
     transformer : fitted transformer, optional
         The transformer of a `TrustedClassifier`, if it had one.
 
@@ -103,40 +104,42 @@ def load(path: str | Path, *, estimator: Any = None, transformer: Any = None) ->
     FormatError
         If the file is damaged, hostile, or of a format that this version does not read.
     ForeignModelError
-        If the file was saved around a model that is not ours, and that model is not given, or another one is.
+        If the file was saved around a model of another library, and that same model is not given.
     """
     return from_bytes(read_bytes(path), estimator=estimator, transformer=transformer)
 
 
 def to_bytes(estimator: Any) -> bytes:
     """The bytes that `save` writes; always the same for the same fitted estimator."""
-    writer, inside = Writer(), opened(estimator)
+    writer, inside = Writer(), unwrap(estimator)
     if inside.before:
         steps = ", ".join(type(step).__name__ for before in inside.before for _, step in before.steps)
         raise TypeError(
-            f"The pipeline prepares rows with {steps}, and a model file holds no code of others. Save its last step, "
-            "pipeline[-1], and give the loaded model rows that are prepared alike."
+            f"The pipeline prepares rows with {steps}, which a model file cannot hold. Save its last step, "
+            "pipeline[-1], and prepare rows in the same way before you pass them to the loaded model."
         )
     node = _written(estimator if isinstance(estimator, FrozenEstimator) else inside.classifier, writer.under("model"))
     if node is None:
         known = ", ".join(BY_NAME)
-        raise TypeError(f"{name_of(estimator)} is not an estimator of this library and cannot be saved; {known} can.")
+        raise TypeError(
+            f"{classifier_name(estimator)} is not an estimator of this library and cannot be saved; {known} can."
+        )
     return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "model": node})
 
 
 def from_bytes(data: bytes, *, estimator: Any = None, transformer: Any = None) -> Any:
-    """The estimator that bytes of a file hold."""
+    """The estimator in the bytes of a file."""
     arrays, content = decode(data)
     reader = Reader(content, arrays)
-    found = _read(reader.part("model"), InnerModels(_written, _never, estimator, transformer), MOST_NESTED)
+    loaded = _read(reader.part("model"), InnerModels(_written, _never, estimator, transformer), MOST_NESTED)
     left = set(arrays) - reader.used
     if left:
         raise FormatError(f"The file holds an array that no model has: {sorted(left)[0][:80]!r}.")
-    return found
+    return loaded
 
 
 def _written(estimator: Any, writer: Writer) -> Node | None:
-    """The node of an estimator of ours, fitted; None for anything else."""
+    """The node of a fitted estimator of this library; None for anything else."""
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     state = STATES.get(type(inner))
     if state is None:
@@ -151,21 +154,21 @@ def _read(reader: Reader, inner: InnerModels, n_deep: int) -> Any:
     if state is None or n_deep == 0:
         raise FormatError(f"{reader.path}kind is {reader.text('kind')[:80]!r}, which this version does not know here.")
     deeper = replace(inner, read=lambda part: _read(part, inner, n_deep - 1))
-    found = state.read(reader, deeper)
-    return FrozenEstimator(found) if reader.value("frozen", bool) else found
+    estimator = state.read(reader, deeper)
+    return FrozenEstimator(estimator) if reader.value("frozen", bool) else estimator
 
 
 def _never(reader: Reader) -> Any:
-    raise FormatError(f"{reader.path} cannot stand here.")
+    raise FormatError(f"{reader.path} is not expected here.")
 
 
 def inspect(path: str | Path) -> Inspection:
-    """What is inside a model file, without building the model.
+    """Describe the contents of a model file, without building the model.
 
     Returns
     -------
     Inspection
-        Prints as a few lines for a person.
+        Prints as a few readable lines.
     """
     arrays, content = decode(read_bytes(path))
     model = Reader(content, arrays).part("model")
@@ -175,17 +178,17 @@ def inspect(path: str | Path) -> Inspection:
 
 @dataclass(frozen=True, repr=False)
 class Inspection(ShownAsCard):
-    """What is inside a model file.
+    """The contents of a model file.
 
     Attributes
     ----------
     format : int
     library : str
-        What wrote it, and its version.
+        The library that wrote it, and its version.
     model : dict
-        The description of the model as it stands in the file.
+        The JSON description of the model.
     n_arrays, n_bytes : int
-        Number of arrays, and their size together.
+        Number of arrays, and their total size.
     """
 
     format: int
@@ -214,27 +217,27 @@ def _described(node: Any) -> str:
 
 
 def _lines(node: Any, indent: str) -> list[str]:
-    """Facts of a node and of the models inside it."""
+    """Lines that describe a node and the models inside it."""
     if not isinstance(node, dict):
         return []
     inner = node.get("model") or node.get("trust") or {}
-    told = []
+    lines = []
     classes = (inner.get("classes") or node.get("classes") or {}).get("values", [])
     if classes:
-        told.append(f"{indent}classes: {_some(classes)}")
+        lines.append(f"{indent}classes: {_some(classes)}")
     names = inner.get("feature_names") or node.get("feature_names_in") or []
-    told.append(f"{indent}features: {node.get('n_features_in')}{': ' + _some(names) if names else ''}")
+    lines.append(f"{indent}features: {node.get('n_features_in')}{': ' + _some(names) if names else ''}")
     parameters = node.get("parameters", {})
     kept = [f"{name}={value!r}" for name, value in parameters.get("kept", {}).items()]
-    told.append(f"{indent}parameters: {', '.join(kept)}")
+    lines.append(f"{indent}parameters: {', '.join(kept)}")
     if parameters.get("lost"):
-        told.append(f"{indent}parameters not kept: {', '.join(parameters['lost'])}")
+        lines.append(f"{indent}parameters not kept: {', '.join(parameters['lost'])}")
     held = node.get("estimator")
     if isinstance(held, dict):
         kind = _described(held["ours"]) if "ours" in held else held.get("foreign", {}).get("kind")
-        told.append(f"{indent}around: {kind}")
-        told += _lines(held.get("ours"), indent + "  ")
-    return told
+        lines.append(f"{indent}around: {kind}")
+        lines += _lines(held.get("ours"), indent + "  ")
+    return lines
 
 
 def _some(values: list[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Values of NumPy, dataclasses and mappings as plain Python, ready for messages and for JSON."""
+"""Convert NumPy values, dataclasses and mappings to plain Python, for messages and for JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """A number, text or array of NumPy's as a number, text or list of Python's; anything else as it is.
+    """Convert NumPy scalars and arrays to plain Python; anything else is returned unchanged.
 
     Examples
     --------
@@ -22,9 +22,9 @@ def plain(value: Any) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """The value as dictionaries, lists, text and numbers; None for NaN and infinity, which JSON does not have.
+    """Convert a value to dicts, lists, strings and numbers; NaN and infinity, which JSON does not have, become None.
 
-    A value with a `to_dict` of its own says itself what it holds. Values of other kinds stay as they are.
+    `to_dict` is used where a value has it. Values of other types are returned unchanged.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def json_value(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return json_fields(value)
     if isinstance(value, Mapping):
-        return {str(name): json_value(one) for name, one in value.items()}
+        return {str(name): json_value(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [json_value(one) for one in value]
+        return [json_value(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def json_fields(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name, ready for JSON: what its own `to_dict` may be made of."""
+    """The fields of a dataclass by name, ready for JSON; useful to implement `to_dict`."""
     return {field.name: json_value(getattr(record, field.name)) for field in fields(record)}

@@ -6,44 +6,43 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sepc.decisions.frames import frame_of
-from sepc.estimators.base import decide_rows
+from sepc.estimators.base import decide_rows, empty_decisions
+from sepc.estimators.unwrapping import category_positions
 from sepc.model_files import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Models an executor's process keeps at a time.
+# Models that a worker process keeps in memory.
 N_KEPT = 4
 
-# What columns of decisions are in Spark, by the kind of their NumPy type; anything else is text.
+# Spark types of the columns of decisions, by NumPy kind; anything else is a string.
 SPARK_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
-# How the names of Spark's types of numbers begin.
+# Prefixes of the names of Spark's numeric types.
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
 
 
 def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
-    """The decisions of a fitted estimator on the rows of a Spark DataFrame.
+    """Decide on the rows of a Spark DataFrame.
 
-    The model travels as the safe model file, once to each executor; no row comes to the driver.
+    The model is sent to the executors as a safe model file; no row comes to the driver.
 
     Parameters
     ----------
     estimator : SEPClassifier, or a wrapper of one
-        Fitted; everything inside must be ours.
+        Fitted; it must not contain models of other libraries.
     frame : pyspark.sql.DataFrame
-        With the columns that the estimator was fitted on, or, if these had no names, with as many columns of numbers
-        beside those to keep.
+        With the columns that the estimator was fitted on or, if these had no names, with as many numeric columns
+        besides those to keep.
     keep : names of columns, optional
-        Columns that stand before the decisions, such as the key of a row.
+        Columns to copy to the result, such as a key.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        The columns kept, and those of the estimator's ``decide(X).to_frame()``.
+        The columns to keep, followed by those of ``decide(X).to_frame()``.
 
     Examples
     --------
@@ -52,11 +51,11 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     """
     keep = list(keep)
     names = _features(estimator, frame.columns, keep)
-    _refuse_text(dict(frame.dtypes), names)
-    decided = _decided(estimator, frame_of(dict.fromkeys(names, np.zeros(1))))
+    _refuse_text(dict(frame.dtypes), _numbers(estimator, names))
+    decided = empty_decisions(estimator).to_frame()
     clash = sorted(set(keep) & set(decided.columns))
     if clash:
-        raise ValueError(f"Columns {', '.join(map(repr, clash))} have the names of decisions; rename them first.")
+        raise ValueError(f"Columns {', '.join(map(repr, clash))} are also columns of the decisions; rename them first.")
     kept = [f"`{field.name}` {field.dataType.simpleString()}" for field in frame.schema if field.name in keep]
     own = [f"`{name}` {SPARK_TYPES.get(decided[name].dtype.kind, 'string')}" for name in decided.columns]
     chosen = frame.select(*[field.name for field in frame.schema if field.name in keep], *_quoted(names, keep))
@@ -72,17 +71,23 @@ def _features(estimator: Any, columns: list[str], keep: list[str]) -> list[str]:
     names = names or [name for name in columns if name not in keep]
     if len(names) != estimator.n_features_in_:
         raise ValueError(
-            f"The DataFrame has {len(names)} columns beside those to keep, but {type(estimator).__name__} is expecting "
+            f"The DataFrame has {len(names)} columns besides those to keep, but {type(estimator).__name__} expects "
             f"{estimator.n_features_in_} features."
         )
     return names
 
 
+def _numbers(estimator: Any, names: list[str]) -> list[str]:
+    """The features that are no categories of strata."""
+    categories = category_positions(estimator)
+    return [name for j, name in enumerate(names) if j not in categories]
+
+
 def _refuse_text(types: dict[str, str], names: list[str]) -> None:
     text = [name for name in names if not types[name].startswith(NUMBERS)]
     if text:
-        told = ", ".join(f"{name!r} ({types[name]})" for name in text)
-        raise ValueError(f"The DataFrame has columns that are not numbers: {told}. Cast or encode them first.")
+        texts = ", ".join(f"{name!r} ({types[name]})" for name in text)
+        raise ValueError(f"The DataFrame has columns that are not numeric: {texts}. Cast or encode them first.")
 
 
 def _quoted(names: list[str], keep: list[str]) -> list[str]:
@@ -90,7 +95,7 @@ def _quoted(names: list[str], keep: list[str]) -> list[str]:
 
 
 class _Batches:
-    """Decides on batches of rows, where they are."""
+    """Decides on batches of rows on an executor."""
 
     def __init__(self, model: bytes, keep: list[str], names: list[str]) -> None:
         self.model, self.keep, self.names = model, keep, names
@@ -110,9 +115,9 @@ def _loaded(model: bytes) -> Any:
 
 
 def _decided(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    n_empty = rows.isna().sum()
+    n_empty = rows[_numbers(estimator, list(rows.columns))].isna().sum()
     if n_empty.any():
-        told = ", ".join(f"{name!r} ({n:,} of {len(rows):,} rows of this batch)" for name, n in n_empty.items() if n)
-        raise ValueError(f"Cells without a number in {told}. Fill them, or drop these rows with frame.dropna().")
+        cells = ", ".join(f"{name!r} ({n:,} of {len(rows):,} rows of this batch)" for name, n in n_empty.items() if n)
+        raise ValueError(f"Missing values in {cells}. Fill them, or drop these rows with frame.dropna().")
     named = hasattr(estimator, "feature_names_in_")
     return decide_rows(estimator, rows if named else rows.to_numpy()).to_frame()

@@ -1,4 +1,4 @@
-"""Names, numbers and lists as a reader meets them, written in one way by all of the library."""
+"""Format names, numbers and lists in messages, in the same way throughout the library."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 from sepc.plain_values import plain
 
-# Digits after the point that show a share as someone has set it, such as a confidence of 99.999 %.
+# Digits that show a percentage exactly as the user set it, such as a confidence of 99.999 %.
 AS_SET = 10
 
-# Ratios of volumes are written as percentages too, and may be as large as a float can be.
+# Ratios of volumes are formatted as percentages too, and may be as large as any float.
 ROOM = Context(prec=400)
 
-# Of more names than this, a message counts the rest.
+# The most names that a message lists; it counts the rest.
 MOST_NAMES = 12
 
-# A list of labels with their counts takes at most so many columns, and each label in it so many.
+# The most terminal columns of a list of labels with their counts, and of each label in it.
 LONGEST_LIST = 46
 LONGEST_LABEL = 28
 
-# Of more numbers than this, a card shows the first.
+# The most numbers that a card shows.
 MOST_NUMBERS = 4
 
-# Longer names are cut in the middle: what tells two of them apart is often at the end.
+# Longer names are cut in the middle, since the difference between two names is often at the end.
 LONGEST_NAME = 80
 
 # Characters that end lines, move the cursor, turn the direction of writing or are not characters at all; what joins
@@ -41,14 +41,14 @@ SPACES = re.compile(r"[ \t\r\n\f\v\x85\u2028\u2029]+")
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share as in "87.5 %". Only all is 100 %, and only nothing is 0 %.
+    """Format a share as in "87.5 %"; only exactly 1 is "100 %", and only exactly 0 is "0 %".
 
     Parameters
     ----------
     share : float
-        Of 1.
+        From 0 to 1; larger values are allowed.
     digits : int
-        How many digits may stand after the point; zeros at the end are dropped.
+        The most digits after the point; trailing zeros are dropped.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def floored_percent(share: float, digits: int = 1) -> str:
-    """A percentage that never says more than `share`: for lower bounds, and for work that is not done yet.
+    """Format a share rounded down, for lower bounds and for progress.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def floored_percent(share: float, digits: int = 1) -> str:
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:
-    """The ends of an interval, rounded outwards: what is written holds what was computed.
+    """Format an interval of shares, rounded outwards so that it contains the exact one.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _percent(share: float, digits: int, rounding: str) -> str:
 
 
 def _hundredfold(share: float) -> Decimal:
-    """Of the decimal number that Python shows for the share; 0.57 is 57, not 56.99999999999999."""
+    """A hundred times the decimal number that Python shows: 57 for 0.57, not 56.99999999999999."""
     return 100 * Decimal(repr(float(share) + 0.0))
 
 
@@ -104,23 +104,23 @@ def _step(digits: int) -> Decimal:
 
 
 def _written(value: Decimal) -> str:
-    told = f"{value:f}"
-    return f"{told.rstrip('0').rstrip('.') if '.' in told else told} %"
+    text = f"{value:f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
-def counted(n: int, one: str, several: str | None = None) -> str:
-    """A number of things.
+def counted(n: int, singular: str, plural: str | None = None) -> str:
+    """A number with a noun, in singular or plural.
 
     Examples
     --------
     >>> counted(1, "row"), counted(1200, "row"), counted(0, "class", "classes")
     ('1 row', '1,200 rows', '0 classes')
     """
-    return f"{n:,} {one if n == 1 else several or f'{one}s'}"
+    return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
 
 
 def listed(parts: Iterable[str], most: int | None = None) -> str:
-    """Parts joined to one text; those beyond `most` are counted.
+    """Join parts with commas and "and"; those beyond `most` are counted.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def listed(parts: Iterable[str], most: int | None = None) -> str:
 
 
 def shown(label: Any) -> str:
-    """A label as a user would type it.
+    """A label as it is written in Python code.
 
     Examples
     --------
@@ -146,12 +146,12 @@ def shown(label: Any) -> str:
 
 
 def name_of(value: Any) -> str:
-    """A label, a feature or an index as text of bounded length, on one line."""
+    """A label, a feature or an index as short text on one line."""
     return short(visible(str(plain(value))))
 
 
 def visible(text: str) -> str:
-    r"""The text on one line, with codes such as ``\x1b`` in place of what would be hidden or would hide something.
+    r"""The text on one line, with invisible and control characters replaced by codes such as ``\x1b``.
 
     Examples
     --------
@@ -161,13 +161,13 @@ def visible(text: str) -> str:
     return HIDDEN.sub(_code, SPACES.sub(" ", text))
 
 
-def _code(found: re.Match[str]) -> str:
-    number = ord(found[0])
+def _code(match: re.Match[str]) -> str:
+    number = ord(match[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def short(text: str, longest: int = LONGEST_NAME) -> str:
-    """The text, with its middle left out if it is longer than that.
+    """The text, shortened in the middle if it is longer than `longest`.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def short(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def signed(terms: Sequence[tuple[str, float]]) -> str:
-    """Names and signed numbers; no line ends between the two.
+    """Names with signed numbers, joined by no-break spaces.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def signed(terms: Sequence[tuple[str, float]]) -> str:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The width of a text in terminal columns."""
     return sum(
         0 if unicodedata.combining(sign) or sign in "\u200c\u200d\ufe0e\ufe0f" else _width(sign) for sign in text
     )
@@ -203,7 +203,7 @@ def _width(sign: str) -> int:
 
 
 def numbers(values: Any) -> str:
-    """Some numbers in brackets, the first few of many.
+    """Numbers in brackets; only the first few of many.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def numbers(values: Any) -> str:
 
 
 def with_counts(labels: Iterable[Any], counts: Iterable[int]) -> str:
-    """Labels and how many rows each has, as in "benign (357), malignant (212)"; of many, as many as fit on a line."""
+    """Labels with their numbers of rows, as in "benign (357), malignant (212)"; as many as fit on a line."""
     pairs = [f"{short(name_of(label), LONGEST_LABEL)} ({n:,})" for label, n in zip(labels, counts, strict=True)]
     n_kept, width = 0, 0
     while n_kept < len(pairs) and (width := width + columns_of(pairs[n_kept]) + 2) <= LONGEST_LIST:
@@ -227,8 +227,8 @@ def with_counts(labels: Iterable[Any], counts: Iterable[int]) -> str:
 
 
 def decimal(value: float) -> str:
-    """A probability or a trust as in "0.875"; only certainty is 1.000, and only nothing is 0.000."""
-    told = f"{value:.3f}"
-    if value < 1.0 and told == "1.000":
+    """Format a probability as in "0.875"; only exactly 1 is "1.000", and only exactly 0 is "0.000"."""
+    text = f"{value:.3f}"
+    if value < 1.0 and text == "1.000":
         return "> 0.999"
-    return "< 0.001" if value > 0.0 and told == "0.000" else told
+    return "< 0.001" if value > 0.0 and text == "0.000" else text

@@ -69,7 +69,7 @@ def test_a_file_that_may_not_be_read(command, words, capsys, write_csv, monkeypa
 
     monkeypatch.setattr("sepc.cli.source.open", opened, raising=False)
     ran = run_here(capsys, *words(command, write_csv([*FEATURES, "target"], ROW)))
-    assert "table.csv may not be read: permission denied" in complaint(ran)
+    assert "table.csv cannot be read: permission denied" in complaint(ran)
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)
@@ -255,7 +255,7 @@ def test_an_output_that_cannot_be(command, folder, capsys, tmp_path):
     assert "is a directory" in complaint(run_here(capsys, command, *given, "--output", tmp_path))
     source = folder / "model.sepc" if command == "export" else folder / "wdbc.csv"
     before = source.read_bytes()
-    assert "is what is read from" in complaint(run_here(capsys, command, *given, "--output", source))
+    assert "is also an input" in complaint(run_here(capsys, command, *given, "--output", source))
     assert source.read_bytes() == before
 
 
@@ -264,7 +264,7 @@ def test_wrong_usage(capsys, folder):
     assert "see sepc --help" in complaint(run_here(capsys, "guess"))
     assert "--target" in complaint(run_here(capsys, "fit", folder / "wdbc.csv", "--output", "x.sepc"))
     assert "--nothing" in complaint(run_here(capsys, "inspect", folder / "model.sepc", "--nothing"))
-    assert "counted from 1" in complaint(run_here(capsys, "explain", "m", "d.csv", "--row", "0"))
+    assert "is not a whole number of at least 1" in complaint(run_here(capsys, "explain", "m", "d.csv", "--row", "0"))
     assert "single character" in complaint(run_here(capsys, "explain", folder / "model.sepc", "-", "--separator", "::"))
 
 
@@ -276,7 +276,7 @@ def test_wrong_usage(capsys, folder):
         (["--n-impure", "-1"], "n_impure is -1"),
         (["--min-trust", "7"], "min_trust is 7.0"),
         (["--max-risk", "2"], "max_risk is 2.0"),
-        (["--test-share", "1"], "1 is no share"),
+        (["--test-size", "1"], "1 is not a share"),
         (["--features", "target"], "'target', which is the target"),
         (["--by", "mean radius", "--features", "mean radius"], "'mean radius'"),
     ],

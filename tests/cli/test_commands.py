@@ -182,7 +182,7 @@ def test_a_model_around_anothers(wdbc, folder, tmp_path, capsys):
     save(SelectiveClassifier(FrozenEstimator(inner), 0.2).fit(wdbc[FEATURES], wdbc["target"]), tmp_path / "m.sepc")
     ran = run_here(capsys, "score", tmp_path / "m.sepc", folder / "wdbc.csv", "--output", tmp_path / "o.csv")
     told = complaint(ran)
-    assert "saved around a model of another library, sklearn.linear_model._logistic.LogisticRegression," in told
+    assert "wraps a model of another library, sklearn.linear_model._logistic.LogisticRegression," in told
     assert "sepc.load(path, estimator=...)" in told
 
 
@@ -236,7 +236,7 @@ def test_labels_of_every_kind(labels, write_csv, tmp_path, capsys):
 
 def test_the_account_of_a_fit(folder, tmp_path, capsys):
     words = ["fit", folder / "wdbc.csv", "--target", "target", "--drop", "id,ward", "--output", tmp_path / "m.sepc"]
-    told = run_here(capsys, *words, "--test-share", "0.25").out
+    told = run_here(capsys, *words, "--test-size", "0.25").out
     assert "426 rows, 3 features; labels: benign (267), malignant (159)" in told
     assert "On 143 rows held out:" in told
     assert f"Written to {tmp_path / 'm.sepc'}" in told
@@ -336,7 +336,7 @@ def test_export(folder, models, tmp_path, capsys):
 def test_an_unexpected_error_is_one_line_too(folder, capsys, monkeypatch):
     monkeypatch.setattr("sepc.model_files.inspect", lambda path: {}["nothing"])
     line = complaint(run_here(capsys, "inspect", folder / "model.sepc"), code=1)
-    assert "KeyError: 'nothing' (a defect of sepc; with SEPC_TRACEBACK=1" in line
+    assert "KeyError: 'nothing' (a bug in sepc; set SEPC_TRACEBACK=1" in line
     monkeypatch.setenv("SEPC_TRACEBACK", "1")
     with pytest.raises(KeyError):
         run_here(capsys, "inspect", folder / "model.sepc")
@@ -360,11 +360,10 @@ def test_help_imports_no_library():
 
 
 def test_the_kinds_of_trust_are_those_of_the_library():
-    from sepc.estimator import classifier
+    from sepc.cli import fitting
+    from sepc.model.sep_model import TRUSTS
 
-    from sepc.cli import fit_options
-
-    assert fit_options.TRUSTS == classifier.TRUSTS  # listed twice, so that help imports no NumPy
+    assert fitting.TRUSTS == TRUSTS  # listed twice, so that help imports no NumPy
 
 
 def test_version_and_no_pyarrow(folder, capsys, monkeypatch):

@@ -11,7 +11,7 @@ from sepc.cli.entry import COMMANDS
 CASES = [
     (["sepc", ""], {*COMMANDS}),
     (["sepc", "in"], {"inspect"}),
-    (["sepc", "fit", "--t"], {"--target", "--test-share", "--trust"}),
+    (["sepc", "fit", "--t"], {"--target", "--test-size", "--trust"}),
     (["sepc", "fit", "--trust", ""], {"weights", "counts", "published"}),
     (["sepc", "score", "m", "d", "--missing", ""], {"refuse", "leave"}),
     (["sepc", "completion", ""], {"bash", "zsh", "fish"}),

@@ -23,21 +23,21 @@ class Terminal(io.StringIO):
 def test_a_line_has_the_share_or_the_time():
     bar = ProgressBar("scoring rows.csv")
     bar.started = 100.0
-    bar.tell("4,600 rows", 0.5)
+    bar.update("4,600 rows", 0.5)
     assert bar.line(now=165.0, width=100) == "scoring rows.csv  [############............]  50 %  4,600 rows"
     assert len(bar.line(now=165.0, width=30)) == 29
-    bar.tell("4,600 rows")
+    bar.update("4,600 rows")
     assert bar.line(now=165.0, width=100) == "scoring rows.csv  4,600 rows  1:05"
 
 
 def test_pace_and_time_left():
     bar = ProgressBar("scoring")
-    bar.tell_rows(10, 40, 0.25)
+    bar.update_rows(10, 40, 0.25)
     assert bar.note == "10 of 40 rows"
     bar.started = time.monotonic() - 30.0
-    bar.tell_rows(3000, 12_000, 0.25)
+    bar.update_rows(3000, 12_000, 0.25)
     assert bar.note == "3,000 of 12,000 rows, 100 a second, 1:30 left"
-    bar.tell_rows(3000, None, None)
+    bar.update_rows(3000, None, None)
     assert bar.note == "3,000 rows, 100 a second"
 
 
@@ -46,7 +46,7 @@ def test_it_wipes_itself(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr("sepc.cli.progress_bar.FIRST", 0.01)
     with ProgressBar("fitting") as bar:
-        bar.tell("round 3")
+        bar.update("round 3")
         while "round 3" not in terminal.getvalue():
             time.sleep(0.01)
     assert terminal.getvalue().endswith("\r\x1b[K")
@@ -66,7 +66,7 @@ def test_rounds_in_words():
     notes = RoundNotes(bar)
     told = []
     for n_left in (900, 500, 1000, 700):
-        notes.tell(Round(100, n_left - 100))
+        notes.round_ended(Round(100, n_left - 100))
         told.append(bar.note)
     assert told[:2] == ["round 1, 900 rows left", "round 2, 500 rows left"]
     assert told[2:] == ["partition 2, round 1, 1,000 rows left", "partition 2, round 2, 700 rows left"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
-from sepc.cli.errors import InputError
+from sepc.cli.messages import InputError
 from sepc.cli.open_table import open_table
 from sepc.cli.read_ahead import read_ahead
 from sepc.cli.source import Source

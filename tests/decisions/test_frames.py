@@ -12,6 +12,6 @@ pd = package_or_skip("pandas")
 @pytest.mark.parametrize("kind", [Rule, Cause])
 def test_every_name_stands_for_its_own_value(kind):
     members = [*kind, *reversed(kind)]
-    column = pd.Series(column_of_names(kind, [int(one) for one in members]))
-    assert column.tolist() == [one.name for one in members]
+    column = pd.Series(column_of_names(kind, [int(member) for member in members]))
+    assert column.tolist() == [member.name for member in members]
     assert column.dtype == pd.Series(["text"]).dtype

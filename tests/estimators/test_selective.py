@@ -59,8 +59,8 @@ def test_sequence_starts_where_enough_rows_are_accepted_and_ends_at_the_first_fa
     wrong = np.zeros(len(trust), dtype=bool)
     wrong[[0, 1, 2, 386]] = True
     grid = np.array([0.6, 0.7, 0.8, 0.9])
-    found = choose_threshold(trust, wrong, grid, 0.02, 0.95)
-    assert (found.threshold, found.n_accepted, found.n_errors, found.n_needed) == (0.8, 386, 3, 149)
+    control = choose_threshold(trust, wrong, grid, 0.02, 0.95)
+    assert (control.threshold, control.n_accepted, control.n_errors, control.n_needed) == (0.8, 386, 3, 149)
     without_the_last_error = choose_threshold(trust, wrong & (np.arange(len(trust)) < 386), grid, 0.02, 0.95)
     assert (without_the_last_error.threshold, without_the_last_error.n_accepted) == (0.6, len(trust))
     first_fails = choose_threshold(trust[:387], wrong[:387], np.array([0.7, 0.95]), 0.02, 0.95)
@@ -75,11 +75,11 @@ def test_a_tight_promise_and_its_bound_agree():
     for _ in range(50):
         trust = rng.random(800)
         wrong = rng.random(800) < 0.2 * (1 - trust) ** 2
-        found = choose_threshold(trust, wrong, fixed_grid(), 0.02, 0.95)
-        if np.isfinite(found.threshold):
-            accepted = trust >= found.threshold
-            assert (found.n_accepted, found.n_errors) == (accepted.sum(), wrong[accepted].sum())
-            assert upper_bound(found.n_errors, found.n_accepted, 0.95) <= 0.02
+        control = choose_threshold(trust, wrong, fixed_grid(), 0.02, 0.95)
+        if np.isfinite(control.threshold):
+            accepted = trust >= control.threshold
+            assert (control.n_accepted, control.n_errors) == (accepted.sum(), wrong[accepted].sum())
+            assert upper_bound(control.n_errors, control.n_accepted, 0.95) <= 0.02
 
 
 def scores(rng, n, error_rate):
@@ -103,8 +103,8 @@ def scores(rng, n, error_rate):
 def test_the_promise_is_kept_over_many_draws(error_rate, risk_at):
     rng = np.random.default_rng(1)
     grid = quantile_grid(rng.random(1000))
-    found = [choose_threshold(*scores(rng, 1000, error_rate), grid, 0.02, 0.95) for _ in range(N_DRAWS)]
-    violations = np.mean([np.isfinite(one.threshold) and risk_at(one.threshold) > 0.02 for one in found])
+    controls = [choose_threshold(*scores(rng, 1000, error_rate), grid, 0.02, 0.95) for _ in range(N_DRAWS)]
+    violations = np.mean([np.isfinite(control.threshold) and risk_at(control.threshold) > 0.02 for control in controls])
     assert violations <= MOST_VIOLATIONS
 
 
@@ -119,8 +119,8 @@ def test_promises_per_class_are_kept_together_over_many_draws():
         fitted = SelectiveClassifier(frozen, risks).fit(
             np.column_stack([label, trust]), np.where(wrong, 1 - label, label)
         )
-        true_risks = {one: slopes[one] / 2 * (1 - min(2 * fitted.threshold_[one] - 1, 1)) for one in risks}
-        violated.append(any(true_risks[one] > risks[one] for one in risks))
+        true_risks = {named: slopes[named] / 2 * (1 - min(2 * fitted.threshold_[named] - 1, 1)) for named in risks}
+        violated.append(any(true_risks[named] > risks[named] for named in risks))
         coverage.append(fitted.coverage_)
     assert np.mean(violated) <= MOST_VIOLATIONS
     assert 0.2 < np.mean(coverage) < 0.6
@@ -163,10 +163,10 @@ def test_the_benchmark_chooses_the_threshold_of_the_estimator():
     overall = SelectiveClassifier(FrozenEstimator(model), 0.04).fit(X[drawn], y[drawn])
     assert overall.threshold_ == choose_threshold(trust, wrong, fixed_grid(), 0.04, 0.95).threshold < 1
     named = SelectiveClassifier(FrozenEstimator(model), {0: 0.04, 1: 0.05}).fit(X[drawn], y[drawn])
-    for one, risk in {0: 0.04, 1: 0.05}.items():
-        own = label == one
+    for named_label, risk in {0: 0.04, 1: 0.05}.items():
+        own = label == named_label
         expected = choose_threshold(trust[own], wrong[own], fixed_grid(), risk, 0.975).threshold
-        assert named.threshold_[one] == expected < 1
+        assert named.threshold_[named_label] == expected < 1
     costs = Costs([[0, 5], [1, 0]], review=0.2)
     cheapest = SelectiveClassifier(FrozenEstimator(model), costs).fit(X[drawn], y[drawn])
     each = np.array([[0, 5], [1, 0]])[y[drawn], label].astype(float)
@@ -205,9 +205,9 @@ def test_decisions_index_and_filter():
     first = decided[0]
     assert (first.label, first.trust, first.accepted) == (decided.label[0], decided.trust[0], decided.accepted[0])
     assert "with trust" in first.inner.why()
-    for one in decided:
-        assert f"The promise {'covers it' if one.accepted else 'does not cover it'}." in one.why()
-    assert [one.trust for one in decided[:3]] == decided.trust[:3].tolist()
+    for decision in decided:
+        assert f"The promise {'covers it' if decision.accepted else 'does not cover it'}." in decision.why()
+    assert [decision.trust for decision in decided[:3]] == decided.trust[:3].tolist()
     with pytest.raises(AttributeError):
         decided.trust = None
 
@@ -269,30 +269,35 @@ def test_no_threshold_is_possible():
 def test_certificates_hold_together():
     X, y = blobs(3000)
     fitted = SelectiveClassifier(SEPClassifier(), 0.05, random_state=0).fit(X[:2000], y[:2000])
-    found = fitted.certificates(X[2000:], y[2000:])
-    assert found.n_rows.sum() == 1000
-    assert found.n_errors.sum() == (fitted.predict(X[2000:]) != y[2000:]).sum()
-    largest = found.n_rows.argmax()
-    by_hand = beta.ppf(0.05 / len(found), found.n_rows[largest] - found.n_errors[largest], found.n_errors[largest] + 1)
-    assert found.accuracy_at_least[largest] == pytest.approx(by_hand)
-    assert (found.accuracy_at_least <= 1 - found.n_errors / found.n_rows).all()
-    assert list(found.to_frame()["region"]) == found.region.tolist()
-    lines = str(found).splitlines()
+    certificates = fitted.certificates(X[2000:], y[2000:])
+    assert certificates.n_rows.sum() == 1000
+    assert certificates.n_errors.sum() == (fitted.predict(X[2000:]) != y[2000:]).sum()
+    largest = certificates.n_rows.argmax()
+    by_hand = beta.ppf(
+        0.05 / len(certificates),
+        certificates.n_rows[largest] - certificates.n_errors[largest],
+        certificates.n_errors[largest] + 1,
+    )
+    assert certificates.accuracy_at_least[largest] == pytest.approx(by_hand)
+    assert (certificates.accuracy_at_least <= 1 - certificates.n_errors / certificates.n_rows).all()
+    assert list(certificates.to_frame()["region"]) == certificates.region.tolist()
+    lines = str(certificates).splitlines()
     assert lines[-1] == "The 95 % are for all of this together."
-    assert len(lines) == len(found) + 1
-    assert lines[0].endswith(f"right, 95 % confidence, {found.n_rows[largest]} rows.")
+    assert len(lines) == len(certificates) + 1
+    assert lines[0].endswith(f"right, 95 % confidence, {certificates.n_rows[largest]} rows.")
     plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match="LogisticRegression knows no regions"):
+    with pytest.raises(TypeError, match="LogisticRegression has no regions"):
         plain.certificates(X, y)
 
 
 def test_certificates_in_words():
-    found = Certificates(np.array([4]), np.array([412]), np.array([3]), np.array([0.97299]), 0.95)
-    assert str(found) == "Region 4: at least 97.2 % right, 95 % confidence, 412 rows."
+    certificates = Certificates(np.array([4]), np.array([412]), np.array([3]), np.array([0.97299]), 0.95)
+    assert str(certificates) == "Region 4: at least 97.2 % right, 95 % confidence, 412 rows."
     two = Certificates(np.array([-1, 7]), np.array([1, 1000]), np.array([0, 0]), np.array([0.025, 0.9963]), 0.95)
-    assert two.sentences() == [
+    assert two.summary().splitlines() == [
         "Region 7: at least 99.6 % right, 95 % confidence, 1,000 rows.",
         "Region -1: at least 2.5 % right, 95 % confidence, 1 row.",
+        "The 95 % are for all of this together.",
     ]
 
 

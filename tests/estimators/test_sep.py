@@ -1,4 +1,4 @@
-"""What a user meets: decisions, reasons, regions, the story of the fit."""
+"""SEPClassifier as users meet it: decisions, reasons, regions, and the history of the fit."""
 
 import cases
 import numpy as np
@@ -50,7 +50,7 @@ def test_decisions_index_filter_and_become_a_frame(moons):
     ]
     assert list(frame.columns) == names
     assert frame["rule"][0] == decisions[0].rule.name
-    assert [one.label for one in decisions[:3]] == decisions.label[:3].tolist()
+    assert [decision.label for decision in decisions[:3]] == decisions.label[:3].tolist()
 
 
 def test_label_is_the_most_probable_class_and_trust_its_probability(moons):
@@ -109,12 +109,12 @@ def test_story_of_the_fit_is_told_in_the_users_features(wdbc):
     classifier, _, _ = wdbc
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     rows, labels = X.iloc[::2, [1, 20, 23]].to_numpy(), np.where(y == 0, "malignant", "benign")[::2]
-    for found in classifier.ellipsoids_:
-        inside = found.ellipsoid.contains(rows)
-        np.testing.assert_array_equal([np.sum(labels[inside] == label) for label in classifier.classes_], found.counts)
-        for cut in found.cuts:
+    for fitted in classifier.ellipsoids_:
+        inside = fitted.ellipsoid.contains(rows)
+        np.testing.assert_array_equal([np.sum(labels[inside] == label) for label in classifier.classes_], fitted.counts)
+        for cut in fitted.cuts:
             kept = rows @ cut.normal >= cut.offset
-            assert 0 < (kept & (labels == found.label)).sum() < (labels == found.label).sum()
+            assert 0 < (kept & (labels == fitted.label)).sum() < (labels == fitted.label).sum()
     history = classifier.history_[0]
     assert history.stopped_because
     left = np.array(history.rows_left).sum(axis=1)

@@ -59,18 +59,18 @@ def frame(X, y=None):
 def test_arrays_give_the_model_of_their_blocks(client, rows):
     X, y = rows
     expected = on_blocks(X, y, (1500, 1500, 1000))
-    found = classifier().fit(da.from_array(X, (1500, D)), da.from_array(y, 1500))
-    assert_same_model(found, expected)
-    assert not hasattr(found, "feature_names_in_")
-    assert found.n_features_in_ == D
+    fitted = classifier().fit(da.from_array(X, (1500, D)), da.from_array(y, 1500))
+    assert_same_model(fitted, expected)
+    assert not hasattr(fitted, "feature_names_in_")
+    assert fitted.n_features_in_ == D
     assert_same_model(classifier().fit(da.from_array(X, (1500, 2)), y), expected)
 
 
 def test_labels_in_other_chunks_are_cut_anew(client, rows):
     X, y = rows
     options = {"fit_rows": 500, "random_state": 0}
-    found = classifier(**options).fit(da.from_array(X, (1500, D)), da.from_array(y, 900))
-    assert_same_model(found, on_blocks(X, y, (1500, 1500, 1000), **options))
+    fitted = classifier(**options).fit(da.from_array(X, (1500, D)), da.from_array(y, 900))
+    assert_same_model(fitted, on_blocks(X, y, (1500, 1500, 1000), **options))
 
 
 def test_frames_with_labels_apart_or_in_a_column(client, rows):
@@ -91,11 +91,11 @@ def test_filtered_collections_whose_sizes_nobody_knows(client, rows):
     kept = X[:, 0] > 0
     sizes = [int(kept[start : start + 1000].sum()) for start in range(0, N, 1000)]
     lazy, labels = da.from_array(X, (1000, D)), da.from_array(y, 1000)
-    found = classifier().fit(lazy[lazy[:, 0] > 0], labels[lazy[:, 0] > 0])
-    assert_same_model(found, on_blocks(X[kept], y[kept], sizes))
+    fitted = classifier().fit(lazy[lazy[:, 0] > 0], labels[lazy[:, 0] > 0])
+    assert_same_model(fitted, on_blocks(X[kept], y[kept], sizes))
     table = dd.from_pandas(frame(X, y), npartitions=4)
-    found = classifier().fit(table[table.width > 0], "target")
-    assert found.model_.class_counts.sum() == kept.sum()
+    fitted = classifier().fit(table[table.width > 0], "target")
+    assert fitted.model_.class_counts.sum() == kept.sum()
 
 
 def test_partitions_that_are_empty_or_of_one_class_only(client, rows):
@@ -109,9 +109,9 @@ def test_partitions_that_are_empty_or_of_one_class_only(client, rows):
 def test_fit_rows_draws_the_same_sample(client, rows):
     X, y = rows
     options = {"fit_rows": 1200, "random_state": 1}
-    found = classifier(**options).fit(da.from_array(X, (1000, D)), da.from_array(y, 1000))
-    assert_same_model(found, on_blocks(X, y, (1000,) * 4, **options))
-    assert found.model_.table.counts.sum() == N
+    fitted = classifier(**options).fit(da.from_array(X, (1000, D)), da.from_array(y, 1000))
+    assert_same_model(fitted, on_blocks(X, y, (1000,) * 4, **options))
+    assert fitted.model_.table.counts.sum() == N
 
 
 def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
@@ -126,8 +126,8 @@ def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
 def test_more_than_two_classes(client, rows):
     X, _ = rows
     y = np.digitize(X[:, 0], [-1.0, 1.0])
-    found = classifier(n_jobs=2).fit(da.from_array(X, (2000, D)), da.from_array(y, 2000))
-    assert_same_model(found, on_blocks(X, y, (2000, 2000)))
+    fitted = classifier(n_jobs=2).fit(da.from_array(X, (2000, D)), da.from_array(y, 2000))
+    assert_same_model(fitted, on_blocks(X, y, (2000, 2000)))
 
 
 def test_checking_a_collection_brings_no_row_here(client, rows, monkeypatch):

@@ -1,4 +1,4 @@
-"""The scikit-learn contract, with no expected failure but one of the paper's own making."""
+"""The scikit-learn checks, with one expected failure that follows from the paper."""
 
 import pickle
 

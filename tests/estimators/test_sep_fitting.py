@@ -1,4 +1,4 @@
-"""Whatever holds the rows, the model is the same; and it holds none of them."""
+"""The model does not depend on how the rows are stored, and keeps none of them."""
 
 import numpy as np
 import pytest
@@ -49,15 +49,15 @@ def test_a_rare_class_keeps_more_than_its_share():
     sizes = []
     for n_rare in (5, 300):
         classes = [ArrayPoints(X[:n_rare]), ArrayPoints(X[n_rare:] + 9.0)]
-        sizes.append([len(one.rows) for one in _samples(classes, 1000, seed=0)])
+        sizes.append([len(sample.rows) for sample in _samples(classes, 1000, seed=0)])
     assert sizes == [[5, 1000], [300, 985]]
 
 
 def test_classes_in_parallel_give_the_same_model():
     X, y = load_iris(return_X_y=True)
-    one, two = (SEPClassifier(n_jobs=n).fit(X, y).model_ for n in (1, 2))
-    np.testing.assert_array_equal(one.roots, two.roots)
-    np.testing.assert_array_equal(one.table.counts, two.table.counts)
+    alone, in_parallel = (SEPClassifier(n_jobs=n).fit(X, y).model_ for n in (1, 2))
+    np.testing.assert_array_equal(alone.roots, in_parallel.roots)
+    np.testing.assert_array_equal(alone.table.counts, in_parallel.table.counts)
 
 
 def test_the_model_holds_no_training_rows_but_the_isolated():
@@ -90,6 +90,6 @@ def test_weights_never_see_more_than_their_share_of_rows(monkeypatch, fit_rows):
     classes = [ArrayPoints(X[:1_500]), ArrayPoints(X[1_500:] + 3.0)]
     fitted(classes, 2, fit_rows=fit_rows)
     (samples,) = seen
-    assert [len(one.rows) for one in samples] == [250, 250]
-    for one in samples:
-        assert len(one.rows) * one.weight == pytest.approx(1_500)
+    assert [len(sample.rows) for sample in samples] == [250, 250]
+    for sample in samples:
+        assert len(sample.rows) * sample.weight == pytest.approx(1_500)

@@ -1,4 +1,4 @@
-"""Whoever listens is told of every round, of whichever estimator is fitted, and of none after that."""
+"""Listeners hear every round of a fit, whichever the estimator, and nothing afterwards."""
 
 import pytest
 from sklearn.datasets import load_iris, make_moons
@@ -10,7 +10,7 @@ MOONS = make_moons(400, noise=0.1, random_state=0)
 
 
 def rounds_of(classifier):
-    return [left for one in classifier.history_ for left in one.rows_left]
+    return [left for partition in classifier.history_ for left in partition.rows_left]
 
 
 @pytest.mark.parametrize("data", [MOONS, load_iris(return_X_y=True)], ids=["two classes", "three classes"])

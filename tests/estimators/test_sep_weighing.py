@@ -17,9 +17,9 @@ def noisy(n, seed, d=6):
 def test_the_order_of_rows_moves_no_probability():
     X, y = noisy(1_500, 0)
     order = np.random.default_rng(1).permutation(len(X))
-    one, two = SEPClassifier().fit(X, y), SEPClassifier().fit(X[order], y[order])
+    straight, shuffled = SEPClassifier().fit(X, y), SEPClassifier().fit(X[order], y[order])
     new, _ = noisy(2_000, 2)
-    np.testing.assert_allclose(one.predict_proba(new), two.predict_proba(new), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(straight.predict_proba(new), shuffled.predict_proba(new), rtol=0, atol=1e-8)
 
 
 def test_more_rows_are_better_and_accepted_rows_are_right():
@@ -37,9 +37,9 @@ def test_more_rows_are_better_and_accepted_rows_are_right():
 
 def test_a_fit_is_the_same_twice_also_of_a_sample():
     X, y = noisy(50_000, 5, d=3)
-    one, two = (SEPClassifier().fit(X, y).model_ for _ in range(2))
-    np.testing.assert_array_equal(one.weights.levels, two.weights.levels)
-    np.testing.assert_array_equal(one.roots, two.roots)
+    first, second = (SEPClassifier().fit(X, y).model_ for _ in range(2))
+    np.testing.assert_array_equal(first.weights.levels, second.weights.levels)
+    np.testing.assert_array_equal(first.roots, second.roots)
 
 
 @pytest.mark.parametrize("spread", [3, 5, 10, 50, 1000])
@@ -60,7 +60,7 @@ def test_copies_of_rows_keep_their_share_in_the_sample():
     plain = SEPClassifier().fit(X[:40_000], y[:40_000])
     new = rng.poisson([1.0, 2.0, 3.0], size=(20_000, 3)).astype(float)
     truth = 1 / (1 + np.exp(2.5 - new @ [1.0, -0.5, 0.7]))
-    errors = [np.abs(one.predict_proba(new)[:, 1] - truth).mean() for one in (sampled, plain)]
+    errors = [np.abs(classifier.predict_proba(new)[:, 1] - truth).mean() for classifier in (sampled, plain)]
     assert errors[0] < errors[1] + 0.01
 
 

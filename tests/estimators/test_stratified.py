@@ -33,7 +33,7 @@ SMALL = SEPClassifier(fit_rows=150, random_state=0)
 
 
 def towns(n, seed):
-    """In one town the classes have changed places; a third has few rows; some rows do not say."""
+    """In one of two towns the classes are swapped; a third town has few rows; in some rows it is missing."""
     rng = np.random.default_rng(seed)
     town = rng.choice(np.array(["north", "south", "tiny", None], dtype=object), size=n, p=[0.45, 0.3, 0.02, 0.23])
     y = rng.integers(2, size=n)
@@ -60,7 +60,7 @@ def test_every_stratum_learns_its_own_rule(fitted):
 
 def test_strata_are_a_table_the_largest_first(fitted):
     strata = fitted[0].strata_
-    assert [one for (one,) in strata.values] == ["north", "south", None, "tiny"]
+    assert [town for (town,) in strata.values] == ["north", "south", None, "tiny"]
     assert strata.fitted.tolist() == [True, True, True, False]
     assert strata.n_rows.sum() == 1000
     table = strata.to_frame()
@@ -120,11 +120,11 @@ def test_reasons_start_with_the_stratum(fitted):
     classifier, X, _ = fitted
     decisions = classifier.decide(X)
     i = int(np.flatnonzero(decisions.stratum == 1)[0])
-    one = decisions[i]
-    assert one.why() == f"among town = south: {one.inner.why()}"
-    assert one.inner.label == one.label == decisions.label[i]
-    assert isinstance(one.cause, Cause)
-    assert repr(one).startswith(f"Decision({one.label!r}, trust=")
+    decision = decisions[i]
+    assert decision.why() == f"among town = south: {decision.inner.why()}"
+    assert decision.inner.label == decision.label == decisions.label[i]
+    assert isinstance(decision.cause, Cause)
+    assert repr(decision).startswith(f"Decision({decision.label!r}, trust=")
     missing = int(np.flatnonzero(decisions.stratum == 2)[0])
     assert decisions[missing].why().startswith("among town missing: ")
 
@@ -165,8 +165,8 @@ def test_several_columns_make_combinations():
     classifier = StratifiedClassifier(SMALL, by=["day", "town"]).fit(X, y)
     assert len(classifier.strata_) == 8
     assert classifier.strata_.by == ("day", "town")
-    one = classifier.decide(X[(X["day"] == 1) & (X["town"] == "north")])[0]
-    assert one.why().startswith("among day = 1, town = north: ")
+    decision = classifier.decide(X[(X["day"] == 1) & (X["town"] == "north")])[0]
+    assert decision.why().startswith("among day = 1, town = north: ")
 
 
 def test_a_pooled_model_of_its_own_sees_all_columns():

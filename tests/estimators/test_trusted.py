@@ -235,9 +235,9 @@ def test_a_view_that_looks_at_labels_sees_none_of_the_rows_left_out():
 def test_flat_rows_are_told_once():
     X, y = load_iris(return_X_y=True)
     flat = np.column_stack([X, X[:, 0] + X[:, 1]])
-    with pytest.warns(FlatSetWarning) as told:
+    with pytest.warns(FlatSetWarning) as warned:
         TrustedClassifier(LogisticRegression(max_iter=1000)).fit(flat, y)
-    assert len(told) == 1
+    assert len(warned) == 1
 
 
 def test_a_promise_about_trusted_labels(wdbc):
@@ -249,9 +249,9 @@ def test_a_promise_about_trusted_labels(wdbc):
 
 def test_the_number_of_jobs_changes_nothing():
     X, y = load_iris(return_X_y=True)
-    one = TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
-    two = clone(one).set_params(n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(one.decide(X).trust, two.decide(X).trust)
+    alone = TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
+    in_parallel = clone(alone).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(alone.decide(X).trust, in_parallel.decide(X).trust)
 
 
 def test_min_trust_is_checked():
@@ -271,10 +271,10 @@ def test_signals_grow_with_what_speaks_for_a_label():
     X, y = load_iris(return_X_y=True)
     decided = SEPClassifier().fit(X, y).decide(X[:3])
     base = replace(decided, label=np.array([0, 1, 0]), trust=np.array([np.nan, 1.0, 0.9]))
-    found = signals(base, decided)
-    assert found.shape == (3, N_SIGNALS)
-    np.testing.assert_allclose(found[:, 0], [0.0, np.log(999), np.log(9)])
-    assert (found[:, 1] > 0).tolist() == [True, False, True]
+    log_odds = signals(base, decided)
+    assert log_odds.shape == (3, N_SIGNALS)
+    np.testing.assert_allclose(log_odds[:, 0], [0.0, np.log(999), np.log(9)])
+    assert (log_odds[:, 1] > 0).tolist() == [True, False, True]
 
 
 def test_polars_frames():

@@ -20,9 +20,9 @@ def read(path):
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
     content = json.loads(header.pop("__metadata__")["sepc"])["content"]
     arrays = {}
-    for name, one in header.items():
-        start, end = one["data_offsets"]
-        arrays[name] = np.frombuffer(body[start:end], TYPES[one["dtype"]]).reshape(one["shape"])
+    for name, entry in header.items():
+        start, end = entry["data_offsets"]
+        arrays[name] = np.frombuffer(body[start:end], TYPES[entry["dtype"]]).reshape(entry["shape"])
     return arrays, content["model"]
 
 

@@ -25,12 +25,12 @@ def quietly(rows: np.ndarray, **options: float) -> Enclosure:
         return enclose(rows, **options)
 
 
-def certificate(rows: np.ndarray, found: Enclosure) -> float:
+def certificate(rows: np.ndarray, enclosure: Enclosure) -> float:
     """The gap, recomputed from support and weights alone: in long doubles, in coordinates of the affine hull."""
     scale = np.maximum(np.abs(rows - rows[0]).max(axis=0), np.finfo(float).tiny)
     centred = ((rows - rows[0]) / scale).astype(np.longdouble)
-    support = ((found.support - rows[0]) / scale).astype(np.longdouble)
-    weights = found.weights.astype(np.longdouble)
+    support = ((enclosure.support - rows[0]) / scale).astype(np.longdouble)
+    weights = enclosure.weights.astype(np.longdouble)
     _, sizes, directions = np.linalg.svd(centred.astype(float), full_matrices=False)
     basis = directions[sizes > 1e-8 * sizes[0]].T / sizes[sizes > 1e-8 * sizes[0]]
     centred, support = centred @ basis, support @ basis
@@ -49,13 +49,13 @@ def certificate(rows: np.ndarray, found: Enclosure) -> float:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_certificate_holds_when_recomputed_from_support_and_weights(kind, n, d, seed):
     rows = cases.KINDS[kind](np.random.default_rng([seed, n, d]), n, d)
-    found = quietly(rows)
-    assert found.converged
-    assert found.weights.min() > 0
-    assert found.weights.sum() == pytest.approx(1, abs=1e-12)
-    assert certificate(rows, found) <= 1e-6
-    assert found.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
-    assert found.gap <= 1e-6
+    enclosure = quietly(rows)
+    assert enclosure.converged
+    assert enclosure.weights.min() > 0
+    assert enclosure.weights.sum() == pytest.approx(1, abs=1e-12)
+    assert certificate(rows, enclosure) <= 1e-6
+    assert enclosure.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
+    assert enclosure.gap <= 1e-6
 
 
 def log_volume_by_clarabel(rows: np.ndarray) -> float:
@@ -126,10 +126,10 @@ def test_names_the_constant_and_the_collinear_features():
     table = pd.DataFrame({"age": rng.random(50), "gain": np.full(50, 7.3), "pay": rng.random(50)})
     table["total"] = table["age"] + 2 * table["pay"]
     with pytest.warns(FlatSetWarning, match="Feature 'gain' is constant; Features 'age', 'pay', 'total' are collinear"):
-        found = enclose(table)
-    assert found.rank == 2
-    assert found.ellipsoid.contains(table.to_numpy()).all()
-    assert found.ellipsoid.center[1] == 7.3
+        enclosure = enclose(table)
+    assert enclosure.rank == 2
+    assert enclosure.ellipsoid.contains(table.to_numpy()).all()
+    assert enclosure.ellipsoid.center[1] == 7.3
 
 
 def test_thickness_of_a_flat_set_is_stated_relative_to_its_longest_axis():
@@ -141,19 +141,19 @@ def test_thickness_of_a_flat_set_is_stated_relative_to_its_longest_axis():
 
 def test_one_row_is_a_point_with_thickness():
     with pytest.warns(FlatSetWarning, match="1 rows span only 0 of 2"):
-        found = enclose([[3.0, 0.0]])
-    assert found.rank == 0
-    assert found.ellipsoid.contains(np.array([[3.0, 0.0]])).all()
-    assert not found.ellipsoid.contains(np.array([[3.0, 0.1]])).any()
+        enclosure = enclose([[3.0, 0.0]])
+    assert enclosure.rank == 0
+    assert enclosure.ellipsoid.contains(np.array([[3.0, 0.0]])).all()
+    assert not enclosure.ellipsoid.contains(np.array([[3.0, 0.1]])).any()
 
 
 def test_stops_at_the_round_limit_and_says_so():
     rows = cases.in_ball(np.random.default_rng(1), 5000, 10)
     with pytest.warns(NotConvergedWarning, match="stopped after 1 rounds with gap"):
-        found = enclose(rows, max_rounds=1)
-    assert not found.converged
-    assert found.gap > 1e-6
-    assert found.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
+        enclosure = enclose(rows, max_rounds=1)
+    assert not enclosure.converged
+    assert enclosure.gap > 1e-6
+    assert enclosure.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_refuses_in_the_users_terms(rows, message):
 @pytest.mark.parametrize("size", [1e-300, 1e-150, 1e150, 1e300])
 def test_extreme_magnitudes_scale_the_ellipsoid(size):
     rows = cases.gaussian(np.random.default_rng(2), 100, 3)
-    found = enclose(rows * size)
-    assert found.converged
-    np.testing.assert_allclose(found.ellipsoid.gauge(rows * size), enclose(rows).ellipsoid.gauge(rows), rtol=1e-6)
+    enclosure = enclose(rows * size)
+    assert enclosure.converged
+    np.testing.assert_allclose(enclosure.ellipsoid.gauge(rows * size), enclose(rows).ellipsoid.gauge(rows), rtol=1e-6)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -184,22 +184,22 @@ def test_any_table_ends_in_an_answer_with_a_certificate(seed):
     rows = cases.adversarial(np.random.default_rng(seed))
     started = time.process_time()
     try:
-        found = enclose_points(ArrayPoints(rows), tol=1e-6)
+        enclosure = enclose_points(ArrayPoints(rows), tol=1e-6)
     except ValueError as error:
         assert "a range that double precision cannot work with" in str(error)  # noqa: PT017
         return
     assert time.process_time() - started < 5
-    assert found.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
-    assert found.converged or rounding_of_the_centre(found) > 0.1 * found.gap
+    assert enclosure.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
+    assert enclosure.converged or rounding_of_the_centre(enclosure) > 0.1 * enclosure.gap
 
 
-def rounding_of_the_centre(found: Enclosure) -> float:
+def rounding_of_the_centre(enclosure: Enclosure) -> float:
     """How much of a radius the centre's last digit is: no certificate can be finer."""
-    return float((np.spacing(np.abs(found.ellipsoid.center)) * np.abs(found.ellipsoid.root).max(axis=0)).max())
+    return float((np.spacing(np.abs(enclosure.ellipsoid.center)) * np.abs(enclosure.ellipsoid.root).max(axis=0)).max())
 
 
 def test_rows_far_from_zero_leave_a_gap_that_is_explained():
     rows = 1e7 + 1e-6 * cases.gaussian(np.random.default_rng(0), 60, 2)
     with pytest.warns(NotConvergedWarning, match="Feature 'x[01]' lies near 1e.07 and hardly varies"):
-        found = enclose(rows)
-    assert found.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9
+        enclosure = enclose(rows)
+    assert enclosure.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9

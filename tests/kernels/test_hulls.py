@@ -50,19 +50,19 @@ def spread_of(large: FloatArray, small: FloatArray) -> float:
     return float(np.linalg.norm(np.ptp(np.concatenate((large, small)), axis=0)))
 
 
-def check_certificate(large: FloatArray, small: FloatArray, found: NearestPoints) -> None:
+def check_certificate(large: FloatArray, small: FloatArray, nearest: NearestPoints) -> None:
     """The point is in the hull, as far as 40 directions can tell, and the gap is what is claimed."""
     origin = large.mean(axis=0)
-    large, small, near = large - origin, small - origin, found.near_pos - origin
+    large, small, near = large - origin, small - origin, nearest.near_pos - origin
     size = spread_of(large, small)
     rounding = 1e-13 * size
-    np.testing.assert_allclose(found.near_neg - origin, small.mean(axis=0), rtol=0, atol=rounding)
-    w = found.near_pos - found.near_neg
-    assert found.distance == pytest.approx(np.linalg.norm(w), abs=rounding)
+    np.testing.assert_allclose(nearest.near_neg - origin, small.mean(axis=0), rtol=0, atol=rounding)
+    w = nearest.near_pos - nearest.near_neg
+    assert nearest.distance == pytest.approx(np.linalg.norm(w), abs=rounding)
     gap = w @ (near - support_point(large, w, len(small)))
-    assert found.converged
-    if not found.hulls_meet:
-        assert gap <= found.gap + 1e-13 * size * found.distance
+    assert nearest.converged
+    if not nearest.hulls_meet:
+        assert gap <= nearest.gap + 1e-13 * size * nearest.distance
         assert gap <= 1e-13 * size**2
     rng = np.random.default_rng(len(large))
     for direction in np.concatenate((rng.standard_normal((40, large.shape[1])), [w, -w])):
@@ -122,14 +122,14 @@ def test_certificate_holds_when_recomputed(kind):
 def test_agrees_with_a_quadratic_program(kind):
     for seed in range(20):
         large, small = draw_classes(kind, seed, max_rows=120, max_features=12)
-        found = solve(large, small)
+        nearest = solve(large, small)
         expected, error = quadratic_program(large, small)
-        w = found.near_pos - found.near_neg
+        w = nearest.near_pos - nearest.near_neg
         assert np.linalg.norm(w - expected) <= 2 * error
         if np.linalg.norm(expected) <= 1e-3 * spread_of(large, small):
             continue
-        assert found.distance == pytest.approx(np.linalg.norm(expected), rel=1e-8)
-        check_same_split(np.concatenate((large, small)) - found.near_neg, w, expected, error)
+        assert nearest.distance == pytest.approx(np.linalg.norm(expected), rel=1e-8)
+        check_same_split(np.concatenate((large, small)) - nearest.near_neg, w, expected, error)
 
 
 def check_same_split(rows: FloatArray, w: FloatArray, expected: FloatArray, error: float) -> None:
@@ -143,41 +143,41 @@ def check_same_split(rows: FloatArray, w: FloatArray, expected: FloatArray, erro
 def test_equal_sizes_give_both_means():
     rng = np.random.default_rng(0)
     pos, neg = rng.standard_normal((50, 3)), rng.standard_normal((50, 3)) + 0.5
-    found = solve(pos, neg)
-    np.testing.assert_allclose(found.near_pos, pos.mean(axis=0), atol=1e-14)
-    np.testing.assert_allclose(found.near_neg, neg.mean(axis=0), atol=1e-14)
-    assert (found.gap, found.hulls_meet, found.converged, found.n_iterations) == (0.0, False, True, 0)
+    nearest = solve(pos, neg)
+    np.testing.assert_allclose(nearest.near_pos, pos.mean(axis=0), atol=1e-14)
+    np.testing.assert_allclose(nearest.near_neg, neg.mean(axis=0), atol=1e-14)
+    assert (nearest.gap, nearest.hulls_meet, nearest.converged, nearest.n_iterations) == (0.0, False, True, 0)
 
 
 def test_one_row_in_each_class():
-    found = solve(np.array([[1.0, 2.0]]), np.array([[4.0, 6.0]]))
-    assert found.distance == 5.0
-    assert not found.hulls_meet
+    nearest = solve(np.array([[1.0, 2.0]]), np.array([[4.0, 6.0]]))
+    assert nearest.distance == 5.0
+    assert not nearest.hulls_meet
 
 
 @pytest.mark.parametrize("n_small", [1, 7, 20])
 def test_identical_rows_meet(n_small):
-    found = solve(np.ones((20, 3)), np.ones((n_small, 3)))
-    assert found.hulls_meet
-    assert found.means_coincide
+    nearest = solve(np.ones((20, 3)), np.ones((n_small, 3)))
+    assert nearest.hulls_meet
+    assert nearest.means_coincide
 
 
 def test_overlapping_classes_meet_and_leave_their_means():
     rng = np.random.default_rng(1)
     large, small = rng.standard_normal((500, 4)), rng.standard_normal((50, 4)) + 0.3
-    found = solve(large, small)
-    assert found.hulls_meet
-    assert not found.means_coincide
-    np.testing.assert_allclose(found.mean_pos, large.mean(axis=0), atol=1e-14)
-    np.testing.assert_allclose(found.mean_neg, small.mean(axis=0), atol=1e-14)
+    nearest = solve(large, small)
+    assert nearest.hulls_meet
+    assert not nearest.means_coincide
+    np.testing.assert_allclose(nearest.mean_pos, large.mean(axis=0), atol=1e-14)
+    np.testing.assert_allclose(nearest.mean_neg, small.mean(axis=0), atol=1e-14)
 
 
 def test_exchanging_the_classes_exchanges_the_answer():
     large, small = draw_classes("gaussian", 13)
-    one, other = solve(large, small), solve(small, large)
-    np.testing.assert_array_equal(one.near_pos, other.near_neg)
-    np.testing.assert_array_equal(one.near_neg, other.near_pos)
-    np.testing.assert_array_equal(one.mean_pos, other.mean_neg)
+    straight, exchanged = solve(large, small), solve(small, large)
+    np.testing.assert_array_equal(straight.near_pos, exchanged.near_neg)
+    np.testing.assert_array_equal(straight.near_neg, exchanged.near_pos)
+    np.testing.assert_array_equal(straight.mean_pos, exchanged.mean_neg)
 
 
 @pytest.mark.parametrize("exponent", [500, -500, -1050])
@@ -200,10 +200,10 @@ def test_a_far_offset_costs_only_its_own_digits():
 def test_any_blocking_gives_the_same_answer(seed, cuts, kind):
     large, small = draw_classes(kind, seed)
     blocks = BlockPoints(np.split(large, sorted(min(cut, len(large)) for cut in cuts)))
-    one, other = solve(large, small), nearest_points(blocks, ArrayPoints(small))
-    tolerance = np.sqrt(one.gap) + np.sqrt(other.gap) + 1e-13 * spread_of(large, small)
-    assert one.hulls_meet == other.hulls_meet
-    assert np.linalg.norm(one.near_pos - other.near_pos) <= tolerance
+    whole, blocked = solve(large, small), nearest_points(blocks, ArrayPoints(small))
+    tolerance = np.sqrt(whole.gap) + np.sqrt(blocked.gap) + 1e-13 * spread_of(large, small)
+    assert whole.hulls_meet == blocked.hulls_meet
+    assert np.linalg.norm(whole.near_pos - blocked.near_pos) <= tolerance
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -228,11 +228,11 @@ def test_passes_over_blocks_agree_with_solving_in_memory(kind):
         large, small = rows[:3_000], rows[3_000:] + seed * rows.std(axis=0) * [1.0, 0.0, 0.0, 0.0]
         whole = solve(large, small)
         blocks = BlockPoints(np.array_split(large, 7))
-        found = nearest_points(blocks, ArrayPoints(small), local_rows=600)
-        assert found.converged
-        assert found.hulls_meet == whole.hulls_meet
-        tolerance = np.sqrt(whole.gap) + np.sqrt(found.gap) + 1e-13 * spread_of(large, small)
-        assert found.distance == pytest.approx(whole.distance, abs=tolerance)
+        nearest = nearest_points(blocks, ArrayPoints(small), local_rows=600)
+        assert nearest.converged
+        assert nearest.hulls_meet == whole.hulls_meet
+        tolerance = np.sqrt(whole.gap) + np.sqrt(nearest.gap) + 1e-13 * spread_of(large, small)
+        assert nearest.distance == pytest.approx(whole.distance, abs=tolerance)
 
 
 @pytest.mark.parametrize("apart", [1.0, 1.8, 2.0, 3.0, 6.0])
@@ -241,29 +241,29 @@ def test_few_reads_of_a_class_larger_than_memory(apart):
     large, small = rng.standard_normal((100_000, 10)), rng.standard_normal((10_000, 10))
     small[:, 0] += apart
     points = CountedPoints(BlockPoints(np.array_split(large, 8)))
-    found = nearest_points(points, ArrayPoints(small), local_rows=20_000)
-    check_certificate(large, small, found)
-    assert found.n_passes == points.log.n_passes
-    assert found.n_passes <= 8
+    nearest = nearest_points(points, ArrayPoints(small), local_rows=20_000)
+    check_certificate(large, small, nearest)
+    assert nearest.n_passes == points.log.n_passes
+    assert nearest.n_passes <= 8
 
 
 def test_rows_all_tied_end_without_a_band():
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     large, small = np.repeat(corners, 400, axis=0), np.array([[2.0, 2.0], [3.0, 3.0]])
     for seed in range(8):
-        found = solve(large, small, local_rows=100, seed=seed)
-        np.testing.assert_allclose(found.near_pos, [0.5, 0.5], atol=1e-12)
-        assert found.converged
+        nearest = solve(large, small, local_rows=100, seed=seed)
+        np.testing.assert_allclose(nearest.near_pos, [0.5, 0.5], atol=1e-12)
+        assert nearest.converged
 
 
 def test_stopping_early_is_admitted(monkeypatch):
     large, small = draw_classes("gaussian", 8)
     assert solve(large, small).n_iterations > 3
-    found = solve(large, small, max_iterations=2)
-    assert not found.converged
+    nearest = solve(large, small, max_iterations=2)
+    assert not nearest.converged
     best = solve(large, small)
-    difference = (found.near_pos - found.near_neg) - (best.near_pos - best.near_neg)
-    assert np.linalg.norm(difference) <= np.sqrt(found.gap) + np.sqrt(best.gap)
+    difference = (nearest.near_pos - nearest.near_neg) - (best.near_pos - best.near_neg)
+    assert np.linalg.norm(difference) <= np.sqrt(nearest.gap) + np.sqrt(best.gap)
     monkeypatch.setattr(_projection, "MAX_BANDS", 0)
     monkeypatch.setattr(_projection, "MAX_EXACT_ITERATIONS", 2)
     assert not solve(large, small, local_rows=len(large) - 1).converged
@@ -277,8 +277,8 @@ def test_adversarial_rows_end_without_a_warning(local_rows):
         if len(rows) < 2:
             continue
         n = int(rng.integers(1, len(rows)))
-        found = solve(rows[:n], rows[n:], local_rows=local_rows)
-        assert np.isfinite(found.near_pos).all()
-        assert np.isfinite(found.near_neg).all()
-        assert found.gap >= 0
-        assert found.n_iterations <= 500
+        nearest = solve(rows[:n], rows[n:], local_rows=local_rows)
+        assert np.isfinite(nearest.near_pos).all()
+        assert np.isfinite(nearest.near_neg).all()
+        assert nearest.gap >= 0
+        assert nearest.n_iterations <= 500

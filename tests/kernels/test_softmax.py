@@ -50,33 +50,33 @@ def draw(kind: str, n: int, d: int, n_classes: int, noise: float = 1.0) -> tuple
     return rows, which
 
 
-def probabilities(rows: np.ndarray, found: Softmax) -> np.ndarray:
-    return softmax(found.offsets + rows @ found.coefficients, axis=1)
+def probabilities(rows: np.ndarray, fit: Softmax) -> np.ndarray:
+    return softmax(fit.offsets + rows @ fit.coefficients, axis=1)
 
 
-def exact_probabilities(rows: np.ndarray, found: Softmax) -> np.ndarray:
-    """In long doubles."""
-    scores = found.offsets.astype(np.longdouble) + rows.astype(np.longdouble) @ found.coefficients
+def exact_probabilities(rows: np.ndarray, fit: Softmax) -> np.ndarray:
+    """Class probabilities in long doubles."""
+    scores = fit.offsets.astype(np.longdouble) + rows.astype(np.longdouble) @ fit.coefficients
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
 
 
-def objective(rows, which, found, penalty, weights=None):
+def objective(rows, which, fit, penalty, weights=None):
     w = np.ones(len(rows)) if weights is None else weights
-    logs = np.log(exact_probabilities(rows, found)[np.arange(len(rows)), which])
+    logs = np.log(exact_probabilities(rows, fit)[np.arange(len(rows)), which])
     # Two classes are the binomial problem: its one vector of coefficients is the difference of ours.
-    B = np.diff(found.coefficients, axis=1) if found.coefficients.shape[1] == 2 else found.coefficients
+    B = np.diff(fit.coefficients, axis=1) if fit.coefficients.shape[1] == 2 else fit.coefficients
     return float(penalty / 2 * (B.astype(np.longdouble) ** 2).sum() - w @ logs)
 
 
-def dual_bound(rows, which, found, penalty, weights=None):
+def dual_bound(rows, which, fit, penalty, weights=None):
     """A number no objective is below, in long doubles: from probabilities whose sums are put right here, one by one.
 
     Any q with the classes' own sums will do. Mixing into p a little of a matrix that has what p lacks gives one.
     """
     w = (np.ones(len(rows)) if weights is None else weights).astype(np.longdouble)
-    F, targets = rows.astype(np.longdouble), np.eye(len(found.offsets))[which].astype(np.longdouble)
-    p = exact_probabilities(rows, found)
+    F, targets = rows.astype(np.longdouble), np.eye(len(fit.offsets))[which].astype(np.longdouble)
+    p = exact_probabilities(rows, fit)
     for _ in range(3):
         excess = w @ (p - targets)
         moments = np.diag(w @ p) - (p * w[:, None]).T @ p
@@ -85,7 +85,7 @@ def dual_bound(rows, which, found, penalty, weights=None):
     assert p.min() >= 0
     assert np.abs(w @ (p - targets)).max() <= 1e-15 * float(w.sum())
     entropy = -(w @ np.where(p > 0, p * np.log(np.maximum(p, np.finfo(np.longdouble).tiny)), 0).sum(axis=1))
-    strength = 2 * penalty if len(found.offsets) == 2 else penalty
+    strength = 2 * penalty if len(fit.offsets) == 2 else penalty
     return float(entropy - ((F.T @ (w[:, None] * (targets - p))) ** 2).sum() / (2 * strength))
 
 
@@ -104,10 +104,10 @@ def reference(rows, which, penalty, weights=None):
 def test_probabilities_are_those_of_scikit_learn(kind, n, d, n_classes):
     rows, which = draw(kind, n, d, n_classes)
     for penalty in (0.1, 10.0):
-        found = fit_softmax(rows, which, n_classes, penalty=penalty)
-        assert found.converged
+        fit = fit_softmax(rows, which, n_classes, penalty=penalty)
+        assert fit.converged
         expected = reference(rows, which, penalty)
-        np.testing.assert_allclose(probabilities(rows, found), expected, atol=1e-7)
+        np.testing.assert_allclose(probabilities(rows, fit), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
@@ -115,7 +115,7 @@ def test_probabilities_are_those_of_scikit_learn(kind, n, d, n_classes):
 def test_objective_and_coefficients_agree_with_clarabel(n, d, n_classes):
     rows, which = draw("plain", n, d, n_classes)
     weights = np.random.default_rng(0).uniform(0.1, 3, n)
-    found = fit_softmax(rows, which, n_classes, penalty=0.5, weights=weights)
+    fit = fit_softmax(rows, which, n_classes, penalty=0.5, weights=weights)
     B, offsets = cp.Variable((d, n_classes)), cp.Variable((1, n_classes))
     scores = rows @ B + np.ones((n, 1)) @ offsets
     losses = cp.log_sum_exp(scores, axis=1) - cp.sum(cp.multiply(np.eye(n_classes)[which], scores), axis=1)
@@ -126,9 +126,9 @@ def test_objective_and_coefficients_agree_with_clarabel(n, d, n_classes):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    assert objective(rows, which, found, 0.5, weights) == pytest.approx(problem.value, rel=1e-8)
-    np.testing.assert_allclose(found.coefficients, B.value, atol=1e-4)
-    np.testing.assert_allclose(found.offsets, offsets.value[0], atol=1e-4)
+    assert objective(rows, which, fit, 0.5, weights) == pytest.approx(problem.value, rel=1e-8)
+    np.testing.assert_allclose(fit.coefficients, B.value, atol=1e-4)
+    np.testing.assert_allclose(fit.offsets, offsets.value[0], atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,25 +139,25 @@ def test_gap_bounds_the_objective_when_recomputed_from_the_rows(kind, n, d, n_cl
     weights = np.random.default_rng(1).uniform(0.0, 2, n)
     weights[:n_classes] = 1.0
     for max_rounds in (1, 3, 100):
-        found = fit_softmax(rows, which, n_classes, penalty=2.0, weights=weights, max_rounds=max_rounds)
+        fit = fit_softmax(rows, which, n_classes, penalty=2.0, weights=weights, max_rounds=max_rounds)
         rounding = 1e-13 * (1 + weights.sum())
         best = fit_softmax(rows, which, n_classes, penalty=2.0, weights=weights)
-        excess = objective(rows, which, found, 2.0, weights) - objective(rows, which, best, 2.0, weights)
-        assert -rounding <= excess <= found.gap + rounding
-        distance = np.linalg.norm(found.coefficients - best.coefficients)
-        assert distance <= np.sqrt(2 * found.gap / 2.0) + np.sqrt(2 * best.gap / 2.0) + 1e-13
-    gap = objective(rows, which, found, 2.0, weights) - dual_bound(rows, which, found, 2.0, weights)
-    assert gap == pytest.approx(found.gap, abs=rounding)
-    assert found.gap <= 1e-14 * (1 + weights.sum())
+        excess = objective(rows, which, fit, 2.0, weights) - objective(rows, which, best, 2.0, weights)
+        assert -rounding <= excess <= fit.gap + rounding
+        distance = np.linalg.norm(fit.coefficients - best.coefficients)
+        assert distance <= np.sqrt(2 * fit.gap / 2.0) + np.sqrt(2 * best.gap / 2.0) + 1e-13
+    gap = objective(rows, which, fit, 2.0, weights) - dual_bound(rows, which, fit, 2.0, weights)
+    assert gap == pytest.approx(fit.gap, abs=rounding)
+    assert fit.gap <= 1e-14 * (1 + weights.sum())
 
 
 def test_gap_of_an_unfinished_fit_is_the_duality_gap():
     rows, which = draw("plain", 300, 10, 4)
-    found = fit_softmax(rows, which, 4, penalty=1.0, max_rounds=3)
-    assert 1e-6 < found.gap < np.inf
-    gap = objective(rows, which, found, 1.0) - dual_bound(rows, which, found, 1.0)
+    fit = fit_softmax(rows, which, 4, penalty=1.0, max_rounds=3)
+    assert 1e-6 < fit.gap < np.inf
+    gap = objective(rows, which, fit, 1.0) - dual_bound(rows, which, fit, 1.0)
     # The bound here refines the sums three times over, the solver's once: close, not equal.
-    assert gap == pytest.approx(found.gap, rel=0.05)
+    assert gap == pytest.approx(fit.gap, rel=0.05)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -169,14 +169,14 @@ def test_order_and_rounding_of_rows_move_no_probability(kind, n, d, n_classes, n
     rng = np.random.default_rng(2)
     order = rng.permutation(n)
     for penalty in (0.01, 10.0):
-        found = fit_softmax(rows, which, n_classes, penalty=penalty)
+        fit = fit_softmax(rows, which, n_classes, penalty=penalty)
         again = fit_softmax(rows[order], which[order], n_classes, penalty=penalty)
-        assert found.converged
+        assert fit.converged
         assert again.converged
-        np.testing.assert_allclose(probabilities(rows, again), probabilities(rows, found), atol=1e-8)
+        np.testing.assert_allclose(probabilities(rows, again), probabilities(rows, fit), atol=1e-8)
     rounded = rows + 1e-10 * rng.uniform(-1, 1, rows.shape) * rows.std(axis=0)
     nearby = fit_softmax(rounded, which, n_classes, penalty=10.0)
-    np.testing.assert_allclose(probabilities(rounded, nearby), probabilities(rows, found), atol=1e-8)
+    np.testing.assert_allclose(probabilities(rounded, nearby), probabilities(rows, fit), atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["plain", "steps", "mixed_scales"])
@@ -208,19 +208,19 @@ def test_every_step_lowers_the_objective(kind, penalty, n_classes):
 @pytest.mark.parametrize("max_rounds", [0, 1])
 def test_one_round_ends_without_convergence(n_classes, max_rounds):
     rows, which = draw("plain", 120, 8, n_classes)
-    found = fit_softmax(rows, which, n_classes, penalty=1.0, max_rounds=max_rounds)
-    assert found.n_rounds == max_rounds
-    assert not found.converged
-    assert found.gap > 1e-6
+    fit = fit_softmax(rows, which, n_classes, penalty=1.0, max_rounds=max_rounds)
+    assert fit.n_rounds == max_rounds
+    assert not fit.converged
+    assert fit.gap > 1e-6
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_more_digits_than_there_are_end_at_rounding(kind, n_classes):
     rows, which = draw(kind, 120, 8, n_classes)
-    found = fit_softmax(rows, which, n_classes, penalty=1.0, tol=0.0)
-    assert found.converged
-    assert found.n_rounds < 30
+    fit = fit_softmax(rows, which, n_classes, penalty=1.0, tol=0.0)
+    assert fit.converged
+    assert fit.n_rounds < 30
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -235,18 +235,18 @@ def test_double_precision_takes_over_where_single_fails(monkeypatch, n_classes):
             return None if self.dtype is np.float32 else super().direction(*args)
 
     monkeypatch.setattr(_newton, "Directions", Failing)
-    found = fit_softmax(rows, which, n_classes, penalty=1.0)
+    fit = fit_softmax(rows, which, n_classes, penalty=1.0)
     assert tried[:2] == [np.float32, np.float64]
-    np.testing.assert_allclose(probabilities(rows, found), probabilities(rows, expected), atol=1e-9)
+    np.testing.assert_allclose(probabilities(rows, fit), probabilities(rows, expected), atol=1e-9)
 
 
 def test_repeated_runs_and_orders_of_memory_agree_bit_for_bit():
     rows, which = draw("steps", 300, 60, 3)
-    one, two = (fit_softmax(r, which, 3, penalty=10.0) for r in (rows, rows.copy()))
-    np.testing.assert_array_equal(one.coefficients, two.coefficients)
-    assert one.gap == two.gap
-    three = fit_softmax(np.asfortranarray(rows), which, 3, penalty=10.0)
-    np.testing.assert_allclose(three.coefficients, one.coefficients, atol=1e-10)
+    first, second = (fit_softmax(r, which, 3, penalty=10.0) for r in (rows, rows.copy()))
+    np.testing.assert_array_equal(first.coefficients, second.coefficients)
+    assert first.gap == second.gap
+    third = fit_softmax(np.asfortranarray(rows), which, 3, penalty=10.0)
+    np.testing.assert_allclose(third.coefficients, first.coefficients, atol=1e-10)
 
 
 def test_nothing_given_is_changed():
@@ -261,24 +261,24 @@ def test_nothing_given_is_changed():
 def test_columns_and_offsets_sum_to_zero():
     for n_classes in (2, 5):
         rows, which = draw("far_away", 100, 6, n_classes)
-        found = fit_softmax(rows, which, n_classes, penalty=1.0)
-        np.testing.assert_allclose(found.coefficients.sum(axis=1), 0, atol=1e-12)
-        assert abs(found.offsets.sum()) <= 1e-12 * np.abs(found.offsets).max()
+        fit = fit_softmax(rows, which, n_classes, penalty=1.0)
+        np.testing.assert_allclose(fit.coefficients.sum(axis=1), 0, atol=1e-12)
+        assert abs(fit.offsets.sum()) <= 1e-12 * np.abs(fit.offsets).max()
 
 
 def test_one_class_has_nothing_to_weigh():
-    found = fit_softmax(np.ones((3, 2)), [0, 0, 0], 1, penalty=1.0)
-    assert found.coefficients.shape == (2, 1)
-    assert not found.coefficients.any()
-    assert (found.offsets, found.gap, found.converged) == (0.0, 0.0, True)
+    fit = fit_softmax(np.ones((3, 2)), [0, 0, 0], 1, penalty=1.0)
+    assert fit.coefficients.shape == (2, 1)
+    assert not fit.coefficients.any()
+    assert (fit.offsets, fit.gap, fit.converged) == (0.0, 0.0, True)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_no_features_leave_the_shares_of_the_classes(n_classes):
     which = np.arange(30) % n_classes * (np.arange(30) % 4 > 0)
-    found = fit_softmax(np.zeros((30, 0)), which, n_classes, penalty=1.0)
-    np.testing.assert_allclose(softmax(found.offsets), np.bincount(which) / 30, atol=1e-12)
-    assert found.converged
+    fit = fit_softmax(np.zeros((30, 0)), which, n_classes, penalty=1.0)
+    np.testing.assert_allclose(softmax(fit.offsets), np.bincount(which) / 30, atol=1e-12)
+    assert fit.converged
 
 
 @pytest.mark.parametrize(

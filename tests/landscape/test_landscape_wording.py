@@ -24,7 +24,7 @@ def test_two_classes_apart():
     X, y = make_blobs(200, centers=[[0, 0], [30, 0]], random_state=0)
     assert Landscape(X, y).summary() == (
         "200 rows of 2 classes: '0' (100) and '1' (100). Their ellipsoids are disjoint. "
-        "A partition of all rows (2 ellipsoids, 2 regions) tells all rows in them apart."
+        "A partition of all rows (2 ellipsoids, 2 regions) has no region with more than one label."
     )
 
 

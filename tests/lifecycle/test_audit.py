@@ -1,4 +1,4 @@
-"""Audit: regions that break their claim, and planted clusters of wrong rows."""
+"""Audit: regions that are wrong more often than they claim, and planted clusters of wrong rows."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from sepc import Decisions, SelectiveClassifier, SEPClassifier, TrustedClassifie
 from sepc.lifecycle import audit
 from sepc.lifecycle.auditing.cluster_scan import scan
 from sepc.lifecycle.auditing.feedback import feedback_of
-from sepc.lifecycle.auditing.region_tests import tail, test_regions
+from sepc.lifecycle.auditing.region_tests import check_regions, tail
 
 
 def two_sides(n, seed=0):
@@ -82,7 +82,7 @@ def test_regions_false_discoveries_are_few_where_claims_are_true():
     true = np.where(region < 2, 0.9, claim)
     shares, found = [], []
     for _ in range(2000):
-        failing = np.flatnonzero(test_regions(region, rng.random(len(region)) < true, claim, 0.1).failing)
+        failing = np.flatnonzero(check_regions(region, rng.random(len(region)) < true, claim, 0.1).failing)
         shares.append(np.mean(failing >= 2) if len(failing) else 0.0)
         found.append(np.mean(np.isin([0, 1], failing)))
     assert np.mean(shares) < 0.1
@@ -103,7 +103,7 @@ def test_tail_is_exact_for_equal_claims_and_never_too_small_for_others():
 
 
 def test_published_trust_claims_certainty_so_one_error_is_too_many():
-    found = test_regions(np.zeros(5, dtype=int), np.arange(5) == 0, np.zeros(5), 0.1)
+    found = check_regions(np.zeros(5, dtype=int), np.arange(5) == 0, np.zeros(5), 0.1)
     assert found.p_value == [0.0]
     assert found.failing.all()
 
@@ -211,6 +211,6 @@ def test_labels_that_the_model_does_not_know_are_wrong(classifier):
 
 
 def test_a_chance_too_small_for_a_number_is_not_told_as_none():
-    claims = test_regions(np.zeros(200, dtype=np.int64), np.ones(200, dtype=bool), np.full(200, 1e-3), fdr=0.1)
+    claims = check_regions(np.zeros(200, dtype=np.int64), np.ones(200, dtype=bool), np.full(200, 1e-3), fdr=0.1)
     assert claims.adjusted[0] == 0.0
     assert claims.summary(0).endswith("adjusted p < 1e-300")

@@ -138,7 +138,7 @@ def test_tasks_of_several_reviews_are_told_apart():
         found = from_label_studio(exported, MODEL.classes_, review=review)
         assert found.positions.tolist() == review.positions.tolist()
         assert found.labels.tolist() == [label] * 6
-    with pytest.raises(ValueError, match="of the reviews 1, 2; say of which one"):
+    with pytest.raises(ValueError, match="belong to the reviews 1, 2; choose one"):
         from_label_studio(exported, MODEL.classes_)
 
 

@@ -101,7 +101,7 @@ def test_rows_that_leave_are_seen_and_the_feature_is_named():
     assert any(one.rises and one.where.startswith("outside, near ellipsoid") for one in alarms)
     assert alarms[0].moved[0].name == "x1"
     assert alarms[0].moved[0].shift > 1.0
-    assert "FeatureShift: x1 (+" in str(alarms[0])
+    assert "Shifted: x1 (+" in str(alarms[0])
 
 
 def test_a_feature_that_moves_within_a_region_is_named():
@@ -200,7 +200,7 @@ def test_a_move_too_small_in_every_region_is_told_of_all_rows_and_refuses_none()
 
 
 def test_monitors_of_other_references_are_not_merged():
-    with pytest.raises(ValueError, match="different references"):
+    with pytest.raises(ValueError, match="differ in their model, reference"):
         monitor().merge(Monitor(model(), *moons(3000, 2)))
 
 

@@ -15,7 +15,7 @@ from sepc import FormatError, SEPClassifier
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
-from sepc.lifecycle.repairing.repair import _parted
+from sepc.lifecycle.repairing.repair import _split_by_region
 from sepc.model_files import from_bytes, to_bytes
 
 
@@ -95,12 +95,12 @@ def test_changes_say_what_was_done(classifier, repaired):
     assert "other rows: " in repaired.summary()
     X, y = two_sides(1000, 3)
     far = np.abs(X[:, 0]) > 0.3
-    assert "no region fails" in repair(classifier, X[far], y[far]).changes
+    assert "no region fails" in repair(classifier, X[far], y[far]).summary()
 
 
 def test_rows_that_judge_do_not_make():
     region = np.random.default_rng(0).integers(5, size=100)
-    makers, judges = _parted(region, 0.3, np.random.default_rng(1))
+    makers, judges = _split_by_region(region, 0.3, np.random.default_rng(1))
     assert sorted([*makers, *judges]) == list(range(100))
     for one in range(5):
         assert np.sum(region[judges] == one) == int(0.3 * np.sum(region == one))
@@ -178,7 +178,7 @@ def test_dask_collections_are_decided_block_by_block(repaired, fresh):
     np.testing.assert_array_equal(repaired.predict(blocks).compute(), decided.label)
     np.testing.assert_array_equal(repaired.predict_proba(blocks).compute(), decided.probabilities)
     for use in (lambda: repair(repaired, blocks, fresh[1][:900]), lambda: Monitor(repaired, blocks)):
-        with pytest.raises(TypeError, match="takes rows in memory"):
+        with pytest.raises(TypeError, match="needs rows in memory"):
             use()
 
 
@@ -194,7 +194,7 @@ def test_refusals(classifier):
         repair(classifier, X, y, regions=[10_000])
     with pytest.raises(ValueError, match="validation_size is 1"):
         repair(classifier, X, y, validation_size=1)
-    with pytest.raises(TypeError, match="was given a LogisticRegression"):
+    with pytest.raises(TypeError, match="but got a LogisticRegression"):
         repair(LogisticRegression().fit(X, y), X, y)
     with pytest.raises(TypeError, match="only the regions of an SEPClassifier"):
         RepairedClassifier(LogisticRegression()).fit(X, y)

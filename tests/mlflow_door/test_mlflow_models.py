@@ -75,7 +75,7 @@ def test_models_of_others_are_refused(rows, tmp_path):
     X, y = rows
     base = RandomForestClassifier(3, random_state=0).fit(X, y)
     selective = SelectiveClassifier(FrozenEstimator(base), 0.2).fit(X, y)
-    with pytest.raises(TypeError, match="Only models that are ours all through"):
+    with pytest.raises(TypeError, match="Models of other libraries cannot be served"):
         door.save_model(selective, tmp_path / "model", X=X)
 
 

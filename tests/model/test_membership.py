@@ -43,7 +43,7 @@ def one_at_a_time(rows, centers, roots):
 
 
 def exact_squared_radius(row, center, root):
-    """Without any rounding."""
+    """The squared radius in exact arithmetic."""
     shifted = [Fraction(x) - Fraction(c) for x, c in zip(row.tolist(), center.tolist(), strict=True)]
     images = [sum(Fraction(r) * y for r, y in zip(line, shifted, strict=True)) for line in root.tolist()]
     return float(sum(image**2 for image in images) - 1) + 1.0
@@ -54,26 +54,26 @@ def test_agrees_with_one_ellipsoid_at_a_time(seed, k, d, shortest, spread):
     rng = np.random.default_rng(seed)
     centers, roots, boundary = draw_ellipsoids(rng, k, d, shortest, spread)
     rows = np.concatenate([boundary.reshape(-1, d), rng.normal(size=(50, d)), centers])
-    found, expected = squared_radii(rows, centers, roots), one_at_a_time(rows, centers, roots)
-    assert found.shape == (len(rows), k)
-    assert found.min() >= 0.0
+    squares, expected = squared_radii(rows, centers, roots), one_at_a_time(rows, centers, roots)
+    assert squares.shape == (len(rows), k)
+    assert squares.min() >= 0.0
 
-    np.testing.assert_allclose(found, expected, rtol=POLYNOMIAL_ERROR, atol=POLYNOMIAL_ERROR)
+    np.testing.assert_allclose(squares, expected, rtol=POLYNOMIAL_ERROR, atol=POLYNOMIAL_ERROR)
     at_boundary = abs(expected - 1.0) < 0.5 * BOUNDARY_MARGIN
-    np.testing.assert_allclose(found[at_boundary], expected[at_boundary], rtol=0.0, atol=1e-15 / shortest)
+    np.testing.assert_allclose(squares[at_boundary], expected[at_boundary], rtol=0.0, atol=1e-15 / shortest)
     # Only rows within rounding of the threshold itself may be told apart.
     in_doubt = abs(expected - 1.0 - BOUNDARY_SLACK) < 1e-15 / shortest
-    assert (in_doubt | ((found <= 1.0 + BOUNDARY_SLACK) == (expected <= 1.0 + BOUNDARY_SLACK))).all()
+    assert (in_doubt | ((squares <= 1.0 + BOUNDARY_SLACK) == (expected <= 1.0 + BOUNDARY_SLACK))).all()
 
 
 @pytest.mark.parametrize("shortest", [1.0, 1e-3, 1e-6])
 @pytest.mark.parametrize("spread", [1.0, 1e3])
 def test_rows_on_the_boundary_are_measured_well_within_the_slack(shortest, spread):
     centers, roots, boundary = draw_ellipsoids(np.random.default_rng(5), 4, 10, shortest, spread)
-    found = squared_radii(boundary.reshape(-1, 10), centers, roots)
+    squares = squared_radii(boundary.reshape(-1, 10), centers, roots)
     for k in range(4):
         exact = [exact_squared_radius(row, centers[k], roots[k]) for row in boundary[k]]
-        np.testing.assert_allclose(found[30 * k : 30 * k + 30, k], exact, rtol=0.0, atol=0.3 * BOUNDARY_SLACK)
+        np.testing.assert_allclose(squares[30 * k : 30 * k + 30, k], exact, rtol=0.0, atol=0.3 * BOUNDARY_SLACK)
 
 
 @pytest.mark.parametrize(("d", "shortest"), [(1, 0.1), (3, 1e-6), (10, 0.1), (10, 1e-6), (40, 0.1)])
@@ -81,16 +81,16 @@ def test_a_row_gets_the_same_bits_alone_and_anywhere(d, shortest):
     rng = np.random.default_rng(d)
     centers, roots, boundary = draw_ellipsoids(rng, 9, d, shortest)
     rows = np.concatenate([boundary.reshape(-1, d), rng.normal(size=(MAX_TILE_ROWS + 7, d))])
-    found = squared_radii(rows, centers, roots)
+    squares = squared_radii(rows, centers, roots)
     for i in range(0, len(rows), 97):
-        np.testing.assert_array_equal(squared_radii(rows[i : i + 1], centers, roots)[0], found[i])
+        np.testing.assert_array_equal(squared_radii(rows[i : i + 1], centers, roots)[0], squares[i])
 
     # Every position in a tile, and every other memory order.
     everywhere = squared_radii(np.repeat(rows[3:4], MAX_TILE_ROWS, axis=0), centers, roots)
-    np.testing.assert_array_equal(everywhere, np.broadcast_to(found[3], everywhere.shape))
+    np.testing.assert_array_equal(everywhere, np.broadcast_to(squares[3], everywhere.shape))
     order = rng.permutation(len(rows))
-    np.testing.assert_array_equal(squared_radii(np.asfortranarray(rows[order]), centers, roots), found[order])
-    np.testing.assert_array_equal(squared_radii(rows[::-2], centers, roots), found[::-2])
+    np.testing.assert_array_equal(squared_radii(np.asfortranarray(rows[order]), centers, roots), squares[order])
+    np.testing.assert_array_equal(squared_radii(rows[::-2], centers, roots), squares[::-2])
 
 
 @given(SEEDS, st.integers(0, 2 * MAX_TILE_ROWS + 1))
@@ -118,9 +118,9 @@ def test_rows_beyond_the_range_of_floats_are_outside(size, shortest):
     rng = np.random.default_rng(1)
     centers, roots, _ = draw_ellipsoids(rng, 5, 4, shortest)
     rows = np.concatenate([size * np.sign(rng.normal(size=(20, 4))), [[size, 0.0, -size, 1.0]]])
-    found = squared_radii(rows, centers, roots)
-    assert (found > 1e50).all()
-    np.testing.assert_array_equal(squared_radii(np.concatenate([rows, centers]), centers, roots)[: len(rows)], found)
+    squares = squared_radii(rows, centers, roots)
+    assert (squares > 1e50).all()
+    np.testing.assert_array_equal(squared_radii(np.concatenate([rows, centers]), centers, roots)[: len(rows)], squares)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e-9, 1e9, 1e150])
@@ -128,8 +128,8 @@ def test_units_do_not_matter(unit):
     rng = np.random.default_rng(2)
     centers, roots, boundary = draw_ellipsoids(rng, 5, 4, 0.1)
     rows = boundary.reshape(-1, 4)
-    found = squared_radii(unit * rows, unit * centers, roots / unit)
-    np.testing.assert_allclose(found, one_at_a_time(rows, centers, roots), rtol=1e-9)
+    squares = squared_radii(unit * rows, unit * centers, roots / unit)
+    np.testing.assert_allclose(squares, one_at_a_time(rows, centers, roots), rtol=1e-9)
 
 
 def test_flat_ellipsoids_are_measured_only_where_rows_come_near_them(monkeypatch):

@@ -1,4 +1,4 @@
-"""Mean and spread of training rows, from nothing but the model."""
+"""Mean and spread of the training rows, estimated from the model."""
 
 import numpy as np
 import pytest

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
-from sepc.regions import nearest
 
+from sepc.model import nearest
 from sepc.model.membership import squared_radii
 from sepc.model.nearest import TIE_TOLERANCE, nearest_of, nearest_places, prepared
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -34,8 +34,8 @@ def all_distances(rows, centers, roots, isolated):
     return np.column_stack([*columns, cdist(rows, isolated)]) if len(isolated) else np.column_stack(columns)
 
 
-def tied_pairs(found):
-    return list(zip(found.tied_rows.tolist(), found.tied_places.tolist(), strict=True))
+def tied_pairs(nearest):
+    return list(zip(nearest.tied_rows.tolist(), nearest.tied_places.tolist(), strict=True))
 
 
 @given(
@@ -51,15 +51,15 @@ def test_agrees_with_distances_to_all_places(seed, k, j, d, shortest, near):
         rows = centers[rng.integers(k, size=60)] + 1e-3 * rng.normal(size=(60, d))
         squares = squared_radii(rows, centers, roots)
         rows, squares = rows[(squares > 1.0 + 1e-9).all(axis=1)], squares[(squares > 1.0 + 1e-9).all(axis=1)]
-    found = nearest_places(rows, squares, centers, roots, isolated)
+    nearest = nearest_places(rows, squares, centers, roots, isolated)
 
     expected = all_distances(rows, centers, roots, isolated) if k else cdist(rows, isolated)
     best = expected.min(axis=1)
     # A distance is a difference of lengths, so its rounding is small against the longest semi-axis, which is 1.
-    np.testing.assert_allclose(found.distance, best, rtol=1e-12, atol=1e-14)
-    chosen = expected[np.arange(len(rows)), found.place]
+    np.testing.assert_allclose(nearest.distance, best, rtol=1e-12, atol=1e-14)
+    chosen = expected[np.arange(len(rows)), nearest.place]
     assert (chosen <= best * (1.0 + TIE_TOLERANCE) + 1e-14).all()
-    assert found.place.shape == found.distance.shape == (len(rows),)
+    assert nearest.place.shape == nearest.distance.shape == (len(rows),)
 
 
 def test_mirror_images_are_tied():
@@ -72,31 +72,31 @@ def test_mirror_images_are_tied():
     rows = rng.normal(size=(40, 5))
     rows[:30, 0] = 0.0
     rows[20:30] += [0.0, 9.0, 9.0, 9.0, 9.0]
-    found = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, isolated)
+    nearest = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, isolated)
 
-    assert set(found.tied_rows.tolist()) == set(range(30))
+    assert set(nearest.tied_rows.tolist()) == set(range(30))
     images = {0: 3, 1: 4, 2: 5, 6: 7}
-    assert tied_pairs(found) == [(i, p) for i in range(30) for p in (found.place[i], images[found.place[i]])]
-    assert set(found.place[20:30].tolist()) == {6}
+    assert tied_pairs(nearest) == [(i, p) for i in range(30) for p in (nearest.place[i], images[nearest.place[i]])]
+    assert set(nearest.place[20:30].tolist()) == {6}
 
 
 def test_an_isolated_point_can_tie_with_an_ellipsoid_and_with_its_own_copies():
     centers, roots = np.array([[-3.0, 0.0]]), np.eye(2)[np.newaxis]
     isolated = np.array([[2.0, 0.0], [9.0, 9.0], [9.0, 9.0], [9.0, 9.0]])
     rows = np.array([[0.0, 0.0], [1.0, 0.0], [9.0, 9.0], [9.0, 8.0]])
-    found = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, isolated)
-    assert found.place.tolist() == [0, 1, 2, 2]
-    assert found.distance.tolist() == [2.0, 1.0, 0.0, 1.0]
-    assert tied_pairs(found) == [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (3, 4)]
+    nearest = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, isolated)
+    assert nearest.place.tolist() == [0, 1, 2, 2]
+    assert nearest.distance.tolist() == [2.0, 1.0, 0.0, 1.0]
+    assert tied_pairs(nearest) == [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (3, 4)]
 
 
 @pytest.mark.parametrize(("gap", "is_tied"), [(0.5 * TIE_TOLERANCE, True), (3.0 * TIE_TOLERANCE, False)])
 def test_ties_are_relative_to_the_distance(gap, is_tied):
     centers, roots = np.array([[-101.0, 0.0], [101.0 - 100.0 * gap, 0.0]]), np.array([np.eye(2), np.eye(2)])
     rows = np.zeros((1, 2))
-    found = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, np.empty((0, 2)))
-    assert found.place.tolist() == [0 if is_tied else 1]
-    assert tied_pairs(found) == ([(0, 0), (0, 1)] if is_tied else [])
+    nearest = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, np.empty((0, 2)))
+    assert nearest.place.tolist() == [0 if is_tied else 1]
+    assert tied_pairs(nearest) == ([(0, 0), (0, 1)] if is_tied else [])
 
 
 @pytest.mark.parametrize("shortest", [0.1, 1e-6])
@@ -121,9 +121,9 @@ def test_ties_keep_their_rows_across_blocks(monkeypatch):
     monkeypatch.setattr(nearest, "BLOCK_ROWS", 2)
     centers, roots = np.array([[-3.0], [3.0]]), np.ones((2, 1, 1))
     rows = np.array([[0.0], [1.0], [-1.0], [0.0], [0.0]])
-    found = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, np.empty((0, 1)))
-    assert found.place.tolist() == [0, 1, 0, 0, 0]
-    assert tied_pairs(found) == [(0, 0), (0, 1), (3, 0), (3, 1), (4, 0), (4, 1)]
+    places = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, np.empty((0, 1)))
+    assert places.place.tolist() == [0, 1, 0, 0, 0]
+    assert tied_pairs(places) == [(0, 0), (0, 1), (3, 0), (3, 1), (4, 0), (4, 1)]
 
 
 @pytest.mark.parametrize(("k", "j"), [(0, 1), (0, 5), (4, 0), (1, 1)])
@@ -138,7 +138,7 @@ def test_no_rows_and_few_places(k, j):
 
 
 def test_no_places_are_refused():
-    with pytest.raises(ValueError, match="nothing is nearest"):
+    with pytest.raises(ValueError, match="no place is nearest"):
         prepared(np.empty((0, 2)), np.empty((0, 2, 2)), np.empty((0, 2)))
 
 
@@ -148,10 +148,10 @@ def test_all_places_are_as_near_to_a_row_beyond_the_range_of_floats(size, k, j):
     rng = np.random.default_rng(7)
     centers, roots = draw_ellipsoids(rng, k, 3, 1e-6)
     rows = np.array([[size, -size, 1.0], [0.0, 0.0, size]])
-    found = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, rng.normal(size=(j, 3)))
-    assert found.place.tolist() == [0, 0]
-    assert tied_pairs(found) == [(row, place) for row in range(2) for place in range(k + j)]
-    assert np.isfinite(found.distance).all()
+    nearest = nearest_places(rows, squared_radii(rows, centers, roots), centers, roots, rng.normal(size=(j, 3)))
+    assert nearest.place.tolist() == [0, 0]
+    assert tied_pairs(nearest) == [(row, place) for row in range(2) for place in range(k + j)]
+    assert np.isfinite(nearest.distance).all()
 
 
 def test_bounds_spare_most_solves(monkeypatch):

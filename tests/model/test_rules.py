@@ -137,7 +137,7 @@ def test_a_row_alone_is_decided_as_among_others():
     together = SEPDecisions.of(intervals(), rows, 0.9)
     alone = [SEPDecisions.of(intervals(), row[None], 0.9) for row in rows]
     for name in ("label", "trust", "rule", "region", "cause"):
-        np.testing.assert_array_equal(getattr(together, name), [getattr(one, name)[0] for one in alone])
+        np.testing.assert_array_equal(getattr(together, name), [getattr(decision, name)[0] for decision in alone])
 
 
 def test_no_rows_give_no_decisions():

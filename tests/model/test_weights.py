@@ -60,22 +60,22 @@ def test_ellipsoids_add_nearness_and_depth_less_their_means():
     weights = one_feature(
         near=np.array([[0.0, 3.0]]), deep=np.array([[0.0, -1.0]]), ellipsoid_means=np.array([[0.0, 0.5]])
     )
-    found = scores(weights, [0.0], [[0.25]])
-    assert found[1, 0] == pytest.approx(3.0 - np.log(0.55) - 0.5)
+    score = scores(weights, [0.0], [[0.25]])
+    assert score[1, 0] == pytest.approx(3.0 - np.log(0.55) - 0.5)
 
 
 def test_isolated_rows_speak_for_what_is_near():
     weights = one_feature(isolated=np.array([[0.0, 4.0]]), width=2.0)
-    found = scores(weights, [0.0, 2.0, 1e200], isolated=np.zeros((1, 1)))
+    score = scores(weights, [0.0, 2.0, 1e200], isolated=np.zeros((1, 1)))
     lines = scores(one_feature(), [0.0, 2.0, 1e200])
-    np.testing.assert_allclose((found - lines)[1], [4.0, 4.0 * np.exp(-0.5), 0.0])
+    np.testing.assert_allclose((score - lines)[1], [4.0, 4.0 * np.exp(-0.5), 0.0])
     assert isolated_nearness(np.array([[1e300]]), np.zeros((1, 1)), 1.0)[0, 0] == 0.0
 
 
 def test_probabilities_fade_to_equal_ones_from_twice_the_size_on():
     np.testing.assert_allclose(fading(np.array([0.0, 1.0, 2.0, 4.0, np.inf])), [1.0, 1.0, 1.0, 1 / 16, 0.0])
-    found = faded(np.array([[1.0, 0.0, 0.0]] * 3), np.array([1.0, 4.0, np.inf]))
-    np.testing.assert_allclose(found, [[1, 0, 0], [1 / 16 + 5 / 16, 5 / 16, 5 / 16], [1 / 3, 1 / 3, 1 / 3]])
+    probabilities = faded(np.array([[1.0, 0.0, 0.0]] * 3), np.array([1.0, 4.0, np.inf]))
+    np.testing.assert_allclose(probabilities, [[1, 0, 0], [1 / 16 + 5 / 16, 5 / 16, 5 / 16], [1 / 3, 1 / 3, 1 / 3]])
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +123,8 @@ def test_terms_are_zero_on_average_over_the_rows_weighed(three_classes):
     model = classifier.model_
     Z = model.standardize(X)
     squares = squared_radii(Z, model.centers, model.roots).T
-    for found in (model.weights.feature_terms(Z.T), model.weights.ellipsoid_terms(squares)):
-        np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-9)
+    for terms in (model.weights.feature_terms(Z.T), model.weights.ellipsoid_terms(squares)):
+        np.testing.assert_allclose(terms.mean(axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(model.weights.isolated_terms(Z.T, model.isolated).mean(axis=0), 0.0, atol=1e-9)
 
 
@@ -145,7 +145,7 @@ def test_one_decision_names_its_terms(three_classes):
 def test_counts_have_no_terms_and_say_so(three_classes):
     _, X = three_classes
     counted = SEPClassifier(trust="counts").fit(X, X[:, 0] > 0)
-    with pytest.raises(ValueError, match="they come with trust='weights'"):
+    with pytest.raises(ValueError, match="fit with trust='weights'"):
         counted.decide(X[:5]).terms()
 
 

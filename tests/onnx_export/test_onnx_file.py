@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.onnx import export
+from sepc.onnx.exported import label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph
-from sepc.onnx.labels import label_constant
 from sepc.onnx.lookup import PerfectHash
 
 onnx, ort = package_or_skip("onnx"), package_or_skip("onnxruntime")

@@ -24,10 +24,10 @@ def overlapping(seed, n_pos=120, n_neg=80, d=2, shift=1.0):
 def test_classes_far_apart_are_taken_whole():
     pos, neg = overlapping(0, shift=20.0)
     assert isinstance(separate(ArrayPoints(pos), ArrayPoints(neg), asked(2)), Disjoint)
-    found = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2))
-    assert found.stop is Stop.SEPARATED
-    assert [one.n_own for one in found.found] == [120, 80]
-    assert [one.is_pos for one in found.found] == [True, False]
+    parts = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2))
+    assert parts.stop is Stop.SEPARATED
+    assert [ellipsoid.n_own for ellipsoid in parts.ellipsoids] == [120, 80]
+    assert [ellipsoid.is_pos for ellipsoid in parts.ellipsoids] == [True, False]
 
 
 def test_a_cut_points_to_its_own_class_and_turns_around():
@@ -55,24 +55,24 @@ def test_pieces_hold_no_more_other_rows_than_allowed(n_impure, published):
     pos, neg = overlapping(3, d=3)
     settings_ = asked(3, n_impure, published)
     left = {True: ArrayPoints(pos), False: ArrayPoints(neg)}
-    found = partition(left[True], left[False], settings_)
-    for one in found.found:
-        if one.is_terminal:
+    parts = partition(left[True], left[False], settings_)
+    for ellipsoid in parts.ellipsoids:
+        if ellipsoid.is_terminal:
             continue
-        assert one.n_other <= settings_.allowed(one.n_own)
-        assert one.n_own > 3
-        own = (pos if one.is_pos else neg)[one.ellipsoid.contains(pos if one.is_pos else neg)]
-        assert len(own) >= one.n_own
+        assert ellipsoid.n_other <= settings_.allowed(ellipsoid.n_own)
+        assert ellipsoid.n_own > 3
+        own = (pos if ellipsoid.is_pos else neg)[ellipsoid.ellipsoid.contains(pos if ellipsoid.is_pos else neg)]
+        assert len(own) >= ellipsoid.n_own
 
 
 @pytest.mark.parametrize("published", [False, True])
 def test_every_row_ends_in_an_ellipsoid_of_its_class_or_is_isolated(published):
     pos, neg = overlapping(4, d=3)
-    found = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3, published=published))
-    for rows, is_pos, isolated in ((pos, True, found.isolated_pos), (neg, False, found.isolated_neg)):
+    parts = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3, published=published))
+    for rows, is_pos, isolated in ((pos, True, parts.isolated_pos), (neg, False, parts.isolated_neg)):
         covered = np.zeros(len(rows), dtype=bool)
-        for one in found.found:
-            covered |= one.ellipsoid.contains(rows) if one.is_pos == is_pos else False
+        for ellipsoid in parts.ellipsoids:
+            covered |= ellipsoid.ellipsoid.contains(rows) if ellipsoid.is_pos == is_pos else False
         alone = (rows[:, None, :] == isolated[None, :, :]).all(axis=2).any(axis=1)
         assert (covered | alone).all()
 
@@ -83,10 +83,10 @@ def test_the_default_removes_all_rows_a_piece_covers_and_the_paper_only_the_carv
         pos, neg = overlapping(seed, d=2)
         default = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2, 10))
         published = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2, 10, published=True))
-        covered = int(default.found[0].ellipsoid.contains(pos).sum())
-        n_more += covered - default.found[0].n_own
+        covered = int(default.ellipsoids[0].ellipsoid.contains(pos).sum())
+        n_more += covered - default.ellipsoids[0].n_own
         assert default.rounds[0].n_pos == len(pos) - covered
-        assert published.rounds[0].n_pos == len(pos) - published.found[0].n_own
+        assert published.rounds[0].n_pos == len(pos) - published.ellipsoids[0].n_own
     assert n_more > 0
 
 
@@ -94,7 +94,7 @@ def test_impatient_sequences_end_after_the_first_round_without_an_ellipsoid():
     pos, neg = overlapping(5, d=3, shift=0.3)
     patient = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3, 0))
     hasty = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3, 0, is_patient=False))
-    found_in = {one.n_round for one in patient.found if not one.is_terminal}
+    found_in = {ellipsoid.n_round for ellipsoid in patient.ellipsoids if not ellipsoid.is_terminal}
     first_idle = min(set(range(1, len(patient.rounds) + 1)) - found_in)
     assert hasty.stop is Stop.NO_ELLIPSOID
     assert len(hasty.rounds) == first_idle < len(patient.rounds)
@@ -102,30 +102,30 @@ def test_impatient_sequences_end_after_the_first_round_without_an_ellipsoid():
 
 def test_one_sided_sequences_judge_every_piece_by_the_whole_other_class():
     pos, neg = overlapping(6, d=2)
-    found = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2, 1, is_one_sided=True))
-    pieces = [one for one in found.found if not one.is_terminal]
+    parts = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2, 1, is_one_sided=True))
+    pieces = [ellipsoid for ellipsoid in parts.ellipsoids if not ellipsoid.is_terminal]
     assert len(pieces) > 2
-    assert all(one.is_pos for one in pieces)
-    assert {left.n_neg for left in found.rounds} == {80}
-    for one in pieces:
-        assert one.ellipsoid.contains(neg).sum() == one.n_other <= 1
+    assert all(ellipsoid.is_pos for ellipsoid in pieces)
+    assert {left.n_neg for left in parts.rounds} == {80}
+    for ellipsoid in pieces:
+        assert ellipsoid.ellipsoid.contains(neg).sum() == ellipsoid.n_other <= 1
 
 
 def test_xor_needs_no_noise():
-    found = partition(ArrayPoints(np.array([[0.0, 0], [1, 1]])), ArrayPoints(np.array([[0.0, 1], [1, 0]])), asked(2, 0))
-    assert found.stop is Stop.TOO_FEW
-    assert [one.is_terminal for one in found.found] == [True, True]
-    for one, rows in zip(found.found, ([[0.0, 0], [1, 1]], [[0.0, 1], [1, 0]]), strict=True):
-        assert one.ellipsoid.contains(np.array(rows)).all()
-        assert not one.ellipsoid.contains(np.array(rows)[:, ::-1] * [1, -1] + [0, 1]).any()
-        assert one.ellipsoid.semi_axes[1] == pytest.approx(1e-6, rel=1e-3)
+    parts = partition(ArrayPoints(np.array([[0.0, 0], [1, 1]])), ArrayPoints(np.array([[0.0, 1], [1, 0]])), asked(2, 0))
+    assert parts.stop is Stop.TOO_FEW
+    assert [ellipsoid.is_terminal for ellipsoid in parts.ellipsoids] == [True, True]
+    for ellipsoid, rows in zip(parts.ellipsoids, ([[0.0, 0], [1, 1]], [[0.0, 1], [1, 0]]), strict=True):
+        assert ellipsoid.ellipsoid.contains(np.array(rows)).all()
+        assert not ellipsoid.ellipsoid.contains(np.array(rows)[:, ::-1] * [1, -1] + [0, 1]).any()
+        assert ellipsoid.ellipsoid.semi_axes[1] == pytest.approx(1e-6, rel=1e-3)
 
 
 def test_circles_without_noise_have_coinciding_means_and_end_at_once():
     X, y = make_circles(400, noise=0.0, factor=0.5)
-    found = partition(ArrayPoints(X[y == 0]), ArrayPoints(X[y == 1]), asked(2, 5))
-    assert found.stop is Stop.INSEPARABLE
-    assert [one.is_terminal for one in found.found] == [True, True]
+    parts = partition(ArrayPoints(X[y == 0]), ArrayPoints(X[y == 1]), asked(2, 5))
+    assert parts.stop is Stop.INSEPARABLE
+    assert [ellipsoid.is_terminal for ellipsoid in parts.ellipsoids] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,10 @@ def test_circles_without_noise_have_coinciding_means_and_end_at_once():
 )
 def test_limits_are_kept_and_told(limit, stop):
     X, y = make_moons(400, noise=0.3, random_state=0)
-    found = partition(ArrayPoints(X[y == 0]), ArrayPoints(X[y == 1]), asked(2, **limit))
-    assert found.stop is stop
-    assert len(found.rounds) <= limit.get("max_rounds", 1000)
-    assert sum(not one.is_terminal for one in found.found) <= limit.get("max_ellipsoids", 1000) + 1
+    parts = partition(ArrayPoints(X[y == 0]), ArrayPoints(X[y == 1]), asked(2, **limit))
+    assert parts.stop is stop
+    assert len(parts.rounds) <= limit.get("max_rounds", 1000)
+    assert sum(not ellipsoid.is_terminal for ellipsoid in parts.ellipsoids) <= limit.get("max_ellipsoids", 1000) + 1
 
 
 @st.composite
@@ -162,21 +162,23 @@ def awkward_pairs(draw):
 def test_it_always_ends_and_no_round_but_the_last_is_idle(pair):
     pos, neg, n_impure, published = pair
     wanted = asked(pos.shape[1], n_impure, published)
-    found = partition(ArrayPoints(pos), ArrayPoints(neg), wanted)
-    left = [len(pos) + len(neg), *(one.n_pos + one.n_neg for one in found.rounds)]
+    parts = partition(ArrayPoints(pos), ArrayPoints(neg), wanted)
+    left = [len(pos) + len(neg), *(after.n_pos + after.n_neg for after in parts.rounds)]
     assert (np.diff(left)[:-1] < 0).all()
-    assert left[-1] < left[-2] or found.stop in (Stop.NO_PROGRESS, Stop.INSEPARABLE) if len(left) > 1 else True
-    assert len(found.found) + len(found.isolated_pos) + len(found.isolated_neg) > 0
+    assert left[-1] < left[-2] or parts.stop in (Stop.NO_PROGRESS, Stop.INSEPARABLE) if len(left) > 1 else True
+    assert len(parts.ellipsoids) + len(parts.isolated_pos) + len(parts.isolated_neg) > 0
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_order_of_rows_changes_no_ellipsoid(seed):
     rng = np.random.default_rng(seed)
     pos, neg = overlapping(seed, d=3)
-    one = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3))
+    straight = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3))
     other = partition(ArrayPoints(rng.permutation(pos)), ArrayPoints(rng.permutation(neg)), asked(3))
-    assert [found.is_pos for found in one.found] == [found.is_pos for found in other.found]
-    for a, b in zip(one.found, other.found, strict=True):
+    assert [ellipsoid.is_pos for ellipsoid in straight.ellipsoids] == [
+        ellipsoid.is_pos for ellipsoid in other.ellipsoids
+    ]
+    for a, b in zip(straight.ellipsoids, other.ellipsoids, strict=True):
         np.testing.assert_allclose(a.ellipsoid.gauge(pos), b.ellipsoid.gauge(pos), rtol=1e-6)
 
 
@@ -189,6 +191,6 @@ def test_blocks_give_the_partition_of_the_array(local_rows):
         BlockPoints(np.array_split(neg, 3)),
         asked(3, local_rows=local_rows),
     )
-    assert [found.is_pos for found in whole.found] == [found.is_pos for found in blocks.found]
-    for a, b in zip(whole.found, blocks.found, strict=True):
+    assert [ellipsoid.is_pos for ellipsoid in whole.ellipsoids] == [ellipsoid.is_pos for ellipsoid in blocks.ellipsoids]
+    for a, b in zip(whole.ellipsoids, blocks.ellipsoids, strict=True):
         np.testing.assert_allclose(a.ellipsoid.gauge(pos), b.ellipsoid.gauge(pos), atol=1e-6, rtol=1e-6)

@@ -47,7 +47,7 @@ def test_two_features_show_everything(moons):
     )
     assert texts(display.ax_)[-3:] == ["1", "2", "3"]
     assert legend(display.ax_)[:2] == ["lower", "upper"]
-    assert f"hyperplanes 1 to 3 of {n_cuts}, as found" in legend(display.ax_)
+    assert f"hyperplanes 1 to 3 of {n_cuts}, in order of creation" in legend(display.ax_)
     drawn = sum(len(points.get_offsets()) for points in display.ax_.collections)
     assert drawn == 300 + len(moons.model_.isolated)
 
@@ -139,8 +139,8 @@ def test_estimators_without_one_partition_are_refused(display):
     trusted = TrustedClassifier(LogisticRegression(max_iter=1_000), cv=2).fit(X, y)
     pipeline = make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y)
     for estimator, told in [
-        (trusted, "TrustedClassifier labels by another model"),
-        (pipeline, r"the last step, pipeline\[-1\]"),
+        (trusted, "TrustedClassifier takes its labels from another model"),
+        (pipeline, r"its last step, pipeline\[-1\]"),
         (LogisticRegression(max_iter=1_000).fit(X, y), "LogisticRegression has none"),
         (RepairedClassifier(SEPClassifier()).fit(X, y), "give its estimator_"),
     ]:

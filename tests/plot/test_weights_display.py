@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.frozen import FrozenEstimator
 
 from sepc import SelectiveClassifier, SEPClassifier
 from sepc.plot import WeightsDisplay
 from sepc.plot.palette import look
+
+colors = package_or_skip("matplotlib.colors")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def test_six_curves_and_the_ellipsoids_in_their_own_units(wdbc):
     bars = display.ax_ellipsoids_.patches
     assert [bar.get_width() for bar in bars] == [one.inside for one in display.ellipsoids]
     owners = [classifier.model_.owners[one.number] for one in display.ellipsoids]
-    assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == [look(int(k)).colour for k in owners]
+    assert [colors.to_hex(bar.get_facecolor()).upper() for bar in bars] == [look(int(k)).colour for k in owners]
     assert overlapping(display.figure_) == []
 
 
@@ -87,7 +89,7 @@ def test_values_have_bars_coloured_by_what_they_speak_for():
     (ax,) = display.axes_
     bars, (curve,) = ax.patches, display.curves
     assert [bar.get_height() for bar in bars[:4]] == curve.term.tolist()
-    colours = [to_hex(bar.get_facecolor()).upper() for bar in bars[:4]]
+    colours = [colors.to_hex(bar.get_facecolor()).upper() for bar in bars[:4]]
     assert colours == [look(int(term > 0)).colour for term in curve.term]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "3", "4"]
     assert [bar.get_height() for bar in bars[4:]] == pytest.approx(0.85 * 0.17 * curve.n_rows / curve.n_rows.max())

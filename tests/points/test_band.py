@@ -1,4 +1,4 @@
-"""Bands: what is certain stays certain, and blocks change nothing."""
+"""Bands: rows that are certain stay on their side, and blocks change nothing."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def draw_rows(seed: int, n: int) -> np.ndarray:
 def test_certain_rows_stay_on_their_side(seed, share, step):
     rng = np.random.default_rng(seed)
     rows, band = draw_rows(seed, 300), band_of()
-    found = ArrayPoints(rows).reduce(band)
+    divided = ArrayPoints(rows).reduce(band)
     tangent = np.cross(band.direction, rng.standard_normal(3))
     angle = share * 2 * np.arcsin(band.radius / 2)
     direction = np.cos(angle) * band.direction + np.sin(angle) * tangent / np.linalg.norm(tangent)
     threshold = band.threshold + 0.999 * step * band.radius * band.slack
     inside = FRAME.inside(rows)
     below = inside @ direction < threshold
-    uncertain = (found.rows @ direction < threshold).sum()
+    uncertain = (divided.rows @ direction < threshold).sum()
     assert band.covers(direction, threshold) or share > 0.999
-    assert below.sum() == found.n_certain + uncertain
+    assert below.sum() == divided.n_certain + uncertain
     expected = inside[below].sum(axis=0)
-    actual = found.certain_sum + found.rows[found.rows @ direction < threshold].sum(axis=0)
+    actual = divided.certain_sum + divided.rows[divided.rows @ direction < threshold].sum(axis=0)
     np.testing.assert_allclose(actual, expected, atol=1e-10)
 
 
@@ -55,9 +55,9 @@ def test_too_many_rows_are_only_counted(cuts):
     rows = draw_rows(0, 200)
     n_uncertain = ArrayPoints(rows).reduce(band_of()).n_uncertain
     blocks = BlockPoints(np.split(rows, sorted(cuts)))
-    found = blocks.reduce(band_of(max_rows=n_uncertain - 1))
-    assert found.rows is None
-    assert found.n_uncertain == n_uncertain
+    divided = blocks.reduce(band_of(max_rows=n_uncertain - 1))
+    assert divided.rows is None
+    assert divided.n_uncertain == n_uncertain
     assert blocks.reduce(band_of(max_rows=n_uncertain)).rows.shape == (n_uncertain, 3)
 
 
@@ -70,8 +70,8 @@ def test_state_holds_no_more_rows_than_allowed():
 
 
 def test_no_rows_at_all():
-    found = ArrayPoints(np.empty((0, 3))).reduce(band_of())
-    assert (found.n_certain, found.n_uncertain, found.rows.shape) == (0, 0, (0, 3))
+    divided = ArrayPoints(np.empty((0, 3))).reduce(band_of())
+    assert (divided.n_certain, divided.n_uncertain, divided.rows.shape) == (0, 0, (0, 3))
 
 
 @pytest.mark.parametrize(("moved", "covered"), [(0.0, True), (0.19, True), (0.21, False)])

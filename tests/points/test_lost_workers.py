@@ -1,4 +1,4 @@
-"""Workers that die in mid-fit: the same model, to the last bit; and one line if there is none left."""
+"""Workers that die during a fit: the model stays the same bit for bit; without any worker, a clear error."""
 
 import logging
 import os
@@ -46,10 +46,10 @@ def undisturbed(rows):
 @pytest.fixture
 def killing(monkeypatch):
     """A function that has worker processes killed, right when the n-th pass begins to wait for them."""
-    from sepc.points import on_dask
+    from sepc.points.dask import dask_points
 
     def at(n, victims):
-        n_passes, waiting = 0, on_dask.DaskPoints._answers
+        n_passes, waiting = 0, dask_points.DaskPoints._answers
 
         def answers(self, futures):
             nonlocal n_passes
@@ -59,7 +59,7 @@ def killing(monkeypatch):
                     os.kill(pid, signal.SIGKILL)
             return waiting(self, futures)
 
-        monkeypatch.setattr(on_dask.DaskPoints, "_answers", answers)
+        monkeypatch.setattr(dask_points.DaskPoints, "_answers", answers)
         return lambda: n_passes
 
     return at
@@ -94,9 +94,9 @@ def fresh():
 def pids(nannied):
     """The processes of both workers, once both are there; a nanny gives up if its worker dies while it starts."""
     for _ in range(300):
-        found = nannied.run(os.getpid, on_error="ignore").values()
-        if len(found) == 2:
-            return list(found)
+        running = nannied.run(os.getpid, on_error="ignore").values()
+        if len(running) == 2:
+            return list(running)
         time.sleep(0.2)
     raise AssertionError("the workers did not come back")
 
@@ -126,9 +126,9 @@ def mortal():
 
 
 def test_without_any_worker_left_one_line_says_so(mortal, rows, killing, monkeypatch):
-    from sepc.points import on_dask
+    from sepc.points.dask import dask_points
 
-    monkeypatch.setattr(on_dask, "PATIENCE", 2.0)
+    monkeypatch.setattr(dask_points, "PATIENCE", 2.0)
     killing(5, lambda: [mortal.pid])
     with pytest.raises(RuntimeError, match=r"The Dask cluster has had no worker for \d seconds") as error:
         fit(*rows)

@@ -114,9 +114,9 @@ def test_columns_of_all_kinds_of_numbers_are_read(kind, rows, tmp_path):
 def test_labels_of_all_kinds(labels, rows, tmp_path):
     target = pa.array(labels).dictionary_encode() if labels.dtype.kind == "U" else pa.array(labels)
     pq.write_table(table(rows[0], labels).set_column(3, "target", target), tmp_path / "x.parquet", row_group_size=700)
-    _, classes, found, _ = on_parquet.labelled_points(tmp_path / "x.parquet", "target")
-    assert found.tolist() == sorted(set(labels.tolist()))
-    for points, label in zip(classes, found, strict=True):
+    _, classes, labels_read, _ = on_parquet.labelled_points(tmp_path / "x.parquet", "target")
+    assert labels_read.tolist() == sorted(set(labels.tolist()))
+    for points, label in zip(classes, labels_read, strict=True):
         np.testing.assert_array_equal(points.gather(N), rows[0][labels == label])
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_fitted_is_told_in_their_words(file, rows, tmp_path):
     X, y = rows
     with pytest.raises(ValueError, match=r"no column 'label'; its columns are 'width', 'height', 'depth' and 'target'"):
         classifier().fit(file, "label")
-    with pytest.raises(ValueError, match="y is the name of the column of labels"):
+    with pytest.raises(ValueError, match="y must be the name of the label column"):
         classifier().fit(file, y)
     pq.write_table(table(X, y).append_column("colour", pa.array(["red"] * N)), tmp_path / "text.parquet")
     with pytest.raises(ValueError, match=r"text\.parquet has columns that are not numbers: 'colour'\. Leave them out"):
@@ -190,7 +190,7 @@ def test_few_blocks_are_in_memory_at_a_time(file, monkeypatch):
         nonlocal most
         block = reading(self, i)
         alive.append(weakref.ref(block))
-        most = max(most, sum(one() is not None for one in alive))
+        most = max(most, sum(reference() is not None for reference in alive))
         return block
 
     monkeypatch.setattr(on_parquet.ParquetTable, "rows", counted)

@@ -49,13 +49,13 @@ def shuffled_blocks(draw):
 @given(shuffled_blocks(), st.integers(1, 60), st.integers(0, 3), st.sampled_from([SMALL, Room(6, 20), Room()]))
 def test_any_blocking_and_order_gives_the_same_sample(case, n_wanted, seed, room):
     rows, blocks, shuffled = case
-    found = sample(rows, n_wanted, seed, room=room)
+    drawn = sample(rows, n_wanted, seed, room=room)
     for points in (blocks, shuffled):
         (other,) = sample_classes([points], n_wanted, seed, 0, room)
-        assert other.weight == found.weight
-        assert other.rows.tobytes() == found.rows.tobytes()
-    assert (np.diff(row_hashes(found.rows, seed).astype(float)) >= 0).all()
-    assert all(copies(found.rows, row) <= copies(rows, row) for row in rows)
+        assert other.weight == drawn.weight
+        assert other.rows.tobytes() == drawn.rows.tobytes()
+    assert (np.diff(row_hashes(drawn.rows, seed).astype(float)) >= 0).all()
+    assert all(copies(drawn.rows, row) <= copies(rows, row) for row in rows)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -65,11 +65,11 @@ def test_large_sets_in_blocks_shuffled_give_the_same_sample(seed):
     rows[rng.random(6000) < 0.3] = rows[0]
     rows[3000:] = rows[rng.integers(3000, size=3000)]
     room = Room(200, 60)
-    found = sample(rows, 100, seed, room=room)
+    drawn = sample(rows, 100, seed, room=room)
     shuffled = BlockPoints(np.array_split(rng.permutation(rows), 37))
-    assert sample_classes([shuffled], 100, seed, 0, room)[0].rows.tobytes() == found.rows.tobytes()
-    assert len(found.rows) == 100
-    assert abs(copies(found.rows, rows[0]) - copies(rows, rows[0]) / 60) < 1
+    assert sample_classes([shuffled], 100, seed, 0, room)[0].rows.tobytes() == drawn.rows.tobytes()
+    assert len(drawn.rows) == 100
+    assert abs(copies(drawn.rows, rows[0]) - copies(rows, rows[0]) / 60) < 1
 
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=30), st.integers(1, 3000), st.integers(0, 9))
@@ -77,8 +77,8 @@ def test_copies_are_kept_in_proportion_and_the_size_is_right(counts, n_wanted, s
     rows = np.repeat(np.arange(float(len(counts))), counts)[:, np.newaxis]
     n_wanted = min(n_wanted, len(rows))
     kept = sample(rows, n_wanted, seed).rows
-    found = np.bincount(kept[:, 0].astype(int), minlength=len(counts))
-    assert (np.abs(found - np.array(counts) * n_wanted / len(rows)) < 1 + 1e-9).all()
+    n_copies = np.bincount(kept[:, 0].astype(int), minlength=len(counts))
+    assert (np.abs(n_copies - np.array(counts) * n_wanted / len(rows)) < 1 + 1e-9).all()
     assert len(kept) == n_wanted
 
 
@@ -97,14 +97,14 @@ def test_every_row_is_drawn_as_often_as_its_copies_say():
     counts = np.array([1] * 60 + [3] * 30 + [8] * 10 + [300])
     rows = np.repeat(np.arange(float(len(counts))), counts)[:, np.newaxis]
     n_seeds, n_wanted = 2000, 20
-    found = np.zeros(len(counts))
+    n_copies = np.zeros(len(counts))
     for seed in range(n_seeds):
         kept = sample(rows, n_wanted, seed, room=Room(30, 8)).rows
-        found += np.bincount(kept[:, 0].astype(int), minlength=len(counts))
+        n_copies += np.bincount(kept[:, 0].astype(int), minlength=len(counts))
     expected = n_seeds * n_wanted * counts / len(rows)
     for own in (slice(0, 60), slice(60, 90), slice(90, 100), slice(100, 101)):
-        assert found[own].sum() == pytest.approx(expected[own].sum(), rel=0.05)
-    assert (np.abs(found - expected) < 6 * np.sqrt(expected * 8) + 1).all()
+        assert n_copies[own].sum() == pytest.approx(expected[own].sum(), rel=0.05)
+    assert (np.abs(n_copies - expected) < 6 * np.sqrt(expected * 8) + 1).all()
 
 
 def test_a_mean_of_counts_is_that_of_all_rows():
@@ -118,10 +118,10 @@ def test_every_class_keeps_its_fewest_rows_and_knows_their_weight():
     rows = distinct(30_000)
     classes = [ArrayPoints(part) for part in np.split(rows, [10, 3010])]
     samples = sample_classes(classes, n_wanted=3000, seed=1)
-    assert [len(one.rows) for one in samples] == [10, 1000, 2699]
-    assert [one.weight for one in samples] == [1.0, 3.0, 26_990 / 2699]
+    assert [len(drawn.rows) for drawn in samples] == [10, 1000, 2699]
+    assert [drawn.weight for drawn in samples] == [1.0, 3.0, 26_990 / 2699]
     samples = sample_classes(classes, n_wanted=3000, seed=1, n_least=0)
-    assert [len(one.rows) for one in samples] == [1, 300, 2699]
+    assert [len(drawn.rows) for drawn in samples] == [1, 300, 2699]
 
 
 def test_another_seed_draws_other_rows():
@@ -133,9 +133,9 @@ def test_another_seed_draws_other_rows():
 def test_all_rows_equal():
     rows = np.full((5000, 3), 0.1)
     for room in (Room(), SMALL):
-        found = sample(rows, 70, room=room)
-        assert (found.rows == rows[:70]).all()
-        assert found.weight == 5000 / 70
+        drawn = sample(rows, 70, room=room)
+        assert (drawn.rows == rows[:70]).all()
+        assert drawn.weight == 5000 / 70
 
 
 def test_one_row_and_none():
@@ -146,9 +146,9 @@ def test_one_row_and_none():
 @pytest.mark.parametrize("n_wanted", [50, 51, 10**6])
 def test_if_all_are_wanted_all_are_kept(n_wanted):
     rows = np.repeat(distinct(10), 5, axis=0)
-    found = sample(rows, n_wanted)
-    assert found.weight == 1.0
-    assert sorted(found.rows.tolist()) == sorted(rows.tolist())
+    drawn = sample(rows, n_wanted)
+    assert drawn.weight == 1.0
+    assert sorted(drawn.rows.tolist()) == sorted(rows.tolist())
 
 
 def test_rows_that_do_not_repeat_and_few_that_do_take_one_pass():
@@ -174,8 +174,8 @@ def test_classes_of_the_same_blocks_share_passes():
     _, classes, _ = points_by_class(blocks, [Labels.of(own) for own in labels], [part.shape for part in parts])
     samples = sample_classes(classes, 40, 0, 0, Room(40, 40))
     assert blocks.n_read == 2 * 3
-    for k, found in enumerate(samples):
-        assert found.rows.tobytes() == sample(rows[k::2], 20, room=Room(40, 40)).rows.tobytes()
+    for k, drawn in enumerate(samples):
+        assert drawn.rows.tobytes() == sample(rows[k::2], 20, room=Room(40, 40)).rows.tobytes()
 
 
 @given(st.lists(st.lists(st.integers(0, 12), max_size=30), min_size=1, max_size=6), st.integers(1, 5))
@@ -191,8 +191,8 @@ def test_frequent_hashes_are_found_however_rows_come(blocks, n_counters):
     many = state.held.hashes[state.held.counts > n / (n_counters + 1)]
     assert np.isin(many, state.frequent.may_exceed(n / (n_counters + 1))).all()
     held = dict(zip(state.held.hashes.tolist(), state.held.counts.tolist(), strict=True))
-    for one, count in zip(state.frequent.hashes.tolist(), state.frequent.counts.tolist(), strict=True):
-        assert count <= held[one] <= count + state.frequent.n_lost
+    for hashed, count in zip(state.frequent.hashes.tolist(), state.frequent.counts.tolist(), strict=True):
+        assert count <= held[hashed] <= count + state.frequent.n_lost
 
 
 def test_trimming_subtracts_the_first_that_is_too_many():
@@ -217,6 +217,6 @@ def test_a_cluster_draws_the_sample_of_the_same_rows(client, room):
     expected = [
         sample_classes(sets, 300, 5, 100, room) for sets in (here, [ArrayPoints(rows[labels == k]) for k in "ab"])
     ]
-    for k, found in enumerate(sample_classes(there, 300, 5, 100, room)):
-        for one in expected:
-            assert (found.weight, found.rows.tobytes()) == (one[k].weight, one[k].rows.tobytes())
+    for k, drawn in enumerate(sample_classes(there, 300, 5, 100, room)):
+        for samples in expected:
+            assert (drawn.weight, drawn.rows.tobytes()) == (samples[k].weight, samples[k].rows.tobytes())

@@ -106,12 +106,14 @@ def test_counts_inside_of_any_blocking(case):
 def test_signatures_of_any_blocking(n_regions, case):
     rows, points = case
     regions = tuple(Beyond(k % rows.shape[1], (k % 7) / 5 - 0.5) for k in range(n_regions))
-    found = points.reduce(Signatures(regions))
+    signatures = points.reduce(Signatures(regions))
     member = np.array([region.contains(rows) for region in regions], dtype=bool).reshape(n_regions, len(rows)).T
     expected = sorted({tuple(row) for row in member.tolist()})
-    assert [tuple(row) for row in found.memberships.tolist()] == expected
-    assert found.memberships.shape == (len(expected), n_regions)
-    assert found.counts.tolist() == [sum(tuple(row) == signature for row in member.tolist()) for signature in expected]
+    assert [tuple(row) for row in signatures.memberships.tolist()] == expected
+    assert signatures.memberships.shape == (len(expected), n_regions)
+    assert signatures.counts.tolist() == [
+        sum(tuple(row) == signature for row in member.tolist()) for signature in expected
+    ]
 
 
 def test_reductions_join_tiles_of_one_block():
@@ -139,8 +141,8 @@ def test_moments_keep_their_digits_far_from_zero(order):
     # Multiples of 2**-10 are exact after the shift, so the scatter of the shifted rows must be that of the rows.
     near = np.round(rng.normal(size=(20_000, 4)) * 1024) / 1024
     far = np.array(near + 1e9, order=order)
-    exact, found = near - near.mean(axis=0), ArrayPoints(far).reduce(Moments())
-    np.testing.assert_allclose(found.scatter, exact.T @ exact, rtol=1e-9, atol=1e-6)
+    exact, spread = near - near.mean(axis=0), ArrayPoints(far).reduce(Moments())
+    np.testing.assert_allclose(spread.scatter, exact.T @ exact, rtol=1e-9, atol=1e-6)
     moved = ArrayPoints(far).reduce(Moments(origin=np.full(4, 1e9)))
     np.testing.assert_allclose(moved.mean, near.mean(axis=0), rtol=0, atol=1e-14)
 
@@ -155,10 +157,10 @@ def test_moments_out_of_range_show_it_without_a_warning(size):
 def test_moments_of_mapped_rows_are_those_of_the_mapped_array():
     rng = np.random.default_rng(2)
     rows, origin, matrix = rng.normal(size=(9000, 3)) + 5, rng.normal(size=3), rng.normal(size=(3, 2))
-    found = BlockPoints(np.array_split(rows, 3)).reduce(Moments(origin, matrix))
+    spread = BlockPoints(np.array_split(rows, 3)).reduce(Moments(origin, matrix))
     mapped = (rows - origin) @ matrix
-    np.testing.assert_allclose(found.mean, mapped.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(found.scatter, np.cov(mapped.T) * 8999, rtol=1e-12)
+    np.testing.assert_allclose(spread.mean, mapped.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(spread.scatter, np.cov(mapped.T) * 8999, rtol=1e-12)
 
 
 def test_rows_closer_to_each_other_than_their_mean_is_rounded_keep_their_rank():

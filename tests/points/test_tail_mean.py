@@ -41,9 +41,9 @@ def rows_and_k(draw, elements):
 def test_tail_mean_is_exact_at_any_size(case, cuts):
     rows, k = case
     points = CountedPoints(BlockPoints(np.split(rows, sorted(min(c, len(rows)) for c in cuts))))
-    found = tail_mean(points, np.array([4.0, 0.0]), k)
+    mean = tail_mean(points, np.array([4.0, 0.0]), k)
     # Joining averages of opposite sign cancels: the error is relative to the largest entry of the column.
-    error = np.abs(found - exact_tail_mean(rows, rows[:, 0].tolist(), k))
+    error = np.abs(mean - exact_tail_mean(rows, rows[:, 0].tolist(), k))
     assert (error <= 1e-14 * np.abs(rows).max(axis=0)).all()
     assert points.log.n_passes <= MOST_PASSES
 
@@ -70,11 +70,11 @@ def test_rows_that_are_all_equal_give_that_row(k):
 def test_a_direction_of_any_length_gives_the_same_bits():
     rows = np.random.default_rng(3).normal(size=(500, 3))
     direction = np.array([0.3, -0.7, 0.2])
-    found = tail_mean(ArrayPoints(rows), direction, 50)
+    mean = tail_mean(ArrayPoints(rows), direction, 50)
     farthest = rows[np.argsort(-rows @ direction)[:50]]
-    np.testing.assert_allclose(found, farthest.mean(axis=0), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(mean, farthest.mean(axis=0), rtol=0, atol=1e-14)
     for length in (2.0**-900, 2.0**900):
-        assert (tail_mean(ArrayPoints(rows), direction * length, 50) == found).all()
+        assert (tail_mean(ArrayPoints(rows), direction * length, 50) == mean).all()
 
 
 def test_a_long_direction_does_not_make_huge_rows_tie():

@@ -3,12 +3,13 @@
 import re
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_iris, make_moons
 from sklearn.frozen import FrozenEstimator
 
 from sepc import SelectiveClassifier, SEPClassifier
 from sepc.metrics import aurc
-from sepc.reporting.card import model_card
+from sepc.reporting.card import escape_cell, model_card
 
 
 def cell(card, name):
@@ -24,7 +25,7 @@ def test_figures_are_those_of_the_decisions():
     assert cell(card, "classes") == "0 (25), 1 (25), 2 (25)"
     assert cell(card, "accuracy") == f"{right.mean():.3f}"
     assert cell(card, "AURC") == f"{aurc(right, decisions.trust):.4f}"
-    assert cell(card, "min_trust") == "`0.95`"
+    assert cell(card, "`min_trust`") == "0.95"
     shares = [float(cell(card, f"not accepted: {name}").strip("%")) for name in ("OVERLAP", "UNSEEN", "THIN")]
     np.testing.assert_allclose(sum(shares) + 100 * decisions.accepted.mean(), 100, atol=0.2)
 
@@ -50,3 +51,11 @@ def test_hostile_names_stay_in_their_cells():
     assert "\n# title" not in card
     rows = [line for line in card.splitlines() if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) in (3, 6) for line in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [("a > b", "a &#62; b"), ("<b>#1", "&#60;b&#62;\\#1"), ("x\\|y", "x\\\\\\|y"), ("`code`", "&#96;code&#96;")],
+)
+def test_cells_are_escaped_once(text, escaped):
+    assert escape_cell(text) == escaped

@@ -100,11 +100,14 @@ def test_without_labels_it_says_what_is_accepted_and_not_what_is_right(moons, cl
 @pytest.mark.parametrize(
     ("estimator", "told"),
     [
-        (SEPClassifier(trust="counts"), "Trust by 'counts' has no curves"),
-        (SEPClassifier.as_published(), "Trust by 'published' has no curves"),
-        (TrustedClassifier(RandomForestClassifier(5, random_state=0), cv=2), "promises nothing"),
+        (SEPClassifier(trust="counts"), "trust='counts' has no curves"),
+        (SEPClassifier.as_published(), "trust='published' has no curves"),
+        (TrustedClassifier(RandomForestClassifier(5, random_state=0), cv=2), "promises no error rate"),
         (SelectiveClassifier(SEPClassifier(), 0.3, random_state=0), "At most 30 % of accepted rows"),
-        (SelectiveClassifier(LogisticRegression(), 0.3, random_state=0), "does not label by one partition"),
+        (
+            SelectiveClassifier(LogisticRegression(), 0.3, random_state=0),
+            "does not take its labels from a single partition",
+        ),
         (make_pipeline(StandardScaler(), SEPClassifier()), "Regions"),
     ],
     ids=["counts", "published", "trusted", "selective", "selective of another", "pipeline"],
@@ -148,8 +151,8 @@ def test_strata(moons):
 def test_nothing_or_everything_accepted(moons, min_trust, told):
     made = report(SEPClassifier(min_trust=min_trust).fit(*moons[:2]), *moons[2:])
     assert made.figures.verdict.startswith(told)
-    assert ("none to review" in str(made)) is (min_trust == 0.0)
-    assert ("none to review" in made.to_html()) is (min_trust == 0.0)
+    assert ("nothing to review" in str(made)) is (min_trust == 0.0)
+    assert ("nothing to review" in made.to_html()) is (min_trust == 0.0)
 
 
 def test_labels_the_model_does_not_know_count_as_wrong_and_are_named():
@@ -160,7 +163,7 @@ def test_labels_the_model_does_not_know_count_as_wrong_and_are_named():
     made = report(classifier, X[1::2], strange)
     assert made.figures.held_out.n_unknown == 5
     for told in (str(made), made.to_html()):
-        assert "5 rows have a label that the model does not know (sibirica)" in told
+        assert "5 rows have a label that is not a class of the model (sibirica)" in told
 
 
 def test_rows_of_a_single_class(moons, classifier):

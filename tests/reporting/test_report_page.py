@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 from sepc import SEPClassifier, report
 from sepc.reporting.charts import overlap_chart
-from sepc.reporting.classes import Classes
+from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.page_script import SCRIPT
 from sepc.reporting.page_style import STYLE
@@ -169,7 +169,7 @@ def test_attributes_that_could_do_harm_are_refused(attribute):
 def test_overlaps_are_drawn_for_more_than_two_classes():
     def classes(n):
         inside = tuple(tuple(0.25 for _ in range(n)) for _ in range(n))
-        return Classes("", tuple(f"class {i}" for i in range(n)), (4,) * n, (), 0, inside, ())
+        return ClassOverlaps("", tuple(f"class {i}" for i in range(n)), (4,) * n, (), 0, inside, ())
 
     assert overlap_chart(classes(2)) is None
     assert overlap_chart(classes(31)) is None

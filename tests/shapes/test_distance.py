@@ -50,19 +50,19 @@ def test_nearest_points_prove_the_distance(seed, d, shortest, exponent):
     rng = np.random.default_rng(seed)
     ellipsoid = turned(rng, lengths_down_to(rng, shortest, d), rng.normal(size=d))
     rows = ellipsoid.center + 10.0**exponent * rng.normal(size=(40, d))
-    found = ellipsoid.distance(rows)
+    distance = ellipsoid.distance(rows)
     nearest = nearest_points(ellipsoid, rows)
     unit = 1.0 + 10.0**exponent
 
     # From above: the nearest point belongs to the ellipsoid and lies this far away.
-    np.testing.assert_allclose(np.linalg.norm(rows - nearest, axis=1), found, rtol=1e-12, atol=1e-14 * unit)
+    np.testing.assert_allclose(np.linalg.norm(rows - nearest, axis=1), distance, rtol=1e-12, atol=1e-14 * unit)
     assert (ellipsoid.gauge(nearest) <= 1.0 + 1e-14 * unit / shortest).all()
 
     # From below: the plane through the nearest point, square to the way there, has the ellipsoid on its far side.
     away = ~ellipsoid.contains(rows)
-    normals = (rows - nearest)[away] / found[away, np.newaxis]
+    normals = (rows - nearest)[away] / distance[away, np.newaxis]
     reach = normals @ ellipsoid.center + np.linalg.norm(normals @ ellipsoid.inverse_root, axis=1)
-    np.testing.assert_allclose(np.einsum("ij,ij->i", normals, rows[away]) - reach, found[away], atol=1e-11 * unit)
+    np.testing.assert_allclose(np.einsum("ij,ij->i", normals, rows[away]) - reach, distance[away], atol=1e-11 * unit)
 
 
 @pytest.mark.parametrize("shortest", [0.3, 1e-3, 1e-6])

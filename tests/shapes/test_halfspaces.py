@@ -54,12 +54,12 @@ def test_membership_does_not_see_the_units_of_a_feature(seed, d, data):
 @given(SEEDS, st.integers(0, 3), st.integers(0, 3))
 def test_and_also_is_the_intersection(seed, m, k):
     rng = np.random.default_rng(seed)
-    one = HalfSpaces(rng.normal(size=(m, 3)), rng.normal(size=m))
-    two = HalfSpaces(rng.normal(size=(k, 3)), rng.normal(size=k))
+    first = HalfSpaces(rng.normal(size=(m, 3)), rng.normal(size=m))
+    second = HalfSpaces(rng.normal(size=(k, 3)), rng.normal(size=k))
     rows = rng.normal(size=(2 * TILE_ROWS + 5, 3))
-    both = one.and_also(two)
+    both = first.and_also(second)
     assert both.normals.shape == (m + k, 3)
-    assert np.array_equal(both.contains(rows), one.contains(rows) & two.contains(rows))
+    assert np.array_equal(both.contains(rows), first.contains(rows) & second.contains(rows))
 
 
 def test_each_row_is_judged_by_its_own_products():

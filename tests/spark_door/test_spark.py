@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 
 import sepc.spark
-from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 
 pd = package_or_skip("pandas")
 
@@ -46,6 +46,19 @@ def test_decisions_are_those_of_numpy(classifier, table, rows):
             assert found[name].tolist() == expected[name].tolist()
 
 
+def test_strata_of_text_decide_with_their_gaps(spark, rows):
+    X, y = rows
+    frame = X.assign(ward=np.resize(["east", "west", None], len(X)))
+    model = StratifiedClassifier(SEPClassifier(), by=["ward"], min_rows=50).fit(frame[::2], y[::2])
+    found = sepc.spark.decide(model, spark.createDataFrame(frame.assign(id=np.arange(len(X)))), keep=["id"]).toPandas()
+    expected = model.decide(frame).to_frame()
+    assert found.columns.tolist() == ["id", *expected.columns]
+    found = found.sort_values("id")
+    assert found["label"].tolist() == expected["label"].tolist()
+    assert found["cause"].tolist() == expected["cause"].tolist()
+    assert found["stratum"].tolist() == expected["stratum"].tolist()
+
+
 @pytest.mark.parametrize("kind", ["trusted", "selective"])
 def test_other_estimators_decide_as_well(kind, classifier, table, rows):
     X, y = rows
@@ -73,7 +86,7 @@ def test_a_model_without_names_takes_columns_by_position(spark, rows):
     model = SEPClassifier().fit(X.to_numpy()[::2], y[::2])
     table = spark.createDataFrame(X.set_axis(list("abcd"), axis=1).assign(id=np.arange(len(X))))
     assert decided(model, table)["label"].tolist() == model.predict(X.to_numpy()).tolist()
-    with pytest.raises(ValueError, match="has 5 columns beside those to keep, but SEPClassifier is expecting 4"):
+    with pytest.raises(ValueError, match="has 5 columns besides those to keep, but SEPClassifier expects 4"):
         sepc.spark.decide(model, table)
 
 
@@ -92,13 +105,13 @@ def test_tables_that_do_not_fit_are_told_at_once(classifier, table):
         sepc.spark.decide(classifier, table.drop("mean radius"))
     with pytest.raises(ValueError, match="The DataFrame has no column 'key'"):
         sepc.spark.decide(classifier, table, keep=["key"])
-    with pytest.raises(ValueError, match="Columns 'label' have the names of decisions; rename them first"):
+    with pytest.raises(ValueError, match="Columns 'label' are also columns of the decisions; rename them first"):
         sepc.spark.decide(classifier, table.withColumnRenamed("diagnosis", "label"), keep=["label"])
 
 
 def test_text_is_refused_before_a_row_is_read(classifier, spark, rows):
     text = spark.createDataFrame(rows[0].assign(**{"mean area": "large"}))
-    with pytest.raises(ValueError, match=r"columns that are not numbers: 'mean area' \(string\)\. Cast or encode"):
+    with pytest.raises(ValueError, match=r"columns that are not numeric: 'mean area' \(string\)\. Cast or encode"):
         sepc.spark.decide(classifier, text)
 
 
@@ -107,7 +120,7 @@ def test_empty_cells_are_named_in_the_error(cell, classifier, spark, rows):
     X = rows[0][:5].astype(object)
     X.iloc[2, 3] = cell
     table = spark.createDataFrame(X.to_numpy().tolist(), schema=list(X.columns)).coalesce(1)
-    with pytest.raises(Exception, match=r"Cells without a number in 'mean area' \(1 of 5 rows of this batch\)\. Fill"):
+    with pytest.raises(Exception, match=r"Missing values in 'mean area' \(1 of 5 rows of this batch\)\. Fill"):
         sepc.spark.decide(classifier, table).collect()
 
 

@@ -5,8 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from sepc import Ellipsoid, SEPClassifier
-from sepc.views.planes import feature_plane, outline, principal_plane
-from sepc.views.separating_features import features_apart, half_widths
+from sepc.views.planes import feature_plane, half_widths, most_separating_features, outline, principal_plane
 
 
 @pytest.fixture(scope="module")
@@ -112,5 +111,5 @@ def test_outlines_are_closed_and_on_the_boundary():
 def test_features_in_which_ellipsoids_are_apart_come_first():
     one = Ellipsoid(np.zeros(3), np.diag([1.0, 1e-3, 1.0]))
     other = Ellipsoid(np.array([0.5, 100.0, 3.0]), np.diag([1.0, 1e-3, 1.0]))
-    np.testing.assert_array_equal(features_apart([one, other]), [2, 0, 1])
+    np.testing.assert_array_equal(most_separating_features([one, other]), [2, 0, 1])
     np.testing.assert_allclose(half_widths(one), [1, 1e3, 1])

@@ -1,4 +1,4 @@
-"""The `sepc` command: parse, call, print."""
+"""The `sepc` command."""
 
 from sepc.cli.entry import main
 

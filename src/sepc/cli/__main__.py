@@ -1,4 +1,4 @@
-"""`python -m sepc.cli`: the command where its script is not on the path."""
+"""`python -m sepc.cli`, for when the `sepc` script is not on the path."""
 
 import sys
 

@@ -16,7 +16,7 @@ LABELS = ("label", "counts_label")
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A column of few different texts: for each row, the position of its own."""
+    """A column with few distinct texts; `codes` are the positions of the rows' texts among them."""
 
     codes: NDArray[np.int32]
     texts: tuple[str, ...]
@@ -37,7 +37,7 @@ def _column(name: str, values: NDArray[Any], classes: NDArray[Any]) -> Column:
 
 
 def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:
-    """Numbers as they are; text by its position among the classes."""
+    """Numbers as they are, text as positions among the classes."""
     if labels.dtype.kind in "biuf":
         return labels
     codes = np.searchsorted(classes, labels) if labels.dtype.kind == "U" else _positions(labels, classes)
@@ -45,7 +45,7 @@ def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:
 
 
 def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """For labels of several types, which have no order."""
+    """The class of each label, for labels of mixed types, which cannot be sorted."""
     codes = np.zeros(len(labels), dtype=np.int32)
     for k, label in enumerate(classes):
         codes[labels == label] = k

@@ -1,4 +1,4 @@
-"""`sepc completion`: what bash, zsh or fish need to complete commands, options and their values."""
+"""`sepc completion`: scripts that make bash, zsh or fish complete commands, options and their values."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of `sepc completion`."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the script, made from the parser of all commands."""
+    """Print the script for the shell that was asked for."""
     scripts = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}
     sys.stdout.write(scripts[options.shell](list(_commands(options.parser))))
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command: its name, what it is for, and its values if these are few."""
+    """An option of a command; `values` are its choices, if it has a fixed set of them."""
 
     name: str
     help: str
@@ -33,7 +33,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command and its options; `values` are those of its first argument, if these are few."""
+    """A command; `values` are the choices of its first argument, if it has a fixed set of them."""
 
     name: str
     help: str
@@ -45,12 +45,12 @@ def _commands(top: argparse.ArgumentParser) -> Iterator[Command]:
     for action in top._actions:
         if not isinstance(action, argparse._SubParsersAction):
             continue
-        told = {choice.dest: choice.help or "" for choice in action._choices_actions}
-        for name, one in action.choices.items():
-            named = [each for each in one._actions if each.option_strings]
-            places = [each for each in one._actions if not each.option_strings]
-            options = tuple(Option(each.option_strings[-1], each.help or "", _values(each)) for each in named)
-            yield Command(name, told[name], options, _values(places[0]) if places else ())
+        help_of = {choice.dest: choice.help or "" for choice in action._choices_actions}
+        for name, parser in action.choices.items():
+            named = [argument for argument in parser._actions if argument.option_strings]
+            positional = [argument for argument in parser._actions if not argument.option_strings]
+            options = tuple(Option(option.option_strings[-1], option.help or "", _values(option)) for option in named)
+            yield Command(name, help_of[name], options, _values(positional[0]) if positional else ())
 
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
@@ -58,55 +58,55 @@ def _values(action: argparse.Action) -> tuple[str, ...]:
 
 
 def bash_script(commands: list[Command]) -> str:
-    """Words of the command, values after an option that has some, and else files."""
+    """Complete commands, options, the choices of options that have some, and else file names."""
     lines = ['# sepc completion for bash: eval "$(sepc completion bash)"', "_sepc() {"]
     lines += ['  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" words=""']
-    lines += [
-        f'  if [ "$COMP_CWORD" -eq 1 ]; then words="{" ".join(one.name for one in commands)} --help --version"; else'
-    ]
+    names = " ".join(command.name for command in commands)
+    lines += [f'  if [ "$COMP_CWORD" -eq 1 ]; then words="{names} --help --version"; else']
     lines += ['  case "${COMP_WORDS[1]}:$before" in']
-    for one in commands:
+    for command in commands:
         lines += [
-            f'    {one.name}:{option.name}) words="{" ".join(option.values)}" ;;'
-            for option in one.options
+            f'    {command.name}:{option.name}) words="{" ".join(option.values)}" ;;'
+            for option in command.options
             if option.values
         ]
-        if one.values:
-            lines += [f'    {one.name}:{one.name}) words="{" ".join(one.values)}" ;;']
+        if command.values:
+            lines += [f'    {command.name}:{command.name}) words="{" ".join(command.values)}" ;;']
     lines += ["  esac", '  if [ -z "$words" ] && [[ "$word" == -* ]]; then case "${COMP_WORDS[1]}" in']
-    lines += [f'    {one.name}) words="{" ".join(option.name for option in one.options)}" ;;' for one in commands]
+    for command in commands:
+        lines += [f'    {command.name}) words="{" ".join(option.name for option in command.options)}" ;;']
     lines += ["  esac; fi; fi", '  COMPREPLY=($(compgen -W "$words" -- "$word"))', "}"]
     lines += ["complete -o default -F _sepc sepc"]
     return "\n".join(lines) + "\n"
 
 
 def zsh_script(commands: list[Command]) -> str:
-    """The same by zsh's own `_arguments`, with what everything is for."""
+    """The same with zsh's `_arguments`, which also shows the help of each option."""
     lines = [
         "#compdef sepc",
         "# sepc completion for zsh: source <(sepc completion zsh)",
         "_sepc() {",
         "  local -a commands",
     ]
-    lines += [f"  commands=({' '.join(_quoted(f'{one.name}:{one.help}') for one in commands)})"]
+    lines += [f"  commands=({' '.join(_quoted(f'{command.name}:{command.help}') for command in commands)})"]
     lines += ["  if (( CURRENT == 2 )); then _describe command commands; return; fi", "  local command=$words[2]"]
     lines += ["  shift words; (( CURRENT-- ))", "  case $command in"]
-    for one in commands:
-        told = [_quoted(f"{each.name}[{_without_zsh_signs(each.help)}]{_zsh_values(each)}") for each in one.options]
-        rest = _quoted(f"*:value:({' '.join(one.values)})" if one.values else "*:file:_files")
-        lines += [f"    {one.name}) _arguments {' '.join([*told, rest])} ;;"]
+    for command in commands:
+        options = [_quoted(f"{opt.name}[{_without_zsh_signs(opt.help)}]{_zsh_values(opt)}") for opt in command.options]
+        rest = _quoted(f"*:value:({' '.join(command.values)})" if command.values else "*:file:_files")
+        lines += [f"    {command.name}) _arguments {' '.join([*options, rest])} ;;"]
     lines += ["  esac", "}", 'if [[ "$funcstack[1]" == _sepc ]]; then _sepc "$@"; else compdef _sepc sepc; fi']
     return "\n".join(lines) + "\n"
 
 
 def fish_script(commands: list[Command]) -> str:
-    """The same as lines of fish's `complete`."""
+    """The same with fish's `complete`."""
     lines = ["# sepc completion for fish: sepc completion fish | source"]
-    for one in commands:
-        lines += [f"complete -c sepc -f -n __fish_use_subcommand -a {one.name} -d {_quoted(one.help)}"]
-        inside = f"complete -c sepc -n '__fish_seen_subcommand_from {one.name}'"
-        lines += [f"{inside} -f -a '{' '.join(one.values)}'"] if one.values else []
-        for option in one.options:
+    for command in commands:
+        lines += [f"complete -c sepc -f -n __fish_use_subcommand -a {command.name} -d {_quoted(command.help)}"]
+        inside = f"complete -c sepc -n '__fish_seen_subcommand_from {command.name}'"
+        lines += [f"{inside} -f -a '{' '.join(command.values)}'"] if command.values else []
+        for option in command.options:
             values = f" -x -a '{' '.join(option.values)}'" if option.values else ""
             lines += [f"{inside} -l {option.name.lstrip('-')}{values} -d {_quoted(option.help)}"]
     return "\n".join(lines) + "\n"
@@ -117,7 +117,7 @@ def _zsh_values(option: Option) -> str:
 
 
 def _without_zsh_signs(text: str) -> str:
-    """Without the signs that `_arguments` reads."""
+    """Text without the characters that have a meaning to `_arguments`."""
     return text.replace("[", "(").replace("]", ")").replace(":", " -")
 
 

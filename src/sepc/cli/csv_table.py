@@ -1,4 +1,4 @@
-"""CSV, read as a stream: the header first, then the types that the first rows show, then all rows once."""
+"""CSV tables, read as a stream: the header, the column types as the first rows show them, then every row once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from sepc.cli.errors import InputError
+from sepc.cli.messages import InputError
 from sepc.cli.source import Source
 from sepc.cli.tables import BadCell, Batch, bad_cell_line, is_number
 
-# Types of columns are told from the first block of the head; the head itself may end within a cell of several lines.
+# Column types are inferred from the first block of the head; the head itself may end inside a multi-line cell.
 TYPES_BYTES = 2**20
 HEAD_BYTES = 4 * TYPES_BYTES
-# Bytes that are read at once.
+# Bytes read at a time.
 BLOCK_BYTES = 16 * 2**20
-# What stands for an empty cell.
+# Texts that mean an empty cell.
 EMPTY = frozenset(pa_csv.ConvertOptions().null_values)
 
 
@@ -34,9 +34,9 @@ class CsvTable:
     head : bytes
         The first rows.
     rest : file
-        What comes after them.
+        The rows after them.
     types : dict of str to pyarrow type
-        What the first rows show.
+        Types of the columns, inferred from the first rows.
     """
 
     source: Source
@@ -64,13 +64,13 @@ class CsvTable:
         return cls(source, names, head, stream, dict(zip(schema.names, schema.types, strict=True)))
 
     def holds_numbers(self, name: str) -> bool:
-        """Whether the first rows show numbers, truth values or nothing."""
+        """Whether a column holds numbers, booleans or nothing in the first rows."""
         kind = self.types[name]
         is_empty = pa.types.is_null(kind)
         return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or is_empty)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a column that is no number; on standard input, among the first rows."""
+        """The first cell of a column that is not a number; of standard input, only the first rows are searched."""
         if self.source.is_standard_input:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
@@ -88,7 +88,7 @@ class CsvTable:
         return None
 
     def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
-        """The rows of some columns, once; in a column of numbers, whole numbers may be followed by others."""
+        """The rows of some columns, once; those in `numbers` as floats, so fractions may follow integers."""
         types = {name: pa.string() if pa.types.is_null(self.types[name]) else self.types[name] for name in wanted}
         types |= {name: pa.string() for name in texts}
         types |= {name: pa.float64() for name in numbers if not pa.types.is_boolean(self.types[name])}
@@ -104,22 +104,22 @@ class CsvTable:
             raise InputError(self._explained(error, numbers)) from error
 
     def _explained(self, error: Exception, numbers: Collection[str]) -> str:
-        """Which cell it is that could not be read, found by reading once more where that is possible."""
-        # Arrow says which column and which value it was in the text of its error, and nowhere else.
-        told = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
-        if told is None:
+        """Say which cell could not be read, reading the table a second time if it is a file."""
+        # Arrow names the column and the value only in the text of its error.
+        parsed = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
+        if parsed is None:
             return _unreadable(self.source, error)
-        name = self.names[int(told[1])]
-        if told[2] is None:
+        name = self.names[int(parsed[1])]
+        if parsed[2] is None:
             return _wrong_encoding(self.source, f"column {name!r}")
         if name not in numbers:
-            return f"{self.source.name}, column {name!r}: {told[2][:80]!r} is not of the kind of the cells before it."
-        found = None if self.source.is_standard_input else self.first_bad_cell(name)
-        return bad_cell_line(self.source, name, found or BadCell(None, told[2], True))
+            return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} has another type than the cells before it."
+        cell = None if self.source.is_standard_input else self.first_bad_cell(name)
+        return bad_cell_line(self.source, name, cell or BadCell(None, parsed[2], True))
 
 
 class _Joined(io.RawIOBase):
-    """Bytes already read, and then those of the stream they came from."""
+    """A stream of bytes already read, followed by the rest of the stream they came from."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ def _read(
     block_bytes: int,
 ) -> _Named:
     """A reader of record batches."""
-    # Arrow finds columns by name, so those that share one get their place as name.
+    # Arrow looks columns up by name, so they are named by position: names in the file may repeat.
     places = [f"{j}" for j in range(len(names))]
     place_of = dict(zip(names, places, strict=True))
     reader = pa_csv.open_csv(
@@ -158,7 +158,7 @@ def _read(
 
 @dataclass(frozen=True, eq=False)
 class _Named:
-    """A reader whose columns are called by their own names again."""
+    """A reader that gives the columns their own names back."""
 
     reader: Any
     names: tuple[str, ...]
@@ -172,7 +172,7 @@ class _Named:
 
 
 def _header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
-    """The names of the columns; a mark of byte order before them is not part of a name."""
+    """The column names, without a byte order mark."""
     encoding = "utf-8-sig" if source.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else source.encoding
     try:
         lines = (line.decode(encoding) for line in stream)
@@ -192,9 +192,9 @@ def _unreadable(source: Source, error: Exception) -> str:
     text = " ".join(str(error).split())
     uneven = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text)
     if uneven:
-        n, found, row = uneven.groups()
+        n, n_cells, row = uneven.groups()
         row = row if len(row) <= 60 else f"{row[:60]}..."
-        return f"{source.name}: a row has {found} cells where the header has {n}: {row!r}."
+        return f"{source.name}: a row has {n_cells} cells where the header has {n}: {row!r}."
     if "UTF8" in text or isinstance(error, UnicodeDecodeError):
         return _wrong_encoding(source, "a cell")
     return f"{source.name} cannot be read as CSV: {text[:200]}."

@@ -1,4 +1,4 @@
-"""Decisions written as Parquet or CSV, some rows at a time."""
+"""Write decisions as Parquet or CSV, batch by batch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 
 from sepc._typing import BoolArray
 from sepc.cli.columns import Coded, Column
-from sepc.cli.errors import InputError
+from sepc.cli.messages import InputError
 
 STANDARD_OUTPUT = "-"
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 def output_format(path: str) -> str:
-    """What is written to a file of this name."""
+    """The format that the name of an output file asks for."""
     form = "csv" if path == STANDARD_OUTPUT else SUFFIXES.get(Path(path).suffix.lower())
     if form is None:
         raise InputError(f"--output {path}: the name must end in .csv or .parquet, or be - for CSV to standard output.")
@@ -29,7 +29,7 @@ def output_format(path: str) -> str:
 
 
 class DecisionWriter:
-    """Writes batches of columns; the first one says which there are."""
+    """Writes batches of columns; the first batch fixes the schema."""
 
     def __init__(self, path: str, form: str) -> None:
         self.path, self.form = path, form
@@ -43,7 +43,7 @@ class DecisionWriter:
         self._writer.write_batch(batch)
 
     def close(self) -> None:
-        """Write what is left; a file that is not closed is not whole."""
+        """Finish the file; without this it is incomplete."""
         if self._writer is not None:
             self._writer.close()
 
@@ -56,13 +56,13 @@ class DecisionWriter:
 
 
 def arrow_columns(columns: Mapping[str, Column], decided: BoolArray | None) -> dict[str, Any]:
-    """Columns as pyarrow arrays; where rows were not decided on they are empty, but for `accepted`."""
+    """Columns as pyarrow arrays; cells of undecided rows are empty, except in `accepted`."""
     known = None if decided is None or decided.all() else _packed(decided)
     return {name: _array(column, None if name == "accepted" else known) for name, column in columns.items()}
 
 
 def _array(column: Column, known: Any) -> Any:
-    """An array around the memory that NumPy holds."""
+    """A pyarrow array that shares the memory of a NumPy array."""
     if isinstance(column, Coded):
         return pa.DictionaryArray.from_arrays(_array(column.codes, known), pa.array(column.texts))
     memory = _packed(column) if column.dtype == bool else pa.py_buffer(np.ascontiguousarray(column))

@@ -1,4 +1,4 @@
-"""The way in: find the command, run it, and turn what goes wrong into one line and an exit code."""
+"""Entry point: parse the arguments, run the command, and turn errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from sepc.cli import completion, explain, export, fit, inspect, landscape, report, score
-from sepc.cli.errors import INTERRUPTED, OTHER, WRONG_INPUT, InputError, one_line
-from sepc.cli.printing import add_printing_arguments
+from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, one_line
 from sepc.cli.progress_bar import WIPE
 
 COMMANDS: dict[str, Any] = {
@@ -26,18 +25,18 @@ COMMANDS: dict[str, Any] = {
     "completion": completion,
 }
 
-# What shells give for a program that wrote to a pipe nobody reads any more.
+# The exit code that shells give to a program that writes to a closed pipe.
 BROKEN_PIPE = 141
 
-# Set, it lets errors through with their traceback, for those who look for a defect.
+# If this variable is set, errors are raised with their traceback, for debugging.
 TRACEBACK_VARIABLE = "SEPC_TRACEBACK"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
+    """A parser that reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and where help is."""
+        """Raise with the message and a pointer to --help."""
         raise InputError(f"{message} (see {self.prog} --help)")
 
 
@@ -47,17 +46,17 @@ def parser() -> Parser:
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     for name, module in COMMANDS.items():
-        one = commands.add_parser(name, help=module.HELP, description=_sentence(module.HELP), allow_abbrev=False)
-        module.add_arguments(one)
-        add_printing_arguments(one)
+        command = commands.add_parser(name, help=module.HELP, description=_sentence(module.HELP), allow_abbrev=False)
+        module.add_arguments(command)
+        add_printing_arguments(command)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 1, 2 for wrong input, or 130 if interrupted."""
+    """Run the command; the exit code is 0, 2 for wrong input, 130 if interrupted, or 1 for any other error."""
     code = _main(argv)
     if code and argv is None:
-        # A thread may be waiting in a pipe that gives nothing, and Python would wait for it.
+        # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -70,19 +69,19 @@ def _main(argv: Sequence[str] | None) -> int:
             _run(argv)
             sys.stdout.flush()
     except KeyboardInterrupt:
-        return _complained("interrupted", INTERRUPTED)
+        return _report_error("interrupted", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except SystemExit as ended:  # argparse, after --help
         return int(ended.code or 0)
     except (InputError, ValueError, TypeError) as error:
-        return _complained(one_line(error), WRONG_INPUT, error)
+        return _report_error(one_line(error), WRONG_INPUT, error)
     except (ImportError, OSError) as error:
-        return _complained(one_line(error), OTHER, error)
-    except Exception as error:  # noqa: BLE001 - a user sees a line, whatever it was
-        told = f"{type(error).__name__}: {one_line(error)}"
-        return _complained(f"{told} (a defect of sepc; with {TRACEBACK_VARIABLE}=1 it says where)", OTHER, error)
+        return _report_error(one_line(error), OTHER, error)
+    except Exception as error:  # noqa: BLE001 - users see one line, whatever went wrong
+        message = f"{type(error).__name__}: {one_line(error)}"
+        return _report_error(f"{message} (a bug in sepc; set {TRACEBACK_VARIABLE}=1 for a traceback)", OTHER, error)
     return 0
 
 
@@ -104,7 +103,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _complained(message: str, code: int, error: Exception | None = None) -> int:
+def _report_error(message: str, code: int, error: Exception | None = None) -> int:
     if error is not None and os.environ.get(TRACEBACK_VARIABLE):
         raise error
     sys.stderr.write(f"sepc: {message}\n")
@@ -113,13 +112,13 @@ def _complained(message: str, code: int, error: Exception | None = None) -> int:
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Warnings meant for users as one line each; those of other libraries about themselves not at all."""
-    told: set[str] = set()
+    """Show each warning for users once, in one line; hide the deprecation warnings of other libraries."""
+    seen: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         text = " ".join(str(message).split())
-        if text not in told:
-            told.add(text)
+        if text not in seen:
+            seen.add(text)
             wiped = WIPE if sys.stderr.isatty() else ""
             sys.stderr.write(f"{wiped}sepc: warning: {text}\n")
 

@@ -1,29 +1,28 @@
-"""`sepc export`: a model as an ONNX file."""
+"""`sepc export`: write a model as an ONNX file."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-from sepc.cli.errors import InputError
-from sepc.cli.model_file import loaded
-from sepc.cli.output_file import check_writable
-from sepc.cli.printing import say
+from sepc.cli.messages import InputError, say
+from sepc.cli.model_file import load_model
+from sepc.cli.source import check_writable
 from sepc.io.atomic_files import replacing
 
 HELP = "write a model as an ONNX file, for programs without Python"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of `sepc export`."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the ONNX file")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the ONNX file to write")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Load, export, and tell the size."""
+    """Write the ONNX file and print its size."""
     check_writable(options.output, options.model)
-    estimator = loaded(options.model)
+    estimator = load_model(options.model)
     from sepc.onnx.exporting import export
 
     with replacing(options.output) as path:

@@ -1,4 +1,4 @@
-"""What a fit found, as plain data and in words."""
+"""The result of a fit, as plain data and in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepc.wording import counted, percent
 
 
 def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) -> dict[str, Any]:
-    """The account of a fit, ready for JSON."""
+    """Facts about a fit, ready for JSON."""
     import numpy as np
 
     classes, counts = np.unique(rows.y, return_counts=True)
@@ -19,9 +19,9 @@ def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) 
         "rows": len(rows.y),
         "rows_dropped": rows.n_dropped,
         "features": [str(name) for name in rows.X.columns],
-        "classes": [{"label": plain(one), "rows": int(n)} for one, n in zip(classes, counts, strict=True)],
+        "classes": [{"label": plain(label), "rows": int(n)} for label, n in zip(classes, counts, strict=True)],
     }
-    facts |= _found(getattr(estimator, "estimator_", estimator))
+    facts |= _size(getattr(estimator, "estimator_", estimator))
     if hasattr(estimator, "controls_"):
         facts["promise"] = estimator.summary().splitlines()
     if held_out is not None:
@@ -29,21 +29,21 @@ def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) 
     return facts
 
 
-def _found(estimator: Any) -> dict[str, Any]:
-    """How many ellipsoids and regions, or strata, there are."""
+def _size(estimator: Any) -> dict[str, Any]:
+    """How many ellipsoids and regions, or strata, the model has."""
     if hasattr(estimator, "strata_"):
         fitted = int(estimator.strata_.fitted.sum())
         return {"strata": len(estimator.strata_), "strata_with_a_model": fitted}
     regions = estimator.regions_
     return {
         "ellipsoids": len(estimator.ellipsoids_),
-        "regions": sum(1 for one in regions.ellipsoids if one),
+        "regions": sum(1 for ellipsoids in regions.ellipsoids if ellipsoids),
         "isolated": len(estimator.model_.isolated),
     }
 
 
 def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
-    """How often labels are right, and how often those accepted."""
+    """Accuracy on held-out rows, among all and among those accepted."""
     from sepc.estimators.base import decide_rows
 
     decisions = decide_rows(estimator, rows.X)
@@ -56,18 +56,18 @@ def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     }
 
 
-def account(facts: dict[str, Any]) -> str:
-    """The same in a few lines."""
-    labels = ", ".join(f"{one['label']} ({one['rows']:,})" for one in facts["classes"])
+def summary_of(facts: dict[str, Any]) -> str:
+    """The facts in a few lines of text."""
+    labels = ", ".join(f"{cls['label']} ({cls['rows']:,})" for cls in facts["classes"])
     dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
     head = f"{counted(facts['rows'], 'row')}{dropped}, {counted(len(facts['features']), 'feature')}; labels: {labels}"
-    lines = [head, f"{facts['estimator']}: {_found_words(facts)}", *facts.get("promise", [])]
+    lines = [head, f"{facts['estimator']}: {_size_words(facts)}", *facts.get("promise", [])]
     if "held_out" in facts:
         lines.append(_held_out_words(facts["held_out"]))
     return "\n".join(lines)
 
 
-def _found_words(facts: dict[str, Any]) -> str:
+def _size_words(facts: dict[str, Any]) -> str:
     if "strata" in facts:
         return f"{counted(facts['strata'], 'combination')} of categories, {facts['strata_with_a_model']:,} with a model"
     words = f"{counted(facts['ellipsoids'], 'ellipsoid')} in {counted(facts['regions'], 'region')}"

@@ -1,38 +1,136 @@
-"""A fit that shows how far it has come."""
+"""Fitting from the command line: options, the estimator they describe, the test split, and a fit with progress."""
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.labelled_rows import LabelledRows
+from sepc.cli.labelled_rows import LabelledRows, names_in
+from sepc.cli.messages import InputError
 from sepc.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from sepc.partition.sequence import Round
 
+TRUSTS = ("weights", "counts", "published")
+
+
+def number_or_share(text: str) -> int | float:
+    """Parse a whole number of rows, or a share of them."""
+    return int(text) if text.lstrip("+-").isdigit() else float(text)
+
+
+def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
+    """Add the options that describe an estimator; with `or_file`, also --model for one fitted before."""
+    model = parser.add_argument_group("the model")
+    if or_file:
+        model.add_argument(
+            "--model",
+            metavar="MODEL",
+            help="report on this model file instead of fitting; it must not have seen these rows",
+        )
+    model.add_argument(
+        "--n-impure",
+        type=number_or_share,
+        metavar="N",
+        help="rows of other labels an ellipsoid may hold: a number, or a share",
+    )
+    model.add_argument("--trust", choices=TRUSTS, help="how labels and trust are computed; weights by default")
+    model.add_argument("--min-trust", type=float, metavar="T", help="the least trust at which a label is accepted")
+    model.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 10,000 by default")
+    model.add_argument(
+        "--by",
+        type=names_in,
+        default=[],
+        metavar="A,B",
+        help="fit a model for each combination of values in these columns",
+    )
+    model.add_argument(
+        "--max-risk", type=float, metavar="R", help="promise that at most this share of accepted rows is wrong"
+    )
+    model.add_argument(
+        "--confidence", type=float, metavar="C", help="confidence of the --max-risk promise; 0.95 by default"
+    )
+    model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
+
+
+def estimator_of(options: argparse.Namespace) -> Any:
+    """The unfitted estimator that the options describe."""
+    from sepc.estimators.selective.estimator import SelectiveClassifier
+    from sepc.estimators.stratified.estimator import StratifiedClassifier
+
+    check_fit_options(options)
+    estimator: Any = _partition(options)
+    if options.by:
+        estimator = StratifiedClassifier(estimator, by=options.by)
+    if options.max_risk is not None:
+        confidence = 0.95 if options.confidence is None else options.confidence
+        estimator = SelectiveClassifier(estimator, options.max_risk, confidence, random_state=options.seed)
+    return estimator
+
+
+def check_fit_options(options: argparse.Namespace) -> None:
+    """Raise if options contradict each other, before anything is read."""
+    if options.confidence is not None and options.max_risk is None:
+        raise InputError("--confidence belongs to --max-risk; give both of them.")
+
+
+def _partition(options: argparse.Namespace) -> Any:
+    from sepc.estimators.sep.estimator import SEPClassifier
+
+    names = ("n_impure", "min_trust", "trust", "fit_rows")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return SEPClassifier(**given, random_state=options.seed)
+
+
+def share(text: str) -> float:
+    """Parse a share of rows: at least 0, less than 1."""
+    value = float(text)
+    if not 0.0 <= value < 1.0:
+        raise argparse.ArgumentTypeError(f"{text} is not a share of rows; give a number from 0 to below 1")
+    return value
+
+
+def split(rows: LabelledRows, test_size: float, seed: int) -> tuple[LabelledRows, LabelledRows | None]:
+    """Split rows into training and held-out ones, stratified by label."""
+    if not test_size:
+        return rows, None
+    import numpy as np
+
+    from sepc.statistics.splits import stratified_parts
+
+    kept, held_out = stratified_parts(rows.y, test_size, np.random.RandomState(seed))
+    if not len(held_out):
+        raise InputError(f"--test-size {test_size:g} of {len(rows.y):,} rows leaves none to test on.")
+    return _some(rows, kept), _some(rows, held_out)
+
+
+def _some(rows: LabelledRows, chosen: Any) -> LabelledRows:
+    return LabelledRows(rows.X.iloc[chosen].reset_index(drop=True), rows.y[chosen], rows.n_dropped)
+
 
 def fitted(estimator: Any, rows: LabelledRows, *, quiet: bool) -> Any:
-    """Fit, with rounds and rows left on the terminal."""
+    """Fit, showing the round and the rows left on the terminal."""
     from sepc.estimators.sep.progress import listen_to_rounds
 
     with ProgressBar("fitting", quiet=quiet) as bar:
-        bar.tell(f"{len(rows.y):,} rows")
-        with listen_to_rounds(RoundNotes(bar).tell):
+        bar.update(f"{len(rows.y):,} rows")
+        with listen_to_rounds(RoundNotes(bar).round_ended):
             return estimator.fit(rows.X, rows.y)
 
 
 class RoundNotes:
-    """Turns rows left after each round into notes; more rows than before mean that another partition began."""
+    """Turns the rows left after each round into progress notes; more rows than before mean a new partition."""
 
     def __init__(self, bar: ProgressBar) -> None:
         self.bar = bar
         self.n_partition, self.n_round, self.n_rows, self.n_left = 0, 0, 0, -1
 
-    def tell(self, left: Round) -> None:
-        """A round has ended with so many rows left."""
+    def round_ended(self, left: Round) -> None:
+        """Show that a round has ended."""
         n_left = left.n_pos + left.n_neg
         if n_left > self.n_left:
             self.n_partition, self.n_round, self.n_rows = self.n_partition + 1, 0, n_left
         self.n_round, self.n_left = self.n_round + 1, n_left
         first = f"partition {self.n_partition}, " if self.n_partition > 1 else ""
-        self.bar.tell(f"{first}round {self.n_round}, {n_left:,} rows left")
+        self.bar.update(f"{first}round {self.n_round}, {n_left:,} rows left")

@@ -1,4 +1,4 @@
-"""Rows with their labels, read whole for a fit."""
+"""A table with labels, read into memory for a fit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sepc.cli.errors import InputError
+from sepc.cli.messages import InputError
 from sepc.cli.model_file import categories, pandas_package
 from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import Source, source_of
+from sepc.cli.source import Source, source_from
 from sepc.cli.tables import Batch, Table, check_names, matrix, refuse_missing, refuse_text
 from sepc.wording import shown
 
@@ -40,8 +40,8 @@ class LabelledRows:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Which columns are what."""
+class ColumnRoles:
+    """Which columns hold the labels, the numbers and the categories."""
 
     target: str
     numbers: tuple[str, ...]
@@ -49,17 +49,17 @@ class Chosen:
 
     @property
     def all(self) -> list[str]:
-        """Every column that is read."""
+        """Every column to read."""
         return [*self.numbers, *self.by, self.target]
 
 
 def names_in(text: str) -> list[str]:
-    """Names separated by commas; one that holds a comma stands in quotes."""
+    """Parse names separated by commas; a name with a comma must be quoted."""
     return [name for name in next(csv.reader([text], skipinitialspace=True), []) if name]
 
 
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of commands that read rows with labels."""
+    """Add the arguments of commands that read a table with labels."""
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
     parser.add_argument("--features", type=names_in, metavar="A,B,C", help="columns to use; by default all others")
     parser.add_argument("--drop", type=names_in, default=[], metavar="A,B", help="columns to leave out")
@@ -67,23 +67,23 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=("refuse", "drop"),
         default="refuse",
-        help="rows with empty cells: refuse them, or drop them",
+        help="what to do with empty cells: refuse the table (default), or drop their rows",
     )
 
 
 def read_labelled(options: argparse.Namespace, by: Sequence[str] = ()) -> LabelledRows:
     """Read the table that the options name."""
     parts: list[tuple[Any, ...]] = []
-    with open_table(source_of(options)) as table, ProgressBar(f"reading {options.data}", quiet=options.quiet) as bar:
+    with open_table(source_from(options)) as table, ProgressBar(f"reading {options.data}", quiet=options.quiet) as bar:
         chosen = _chosen(table, options, by)
         refuse_text(table, chosen.numbers, ADVICE_TEXT)
         for batch in table.batches(chosen.all, chosen.numbers):
             parts.append(_part(table.source, batch, chosen, drop=options.missing == "drop"))
-            bar.tell_rows(batch.last_row, table.n_rows, batch.share)
+            bar.update_rows(batch.last_row, table.n_rows, batch.share)
         return _joined(parts, chosen, table.source)
 
 
-def _chosen(table: Table, options: argparse.Namespace, by: Sequence[str]) -> Chosen:
+def _chosen(table: Table, options: argparse.Namespace, by: Sequence[str]) -> ColumnRoles:
     given: list[str] | None = options.features
     check_names(table, [options.target, *by, *(given or [])])
     for name in set(options.drop) - set(table.names):
@@ -97,10 +97,10 @@ def _chosen(table: Table, options: argparse.Namespace, by: Sequence[str]) -> Cho
     check_names(table, numbers)
     if not numbers:
         raise InputError(f"{table.source.name} has no columns left to be features.")
-    return Chosen(options.target, numbers, tuple(by))
+    return ColumnRoles(options.target, numbers, tuple(by))
 
 
-def _part(source: Source, batch: Batch, chosen: Chosen, *, drop: bool) -> tuple[Any, ...]:
+def _part(source: Source, batch: Batch, chosen: ColumnRoles, *, drop: bool) -> tuple[Any, ...]:
     """Numbers, categories and labels of a batch, and how many rows were dropped."""
     import numpy as np
 
@@ -119,7 +119,7 @@ def _part(source: Source, batch: Batch, chosen: Chosen, *, drop: bool) -> tuple[
 
 
 def _labels(source: Source, name: str, column: Any) -> list[Any]:
-    """Labels, with None for empty ones; fractions are none."""
+    """Labels, with None for empty cells; fractions are refused."""
     labels = column.to_pylist()
     for label in labels:
         if isinstance(label, float) and label == label and not label.is_integer():
@@ -129,7 +129,7 @@ def _labels(source: Source, name: str, column: Any) -> list[Any]:
     return [None if label is None or label == "" or label != label else label for label in labels]
 
 
-def _joined(parts: list[tuple[Any, ...]], chosen: Chosen, source: Source) -> LabelledRows:
+def _joined(parts: list[tuple[Any, ...]], chosen: ColumnRoles, source: Source) -> LabelledRows:
     import numpy as np
 
     labels = [label for part in parts for label in part[2]]

@@ -1,4 +1,4 @@
-"""A model read for a command, and what it needs of a table."""
+"""Model files, and the columns of a table that a model needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sepc.cli.errors import InputError
+from sepc.cli.messages import InputError
 from sepc.cli.source import Source, check_readable
 from sepc.cli.tables import Batch, Table, check_names, matrix, refuse_missing, refuse_text
 
@@ -15,7 +15,7 @@ WRONG_TEXT = "The model needs numbers there."
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A fitted estimator, and the columns of a table that it is asked about.
+    """A fitted estimator, and the columns of a table that it takes.
 
     Attributes
     ----------
@@ -36,21 +36,21 @@ class Scorer:
         return [name for name in self.features if name not in self.by]
 
     def decide(self, batch: Batch, numbers: Any) -> Any:
-        """Decisions on the rows of a batch, whose numbers are given."""
-        rows = framed(batch, numbers, self.numbers, self.by, self.features) if self.by else numbers
+        """Decide on the rows of a batch; `numbers` are its numeric features."""
+        rows = to_frame(batch, numbers, self.numbers, self.by, self.features) if self.by else numbers
         from sepc.estimators.base import decide_rows
 
         return decide_rows(self.estimator, rows)
 
-    def whole_numbers(self, source: Source, batch: Batch, advice: str) -> Any:
-        """The numbers of a batch; an error if a cell is empty."""
+    def complete_numbers(self, source: Source, batch: Batch, advice: str) -> Any:
+        """The numeric features of a batch; raises if a cell is empty."""
         numbers = matrix(batch, self.numbers)
         refuse_missing(source, batch, numbers, self.numbers, advice)
         return numbers
 
 
-def loaded(path: str) -> Any:
-    """The estimator in a file."""
+def load_model(path: str) -> Any:
+    """Load an estimator, or say in a sentence why it cannot be loaded."""
     check_readable(path)
     from sepc.errors import ForeignModelError, FormatError
     from sepc.model_files import load
@@ -61,13 +61,13 @@ def loaded(path: str) -> Any:
         raise InputError(f"{path}: {error}") from error
     except ForeignModelError as error:
         raise InputError(
-            f"{path} was saved around a model of another library, {error.kind}, which is not in the file; "
+            f"{path} wraps a model of another library, {error.kind}, which is not in the file; "
             f"use it from Python, with sepc.load(path, {error.argument}=...)."
         ) from error
 
 
 def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None) -> Scorer:
-    """Find the model's features among the columns of a table; a model without names takes them in order."""
+    """Match the model's features with the columns of a table: by name, or in order if the model knows no names."""
     names = features or getattr(estimator, "feature_names_in_", None)
     if names is None:
         names = table.names
@@ -81,25 +81,16 @@ def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None) -> 
         )
     chosen = tuple(map(str, names))
     check_names(table, chosen)
+    from sepc.estimators.unwrapping import category_positions
+
     by = tuple(chosen[j] for j in category_positions(estimator))
     scorer = Scorer(estimator, chosen, by)
     refuse_text(table, scorer.numbers, WRONG_TEXT)
     return scorer
 
 
-def category_positions(estimator: Any) -> list[int]:
-    """Positions of the features that are categories, of a model with strata, perhaps inside another."""
-    from sklearn.frozen import FrozenEstimator
-
-    if isinstance(estimator, FrozenEstimator):
-        return category_positions(estimator.estimator)
-    if hasattr(estimator, "strata_"):
-        return [int(j) for j in estimator.by_]
-    return category_positions(estimator.estimator_) if hasattr(estimator, "estimator_") else []
-
-
-def framed(batch: Batch, numbers: Any, names: Sequence[str], by: Sequence[str], order: Sequence[str]) -> Any:
-    """A DataFrame of numbers and categories."""
+def to_frame(batch: Batch, numbers: Any, names: Sequence[str], by: Sequence[str], order: Sequence[str]) -> Any:
+    """A DataFrame of the numeric and the categorical features, in the model's order."""
     pd = pandas_package()
     frame = pd.DataFrame(numbers, columns=list(names))
     for name in by:
@@ -108,7 +99,7 @@ def framed(batch: Batch, numbers: Any, names: Sequence[str], by: Sequence[str], 
 
 
 def categories(column: Any) -> Any:
-    """Text, whole numbers and truth values as they are; other cells as text."""
+    """The cells of a categorical column: text, integers and booleans as they are, everything else as text."""
     import numpy as np
 
     kind = str(column.type)
@@ -119,7 +110,7 @@ def categories(column: Any) -> Any:
 
 
 def pandas_package() -> Any:
-    """Pandas, or an error that says how to get it."""
+    """The pandas module, or an error that says how to install it."""
     try:
         import pandas as pd
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""A table opened for reading, in whichever format it is written."""
+"""Open a table for reading; a file of its own, since both formats build on `tables`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sepc.cli.tables import Table
 
 @contextmanager
 def open_table(source: Source) -> Iterator[Table]:
-    """A table, its names of columns read."""
+    """Open a CSV or Parquet table and read its column names."""
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:

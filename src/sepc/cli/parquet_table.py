@@ -1,4 +1,4 @@
-"""Parquet files, read some row groups at a time."""
+"""Parquet tables, read a few row groups at a time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sepc.cli.errors import InputError
+from sepc.cli.messages import InputError
 from sepc.cli.source import Source
 from sepc.cli.tables import BATCH_ROWS, BadCell, Batch, is_number
 
-# Read of a column at once; without it Arrow holds whole row groups, and with `pre_buffer` all of the file.
+# Bytes of a column read at a time. By default Arrow holds whole row groups, and with `pre_buffer` the whole file.
 BUFFER_BYTES = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """A table in a Parquet file; that on standard input is held in memory, since Parquet is read from its end."""
+    """A table in a Parquet file; standard input is held in memory, since Parquet is read from its end."""
 
     source: Source
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class ParquetTable:
         return cls(source, names, file.metadata.num_rows, file)
 
     def holds_numbers(self, name: str) -> bool:
-        """Whether the column's type is one of numbers or truth values."""
+        """Whether a column has a numeric or boolean type."""
         kind = self.file.schema_arrow.field(name).type
         return bool(
             pa.types.is_integer(kind)
@@ -50,7 +50,7 @@ class ParquetTable:
         )
 
     def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a column of text that is no number."""
+        """The first cell of a text column that is not a number."""
         if not pa.types.is_string(self.file.schema_arrow.field(name).type):
             return None
         for batch in self.batches([name], ()):
@@ -61,7 +61,7 @@ class ParquetTable:
         return None
 
     def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
-        """The rows of some columns, in batches of `BATCH_ROWS` but for the last."""
+        """The rows of some columns, in batches of about `BATCH_ROWS`."""
         n_done = 0
         for columns in _regrouped(self.file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted))):
             first, n_done = n_done + 1, n_done + columns.num_rows
@@ -70,10 +70,10 @@ class ParquetTable:
 
 
 def _regrouped(batches: Iterator[Any]) -> Iterator[Any]:
-    """The same rows with small batches, of small row groups, put together."""
+    """The same rows, with the small batches of small row groups merged."""
     waiting: list[Any] = []
     for batch in _checked(batches):
-        if waiting and sum(one.num_rows for one in waiting) + batch.num_rows > BATCH_ROWS:
+        if waiting and sum(part.num_rows for part in waiting) + batch.num_rows > BATCH_ROWS:
             yield _joined(waiting)
             waiting = []
         waiting.append(batch)

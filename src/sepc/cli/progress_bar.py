@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far long work has come; nothing if nobody looks."""
+"""A progress line on the terminal; nothing is shown if standard error is redirected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Self
 
 from sepc.wording import floored_percent
 
-# Seconds before the first line, so that short work shows none, and between lines.
+# Seconds before the first line, so that short work shows none, and between redraws.
 FIRST, EVERY = 0.5, 0.2
 BAR_SIGNS = 24
 
@@ -20,14 +20,14 @@ WIPE = "\r\x1b[K"
 
 
 class ProgressBar:
-    """Shows itself on standard error every moment, from a thread of its own, and wipes itself at the end.
+    """Redraws a line on standard error from a thread of its own, and erases it at the end.
 
     Parameters
     ----------
     what : str
-        The work, as in "fitting".
+        Name of the work, such as "fitting".
     quiet : bool
-        Show nothing; as when standard error is no terminal.
+        Show nothing, as if standard error were not a terminal.
     """
 
     def __init__(self, what: str, *, quiet: bool = False) -> None:
@@ -51,12 +51,12 @@ class ProgressBar:
             sys.stderr.write(WIPE)
             sys.stderr.flush()
 
-    def tell(self, note: str, share: float | None = None) -> None:
-        """What to show from now on: a few words, and how much is done."""
+    def update(self, note: str, share: float | None = None) -> None:
+        """Set the note to show and the share of the work that is done."""
         self.note, self.share = note, share
 
     def line(self, now: float, width: int) -> str:
-        """What is shown at a time on a terminal of so many columns."""
+        """The line to show at time `now` on a terminal `width` columns wide."""
         parts = [self.what]
         if self.share is not None:
             n_full = int(self.share * BAR_SIGNS)
@@ -64,15 +64,15 @@ class ProgressBar:
         parts += [self.note, clock(now - self.started) if self.share is None else ""]
         return "  ".join(part for part in parts if part)[: max(width - 1, 10)]
 
-    def tell_rows(self, n_done: int, n_rows: int | None, share: float | None) -> None:
-        """Show how many rows are done, of how many, how fast and how long the rest will take at that pace."""
+    def update_rows(self, n_done: int, n_rows: int | None, share: float | None) -> None:
+        """Show how many rows are done, how fast, and how long the rest will take at that pace."""
         seconds = time.monotonic() - self.started
         words = [f"{n_done:,}{f' of {n_rows:,}' if n_rows else ''} rows"]
         if seconds >= 1.0:
             words.append(f"{n_done / seconds:,.0f} a second")
         if seconds >= 1.0 and share:
             words.append(f"{clock(seconds * (1.0 - share) / share)} left")
-        self.tell(", ".join(words), share)
+        self.update(", ".join(words), share)
 
     def _redraw(self) -> None:
         wait = FIRST
@@ -84,7 +84,7 @@ class ProgressBar:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as minutes and seconds, with hours if there are any."""
+    """Seconds as m:ss, or as h:mm:ss from one hour on."""
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -1,4 +1,4 @@
-"""The next item of a long iteration, made while the last one is worked on."""
+"""Read the next item of an iterator while the current one is in use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ END = object()
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items, the next one always being made by another thread.
+    """The same items; a thread fetches the next one in advance.
 
-    Nobody waits for that thread: it may be stuck in a pipe that gives nothing, and an interrupt must end the program.
+    Nothing waits for that thread: it may be blocked on a silent pipe, and an interrupt must still end the program.
     """
     ready: Queue[Any] = Queue(1)
     is_over = Event()
@@ -39,5 +39,5 @@ def _fill(items: Iterator[Any], ready: Queue[Any], is_over: Event) -> None:
             if is_over.is_set():
                 return
         ready.put(END)
-    except BaseException as error:  # noqa: BLE001 - it is raised again where the items are used
+    except BaseException as error:  # noqa: BLE001 - raised again by `read_ahead`
         ready.put(error)

@@ -1,4 +1,4 @@
-"""`sepc score`: decide on every row of a table, without holding it in memory."""
+"""`sepc score`: decide on every row of a table, batch by batch."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
-from sepc.cli.errors import InputError
 from sepc.cli.labelled_rows import names_in
-from sepc.cli.model_file import Scorer, loaded, scorer_for
+from sepc.cli.messages import InputError, say
+from sepc.cli.model_file import Scorer, load_model, scorer_for
 from sepc.cli.open_table import open_table
-from sepc.cli.output_file import check_writable
-from sepc.cli.printing import say
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
-from sepc.cli.source import add_table_arguments, source_of
+from sepc.cli.source import add_table_arguments, check_writable, source_from
 from sepc.cli.tables import Batch, Table, check_names, matrix
 from sepc.io.atomic_files import replacing
 from sepc.wording import counted, percent
@@ -26,33 +24,38 @@ ADVICE = "Fill such cells, or leave these rows undecided with --missing leave."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of `sepc score`."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
     add_table_arguments(parser)
-    parser.add_argument("--output", required=True, metavar="FILE", help="a .csv or .parquet file, or - for CSV")
     parser.add_argument(
-        "--keep", type=names_in, default=[], metavar="A,B", help="columns to copy, such as an identifier"
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="a .csv or .parquet file to write, or - for CSV on standard output",
     )
     parser.add_argument(
-        "--features", type=names_in, metavar="A,B,C", help="the model's features, if it has no names for them"
+        "--keep", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
+    )
+    parser.add_argument(
+        "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
     )
     parser.add_argument(
         "--missing",
         choices=("refuse", "leave"),
         default="refuse",
-        help="rows with empty cells: refuse, or leave undecided",
+        help="what to do with empty cells: refuse the table (default), or leave their rows undecided",
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read, decide and write, a batch at a time; the three overlap."""
+    """Read, decide and write in batches; the three run at the same time."""
     to_standard_output = options.output == "-"
     if to_standard_output and options.json:
         raise InputError("--json and --output - both write to standard output; choose one.")
     if not to_standard_output:
         check_writable(options.output, options.data, options.model)
-    estimator = loaded(options.model)
-    with open_table(source_of(options)) as table:
+    estimator = load_model(options.model)
+    with open_table(source_from(options)) as table:
         from sepc.cli.decision_files import DecisionWriter, output_format
 
         form = output_format(options.output)
@@ -67,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespace) -> dict[str, int]:
-    """How many rows there were, and how many of them accepted and left."""
+    """Score all rows; return how many there were, were accepted, and were left undecided."""
     counts = {"rows": 0, "accepted": 0, "left_undecided": 0}
     wanted = list(dict.fromkeys([*scorer.features, *options.keep]))
     decide = _decider(table, scorer, options)
@@ -84,7 +87,7 @@ def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespac
             counts["rows"] += batch.n_rows
             counts["accepted"] += n_accepted
             counts["left_undecided"] += n_left
-            bar.tell_rows(counts["rows"], table.n_rows, batch.share)
+            bar.update_rows(counts["rows"], table.n_rows, batch.share)
         if written is not None:
             written.result()
     return counts
@@ -93,7 +96,7 @@ def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespac
 def _decider(
     table: Table, scorer: Scorer, options: argparse.Namespace
 ) -> Callable[[Batch], tuple[dict[str, Any], int, int]]:
-    """From a batch to the columns that are written, how many rows are accepted, and how many left undecided."""
+    """A function that gives the output columns of a batch, and its numbers of accepted and undecided rows."""
     import numpy as np
 
     from sepc.cli.columns import columns_of
@@ -101,23 +104,25 @@ def _decider(
 
     def decide(batch: Batch) -> tuple[dict[str, Any], int, int]:
         if options.missing == "refuse":
-            numbers, whole = scorer.whole_numbers(table.source, batch, ADVICE), None
+            numbers, complete = scorer.complete_numbers(table.source, batch, ADVICE), None
         else:
-            numbers, whole = _filled(matrix(batch, scorer.numbers))
+            numbers, complete = _filled(matrix(batch, scorer.numbers))
         decisions = scorer.decide(batch, numbers)
-        accepted = np.asarray(decisions.accepted) if whole is None else decisions.accepted & whole
-        columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, whole)
+        accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
+        columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, complete)
         kept = {name: batch.columns[name] for name in options.keep}
         if clash := set(kept) & set(columns):
-            raise InputError(f"--keep names {min(clash)!r}, which decisions have a column of; rename it in the table.")
-        n_left = 0 if whole is None else int(np.count_nonzero(~whole))
+            raise InputError(
+                f"--keep names {min(clash)!r}, which is also a column of the decisions; rename it in the table."
+            )
+        n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         return kept | columns, int(np.count_nonzero(accepted)), n_left
 
     return decide
 
 
 def _filled(numbers: Any) -> tuple[Any, Any]:
-    """Numbers with zeros in place of all that are none, and which rows had none of those."""
+    """Numbers with 0 for missing and infinite ones, and a mask of the complete rows."""
     import numpy as np
 
     is_finite = np.isfinite(numbers)
@@ -126,5 +131,5 @@ def _filled(numbers: Any) -> tuple[Any, Any]:
 
 def _words(counts: dict[str, int], output: str) -> str:
     n, left = counts["rows"], counts["left_undecided"]
-    told = f"{counted(n, 'row')}, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
-    return f"{told}{f', {left:,} left undecided' if left else ''}\nWritten to {output}"
+    text = f"{counted(n, 'row')}, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
+    return f"{text}{f', {left:,} left undecided' if left else ''}\nWritten to {output}"

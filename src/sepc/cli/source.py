@@ -1,4 +1,4 @@
-"""Where a table comes from: a file or standard input, and how it is written there."""
+"""Input and output files: the table a command reads and how it is encoded, and whether files can be used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from sepc.cli.errors import InputError
+from sepc.cli.messages import InputError
 
 STANDARD_INPUT = "-"
 FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
@@ -28,7 +28,7 @@ class Source:
         "-" is standard input.
     format : {"csv", "parquet"}
     separator, encoding : str
-        Of CSV.
+        Only used for CSV.
     """
 
     path: str
@@ -38,7 +38,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """Its name in messages."""
         return "standard input" if self.is_standard_input else self.path
 
     @property
@@ -48,7 +48,7 @@ class Source:
 
     @property
     def n_bytes(self) -> int | None:
-        """Its size, if it is a file that is not compressed."""
+        """Its size, if it is an uncompressed file."""
         known = not self.is_standard_input and not self.path.endswith(".gz") and Path(self.path).is_file()
         return os.path.getsize(self.path) if known else None
 
@@ -63,16 +63,16 @@ class Source:
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of every command that reads a table."""
+    """Add the arguments of every command that reads a table."""
     parser.add_argument("data", metavar="DATA", help="a CSV or Parquet file, or - for standard input")
-    table = parser.add_argument_group("how the table is written")
-    table.add_argument("--format", choices=("csv", "parquet"), help="by default what the file's name ends in")
-    table.add_argument("--separator", metavar="SIGN", help="between the cells of CSV; a comma by default")
-    table.add_argument("--encoding", default="utf-8", help="of CSV; utf-8 by default")
+    table = parser.add_argument_group("table format")
+    table.add_argument("--format", choices=("csv", "parquet"), help="by default, as the file name ends")
+    table.add_argument("--separator", metavar="CHAR", help="character between the cells of CSV; a comma by default")
+    table.add_argument("--encoding", default="utf-8", help="text encoding of CSV; utf-8 by default")
 
 
-def source_of(options: argparse.Namespace) -> Source:
-    """The table that a command was given, found to be there and readable."""
+def source_from(options: argparse.Namespace) -> Source:
+    """The table that the options name; raises if it cannot be read."""
     path: str = options.data
     suffix = Path(path.removesuffix(".gz")).suffix.lower()
     form = options.format or ("csv" if path == STANDARD_INPUT else FORMATS.get(suffix))
@@ -80,12 +80,12 @@ def source_of(options: argparse.Namespace) -> Source:
     if path != STANDARD_INPUT:
         check_readable(path)
     if form is None:
-        raise InputError(f"{path}: cannot tell a table's format from this name; give --format csv or --format parquet.")
+        raise InputError(f"{path}: the format is not clear from the name; give --format csv or --format parquet.")
     return Source(path, form, separator, _encoding(options.encoding))
 
 
 def check_readable(path: str) -> None:
-    """Raise if this is no file that can be read."""
+    """Raise unless this is a readable file."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory; give a file.")
     try:
@@ -94,9 +94,24 @@ def check_readable(path: str) -> None:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
     except PermissionError:
-        raise InputError(f"{path} may not be read: permission denied.") from None
+        raise InputError(f"{path} cannot be read: permission denied.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}.") from None
+
+
+def check_writable(path: str, *inputs: str) -> None:
+    """Raise if the output cannot be written, or is one of the inputs; called before any long work."""
+    target = Path(path)
+    folder = target.parent
+    if target.is_dir():
+        raise InputError(f"--output {path} is a directory; give the name of a file.")
+    if not folder.is_dir():
+        raise InputError(f"--output {path}: there is no directory {str(folder)!r}.")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"--output {path}: the directory {str(folder)!r} is not writable.")
+    for name in inputs:
+        if target.exists() and os.path.exists(name) and target.samefile(name):
+            raise InputError(f"--output {path} is also an input; give another name.")
 
 
 def _separator(given: str) -> str:
@@ -110,5 +125,7 @@ def _encoding(given: str) -> str:
     try:
         "".encode(given)
     except LookupError:
-        raise InputError(f"--encoding is {given!r}, which is not known; try utf-8, latin-1 or cp1252.") from None
+        raise InputError(
+            f"--encoding is {given!r}, which Python does not know; try utf-8, latin-1 or cp1252."
+        ) from None
     return given

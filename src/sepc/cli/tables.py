@@ -1,4 +1,4 @@
-"""Tables as commands see them: names of columns, and batches of rows."""
+"""Tables as commands see them: column names and batches of rows, whatever the file format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sepc.cli.errors import InputError, nearest
+from sepc.cli.messages import InputError, did_you_mean
 from sepc.cli.source import Source
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Rows read and decided on at once: many, so that the few outside all ellipsoids are solved for together.
+# Rows per batch: many, so that the few rows outside all ellipsoids are solved for together.
 BATCH_ROWS = 2**17
 
-# Signs that often stand between cells.
+# Common separators, and how --separator spells them.
 OTHER_SEPARATORS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 
 
 @dataclass(frozen=True)
 class BadCell:
-    """A cell that is no number, in a column that should hold them."""
+    """A cell that is not a number, in a column of numbers."""
 
     row: int | None
     value: str
@@ -38,11 +38,11 @@ class Batch:
     Attributes
     ----------
     first_row : int
-        The number of the first; rows are counted from 1.
+        Number of the first row, counted from 1.
     columns : dict of str to pyarrow array
     n_rows : int
     share : float or None
-        How much of the table has been read with this, if that is known.
+        Share of the table that has been read after this batch, if known.
     """
 
     first_row: int
@@ -52,11 +52,11 @@ class Batch:
 
     @property
     def last_row(self) -> int:
-        """The number of the last."""
+        """Number of the last row."""
         return self.first_row + self.n_rows - 1
 
     def only(self, row: int) -> Batch:
-        """The row of this number alone."""
+        """A batch of this row alone."""
         columns = {name: column.slice(row - self.first_row, 1) for name, column in self.columns.items()}
         return Batch(row, columns, 1)
 
@@ -70,24 +70,24 @@ class Table(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its columns, in order; a name may come twice."""
+        """Its columns, in order; names may repeat."""
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows it has, if that is known before they are read."""
+        """Its number of rows, if known in advance."""
 
     def holds_numbers(self, name: str) -> bool:
-        """Whether a column is one of numbers or truth values, as far as can be told without reading it."""
+        """Whether a column holds numbers or booleans, judging by its type or its first rows."""
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a column that is neither empty nor a number."""
 
     def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
-        """The rows of some columns; those of CSV that are named in `numbers` or `texts` as numbers or as they stand."""
+        """The rows of some columns; in CSV, `numbers` are parsed as floats and `texts` are kept as text."""
 
 
 def check_names(table: Table, wanted: Sequence[str]) -> None:
-    """Raise unless every column wanted is there, and only once."""
+    """Raise unless every wanted column is there exactly once."""
     times = Counter(table.names)
     for name in wanted:
         if times[name] > 1:
@@ -105,14 +105,14 @@ def _missing_column(table: Table, name: str) -> str:
             hint = f"if {sign!r} separates its cells, give --separator '{word}'"
             return f"{source.name} has one column, {first[:80]!r}; {hint}."
     known = listed(map(shown, table.names), MOST_NAMES)
-    return f"{source.name} has no column {name!r}; it has {known}.{nearest(name, table.names)}"
+    return f"{source.name} has no column {name!r}; it has {known}.{did_you_mean(name, table.names)}"
 
 
 def refuse_text(table: Table, features: Sequence[str], advice: str) -> None:
-    """Raise if features hold text: a column of it by name, a stray cell among numbers by its place."""
+    """Raise if features hold text; a stray cell in a column of numbers is named with its row."""
     text = [name for name in features if not table.holds_numbers(name)]
-    found = {name: table.first_bad_cell(name) for name in text}
-    for name, cell in found.items():
+    for name in text:
+        cell = table.first_bad_cell(name)
         if cell is not None and cell.mostly_numbers:
             raise InputError(bad_cell_line(table.source, name, cell))
     if text:
@@ -124,7 +124,7 @@ def refuse_text(table: Table, features: Sequence[str], advice: str) -> None:
 
 
 def bad_cell_line(source: Source, name: str, cell: BadCell) -> str:
-    """Where a cell stands that is no number, and what it is."""
+    """An error message for a cell that is not a number."""
     where = f"row {cell.row:,}, " if cell.row is not None else ""
     return f"{source.name}, {where}column {name!r}: {cell.value[:80]!r} is not a number."
 
@@ -139,7 +139,7 @@ def is_number(text: str) -> bool:
 
 
 def matrix(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:
-    """The columns as numbers, of shape (n, d), with NaN where a cell is empty."""
+    """The columns as an (n, d) array of floats, with NaN for empty cells."""
     import numpy as np
 
     columns = np.empty((len(names), batch.n_rows))
@@ -152,12 +152,12 @@ def matrix(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:
 
 
 def refuse_missing(source: Source, batch: Batch, rows: NDArray[np.float64], names: Sequence[str], advice: str) -> None:
-    """Raise if a cell is empty or infinite, saying which is the first."""
+    """Raise if a cell is empty or infinite, naming the first."""
     import numpy as np
 
     bad = ~np.isfinite(rows)
     if not bad.any():
         return
-    i, j = (int(one) for one in np.argwhere(bad)[0])
+    i, j = np.argwhere(bad)[0].tolist()
     what = "is empty or not a number" if np.isnan(rows[i, j]) else "is infinite"
     raise InputError(f"{source.name}, row {batch.first_row + i:,}, column {names[j]!r} {what}. {advice}")

@@ -1,4 +1,4 @@
-"""Columns of numbers and of text: the latter left out, or refused with the pipeline that helps."""
+"""Numeric columns of a table; text columns are left out, or refused with advice on how to encode them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from sepc.wording import MOST_NAMES, listed, shown
 
-# Kinds of NumPy types that are numbers.
+# NumPy dtype kinds that are numbers.
 NUMBER_KINDS = "biuf"
 
 
 def refuse_text(X: Any, who: str) -> None:
-    """Raise if a DataFrame has columns that are not numbers, naming them and how to encode them."""
+    """Raise if a DataFrame has columns that are not numeric, and say how to encode them."""
     text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
     if text:
         named = listed(map(shown, text), MOST_NAMES)
@@ -25,7 +25,7 @@ def refuse_text(X: Any, who: str) -> None:
 
 
 def number_columns(X: Any, who: str) -> Any:
-    """A DataFrame's columns of numbers, in the frame's own type; an array as it is."""
+    """The numeric columns of a DataFrame, as a DataFrame of the same type; arrays are returned unchanged."""
     if not hasattr(X, "columns"):
         return X
     numbers = [name for name in X.columns if _holds_numbers(X[name])]

@@ -1,1 +1,1 @@
-"""What every estimator's `decide` gives: one class of decisions, with the same columns and methods everywhere."""
+"""What `decide` returns: one class of decisions, with the same columns and methods for every estimator."""

@@ -1,4 +1,4 @@
-"""Decisions: what every estimator says of rows, whatever it is."""
+"""`Decisions`, the result of every estimator's `decide`."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from sepc.wording import percent, shown
 if TYPE_CHECKING:
     import pandas as pd
 
-# Numbers of regions that are none.
+# Region numbers with a meaning of their own: an unseen combination of ellipsoids, and a model without regions.
 NEW_COMBINATION = -1
 NO_REGIONS = -2
 
-# Columns of numbers that have names.
+# Columns whose numbers are members of an enum.
 KINDS: dict[str, type[Rule] | type[Cause]] = {"cause": Cause, "rule": Rule}
 
-# Rows that a summary shows.
+# Rows shown in a summary.
 N_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Decisions(ShownAsCard, RowWise["Decision"]):
-    """Decisions on rows, as arrays of one entry a row.
+    """Decisions on rows, as arrays with one entry per row.
 
-    A whole number gives one `Decision`; a slice, a mask or an array of positions gives fewer `Decisions`.
+    Index with an integer to get one `Decision`; with a slice, a mask or an array of positions to get fewer `Decisions`.
 
     Attributes
     ----------
     label : array
         The predicted labels.
     trust : array of float
-        The probability that the label is right; NaN of a model that gives none.
+        The probability that the label is right; NaN if the model gives none.
     accepted : array of bool
         Whether to use the label; the rest should go to a person.
     cause : array of `Cause`
         Why a row was not accepted; `Cause.ACCEPTED` where it was.
     probabilities : (n, C) array of float
-        Of each class, in the order of `classes`; NaN of a model that gives none.
+        Probabilities of the classes, in the order of `classes`; NaN if the model gives none.
     region : array of int
         The number of the region where the row lies; -1 for a combination of ellipsoids not seen in training, -2 if the
         model has no regions.
     classes : (C,) array
         The labels that the model knows.
     index : pandas.Index or None
-        That of the DataFrame that was decided on.
+        The index of the DataFrame given to `decide`.
     by : str
-        The name of the model that decided.
+        The name of the model that made the decisions.
     """
 
     classes: NDArray[Any] = field(metadata=SHARED)
@@ -78,30 +78,30 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         return self[i].why()
 
     def to_frame(self) -> pd.DataFrame:
-        """The decisions as a pandas DataFrame, with the index of the DataFrame that was decided on.
+        """The decisions as a pandas DataFrame, with the index of the DataFrame given to `decide`.
 
-        Causes and rules are given by name; a column ``p_a`` holds the probability of class ``a``.
+        Causes and rules are names; column ``p_a`` holds the probability of class ``a``.
         """
         named = {name: column_of_names(KINDS[name], v) if name in KINDS else v for name, v in self.columns().items()}
         return frame_of(named, self.index)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The columns of `to_frame` as arrays, with causes and rules by number."""
+        """The columns of `to_frame` as arrays, with causes and rules as numbers."""
         own = ("label", "trust", "accepted", "cause", "region")
         columns: dict[str, Any] = {name: getattr(self, name) for name in own} | self.own_columns()
         return columns | {f"p_{label}": self.probabilities[:, i] for i, label in enumerate(self.classes)}
 
     def indexed_like(self, X: Any) -> Self:
-        """The same with the index of `X`, if that is a DataFrame of pandas."""
+        """The same decisions with the index of `X`, if that is a pandas DataFrame."""
         index = index_of(X)
         return self if index is None else replace(self, index=index)
 
     def refused(self, rows: BoolArray, cause: Cause) -> Self:
-        """The same with these rows not accepted, for this cause."""
+        """The same decisions, with these rows not accepted for this cause."""
         return replace(self, accepted=self.accepted & ~rows, cause=np.where(rows, int(cause), self.cause))
 
     def renamed(self, features: Sequence[str]) -> Self:
-        """The same with reasons that call the features by these names."""
+        """The same decisions, with other feature names in their reasons."""
         return self
 
     def own_columns(self) -> dict[str, Any]:
@@ -109,12 +109,12 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         return {}
 
     def reason_parts(self) -> list[str]:
-        """What there is to say of the only decision, but whether it is accepted."""
+        """The reasons for a single decision, as sentences, without the verdict."""
         trust = "no trust" if np.isnan(self.trust[0]) else f"trust {self.trust[0]:.3f}"
         return [f"{shown(self.label[0])} with {trust}{f', by {self.by}' if self.by else ''}."]
 
     def verdict(self) -> str:
-        """Why the only row was not accepted, as a sentence; nothing if it was."""
+        """Why a single row was not accepted, as a sentence; empty if it was."""
         return verdict(Cause(self.cause[0]))
 
     def _card(self) -> Card:
@@ -162,12 +162,12 @@ class Decision(ShownAsCard, OneRow):
 
 
 def positions_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
-    """Where each label stands among the classes; -1 if it does not."""
+    """The position of each label among the classes; -1 if it is not one of them."""
     order = np.argsort(classes, kind="stable")
     place = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
     return np.where(classes[order][place] == labels, order[place], -1)
 
 
 def probability_of(probabilities: FloatArray, place: IntArray) -> FloatArray:
-    """The probability of the class at each place; none for a class that is not known (-1)."""
+    """The probability of the class at each position; 0 for an unknown class (-1)."""
     return np.where(place >= 0, probabilities[np.arange(len(place)), place], 0.0)

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def frame_of(columns: Mapping[str, Any], index: Any = None) -> pd.DataFrame:
-    """The columns as a DataFrame with this index; without pandas, an error that says how to get it."""
+    """The columns as a pandas DataFrame; raises an ImportError with advice if pandas is not installed."""
     return _pandas().DataFrame(dict(columns), index=index)
 
 
 def index_of(X: Any) -> Any:
-    """The index of a pandas DataFrame; None of any other table."""
+    """The index of a pandas DataFrame; None for any other table."""
     index = getattr(X, "index", None)
     return index if hasattr(X, "columns") and hasattr(index, "get_indexer") else None
 
 
 def column_of_names(kind: type[Rule] | type[Cause], values: ArrayLike) -> Any:
-    """Names of rules or causes as a column of text: pandas looks at each name once, not at that of every row."""
+    """Names of rules or causes as a column of strings; fast, since pandas converts each name only once."""
     names = _pandas().Series(names_of(kind, list(kind)))
     return names.array.take(np.searchsorted(list(kind), np.asarray(values)))
 

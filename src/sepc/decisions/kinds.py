@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Rule(IntEnum):
-    """Which rule of the paper gave the counts."""
+    """The rule of the paper that gave the counts."""
 
     SINGLE = 1  # R1: in one ellipsoid
     SHARED = 2  # R2a: in several, where training rows lie
@@ -25,12 +25,12 @@ class Cause(IntEnum):
     OVERLAP = 1
     UNSEEN = 2
     THIN = 3
-    DRIFTED = 4  # only of monitored models: the rows that come there have changed
-    UNEXPLAINED = 5  # only of models that are not ours: they do not say why
+    DRIFTED = 4  # only from a monitor: the rows that arrive there have changed
+    UNEXPLAINED = 5  # only from models of other libraries: they do not say why
 
     @property
     def meaning(self) -> str:
-        """The cause in a few words, as in "nothing like it was seen in training"."""
+        """The cause in a few words, such as "nothing like it was seen in training"."""
         return MEANINGS[self]
 
 
@@ -45,7 +45,7 @@ MEANINGS = {
 
 
 def names_of(kind: type[Rule] | type[Cause], values: ArrayLike) -> NDArray[Any]:
-    """Names of many rules or causes at once, as an array of text."""
+    """Names of many rules or causes at once, as an array of strings."""
     names = np.empty(max(kind) + 1, dtype=object)
     for member in kind:
         names[member] = member.name
@@ -53,5 +53,5 @@ def names_of(kind: type[Rule] | type[Cause], values: ArrayLike) -> NDArray[Any]:
 
 
 def verdict(cause: Cause) -> str:
-    """Why a row was not accepted, as a sentence; nothing if it was."""
+    """Why a row was not accepted, as a sentence; empty if it was."""
     return "" if cause is Cause.ACCEPTED else f"Not accepted ({cause.name}): {cause.meaning}."

@@ -1,4 +1,4 @@
-"""Arrays of one entry a row that are filtered together, and one of their rows as single values."""
+"""Dataclasses of arrays with one entry per row: filter all arrays together, or take one row as single values."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 One = TypeVar("One")
 
-# Marks a field that all rows share.
+# Metadata of a field that all rows share.
 SHARED = {"shared": True}
 
 
 class RowWise(Generic[One]):
-    """What frozen dataclasses of arrays with a `label` have in common: length, indexing and filtering.
+    """Mixin for frozen dataclasses of arrays, one of them `label`: length, indexing and filtering.
 
-    A whole number gives one row; a slice, a mask or an array of positions gives fewer rows. Fields that are `SHARED`
-    or None stay as they are.
+    An integer gives one row; a slice, a mask or an array of positions gives fewer rows. Fields that are `SHARED` or
+    None stay as they are.
     """
 
     label: NDArray[Any]
@@ -57,7 +57,7 @@ def shared_fields(rows: Any) -> set[str]:
 
 
 class OneRow:
-    """One row of arrays: it has the same attributes, as single values."""
+    """One row of a `RowWise`: the same attributes, as single values."""
 
     kinds: ClassVar[Mapping[str, type]] = {}
     alone: Any

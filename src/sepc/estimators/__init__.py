@@ -1,1 +1,1 @@
-"""The estimators: what they share here, and one folder for each."""
+"""The estimators: one folder each, and beside them what they share."""

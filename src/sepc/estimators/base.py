@@ -1,4 +1,4 @@
-"""What all estimators share: labels and probabilities from `decide`, and `decide` for anything that classifies."""
+"""The base class of all estimators, and `decide` for any classifier."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from sepc._typing import FloatArray, LazyTable
 from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
+from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
-from sepc.estimators.opened import name_of, opened
+from sepc.estimators.unwrapping import classifier_name, unwrap
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-# Labels of models that are not ours are accepted from this probability on.
+# The default `min_trust` for classifiers of other libraries.
 MIN_TRUST = 0.95
 
 D = TypeVar("D", bound=Decisions)
 
 
 class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
-    """A classifier with `decide`, of which labels and probabilities are parts."""
+    """Base class: `predict` and `predict_proba` are parts of what `decide` returns."""
 
     classes_: NDArray[Any]
 
@@ -46,21 +47,20 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         Returns
         -------
         Decisions
-            Of a Dask collection a Dask DataFrame with the columns of ``Decisions.to_frame``, of which nothing is
-            computed yet.
+            For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
         check_is_fitted(self)
         return _lazily(self, X, None) if is_lazy(X) else self._decide(X).indexed_like(X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of rows; of a Dask collection, a Dask array of them."""
+        """Labels of rows; for a Dask collection, as a Dask array."""
         check_is_fitted(self)
         if is_lazy(X):
             return cast(NDArray[Any], array_of_blocks(_labels, self, X, self.classes_[:0]))
         return self._labels(X)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the classes, of shape (n, C); of a Dask collection, a Dask array."""
+        """Probabilities of the classes, of shape (n, C); for a Dask collection, as a Dask array."""
         check_is_fitted(self)
         if is_lazy(X):
             none = np.empty((0, len(self.classes_)))
@@ -72,7 +72,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         raise NotImplementedError
 
     def empty_decisions(self) -> D:
-        """Decisions on no rows."""
+        """Decisions on zero rows, with all columns and their types."""
         raise NotImplementedError
 
     def _labels(self, X: Any) -> NDArray[Any]:
@@ -91,25 +91,24 @@ def decide(model: Any, X: ArrayLike, *, min_trust: float | None = None) -> Decis
 
 
 def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
-    """Label, trust, cause and region of every row, by anything that classifies.
+    """Label, trust, cause and region of every row, from any fitted classifier.
 
     Parameters
     ----------
     model : fitted classifier
-        An estimator of this library; or a pipeline, a search or a `FrozenEstimator` around one, which then speaks of
-        the columns that went in, where their names can be followed; or any other classifier, whose trust in its label
-        is its own probability of it.
+        An estimator of this library; a pipeline, a search or a `FrozenEstimator` around one, whose reasons then name
+        the input columns where these can be traced; or any other classifier, for which trust is its own probability of
+        the label.
     X : array or DataFrame of n rows, or Dask collection
-        As `model` takes them.
+        Whatever `model` takes.
     min_trust : float, optional
-        From which trust on labels of a model that is not ours are accepted, 0.95 if not given. Estimators of this
-        library have their own.
+        Labels of other libraries' classifiers are accepted from this trust on; 0.95 by default. Estimators of this
+        library have a `min_trust` of their own.
 
     Returns
     -------
     Decisions
-        Of a Dask collection a Dask DataFrame with the columns of ``Decisions.to_frame``, of which nothing is computed
-        yet.
+        For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
 
     Examples
     --------
@@ -123,16 +122,16 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     >>> print(sepc.decide(pipeline, X[1::2]).why(0))
     0 with trust ...
     >>> print(sepc.decide(LogisticRegression().fit(X[::2], y[::2]), X[1::2]).why(0))
-    0 with trust 0.98..., by LogisticRegression.
+    0 with trust 0.9..., by LogisticRegression.
     """
-    if min_trust is not None and not 0.0 <= min_trust <= 1.0:
-        raise ValueError(f"min_trust is {min_trust!r}; it is a probability, so it must lie in [0, 1].")
+    if min_trust is not None:
+        check_probability("min_trust", min_trust)
     return _lazily(model, X, min_trust) if is_lazy(X) else decide_rows(model, X, min_trust)
 
 
 def empty_decisions(model: Any) -> Decisions:
-    """Decisions of a model on no rows: what columns there are, and of which types."""
-    classifier = opened(model).classifier
+    """A model's decisions on zero rows, with all columns and their types."""
+    classifier = unwrap(model).classifier
     if isinstance(classifier, DecidingClassifier):
         none: Decisions = classifier.empty_decisions()
         return none
@@ -141,27 +140,29 @@ def empty_decisions(model: Any) -> Decisions:
 
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
-    """What `decide` gives, of rows in memory."""
+    """`decide` for rows in memory."""
     return _decided(model, X, min_trust).indexed_like(X)
 
 
 def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
-    """What `decide` gives, of rows in memory and a model that gives trust; else an error that says what to do."""
+    """`decide` for rows in memory; raises a TypeError with the advice `instead` if the model gives no trust."""
     decisions = decide_rows(model, X)
     if np.isnan(decisions.trust).any():
-        raise TypeError(f"{name_of(model)} has neither decide nor predict_proba; {instead}.")
+        raise TypeError(f"{classifier_name(model)} has neither decide nor predict_proba; {instead}.")
     return decisions
 
 
 def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
-    inside = opened(model)
+    inside = unwrap(model)
     classifier = inside.classifier
     if hasattr(classifier, "decide"):
         if min_trust is not None:
-            raise ValueError(f"{name_of(model)} has a min_trust of its own; set that, and give none here.")
+            raise ValueError(
+                f"{classifier_name(model)} has its own min_trust; set it there instead of passing it here."
+            )
         decisions = classifier.decide(inside.transform(X))
         if not isinstance(decisions, Decisions):
-            raise TypeError(f"{name_of(model)}.decide gives {type(decisions).__name__}, which are no sepc.Decisions.")
+            raise TypeError(f"{classifier_name(model)}.decide returned {type(decisions).__name__}, not sepc.Decisions.")
         names = None if hasattr(classifier, "feature_names_in_") else inside.feature_names(X)
         return decisions if names is None else decisions.renamed(names)
     if hasattr(classifier, "fit"):
@@ -171,7 +172,7 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
     label = np.asarray(classifier.predict(rows))
     label = label[:, 0] if label.ndim == 2 and label.shape[1] == 1 else label
     if label.ndim != 1 or classes.ndim != 1:
-        raise TypeError(f"{name_of(model)} gives several labels to a row; there is no one label to trust.")
+        raise TypeError(f"{classifier_name(model)} gives several labels per row, so there is no single label to trust.")
     probabilities = np.full((len(label), len(classes)), np.nan)
     if hasattr(classifier, "predict_proba"):
         probabilities = np.asarray(classifier.predict_proba(rows), dtype=np.float64)
@@ -179,7 +180,7 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
 
 
 def _by_other(classifier: Any, label: NDArray[Any], probabilities: FloatArray, min_trust: float) -> Decisions:
-    """Decisions of a classifier that is not ours: its label, trusted as far as it says itself."""
+    """Decisions of another library's classifier: its labels, trusted by its own probabilities."""
     classes = _classes_of(classifier)
     trust = probability_of(probabilities, positions_of(label, classes))
     accepted = trust >= min_trust
@@ -198,7 +199,7 @@ def _by_other(classifier: Any, label: NDArray[Any], probabilities: FloatArray, m
 def _classes_of(classifier: Any) -> NDArray[Any]:
     if not (hasattr(classifier, "classes_") and hasattr(classifier, "predict")):
         kind = type(classifier).__name__
-        raise TypeError(f"{kind} does not classify: it has no classes_ and predict, so there is nothing to decide.")
+        raise TypeError(f"{kind} is not a classifier: it lacks classes_ or predict, so there is nothing to decide.")
     return np.asarray(classifier.classes_)
 
 
@@ -207,7 +208,7 @@ def _lazily(model: Any, X: Any, min_trust: float | None) -> Any:
 
 
 class _Frames:
-    """Decides on blocks; a value, so that equal tasks have equal names."""
+    """Decides on one block; tokenised by value, so that Dask gives equal tasks equal names."""
 
     def __init__(self, min_trust: float | None) -> None:
         self.min_trust = min_trust

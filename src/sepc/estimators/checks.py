@@ -1,4 +1,4 @@
-"""Checks of parameters and labels that all estimators make."""
+"""Checks of parameters and labels that all estimators share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 
 def checked_labels(y: ArrayLike, who: str) -> NDArray[Any]:
-    """One label a row, of any type that classes may have."""
+    """Check `y` and return it as a 1-d array of labels of any type."""
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
     labels = column_or_1d(y, warn=True)
@@ -20,7 +20,7 @@ def checked_labels(y: ArrayLike, who: str) -> NDArray[Any]:
     return np.asarray(labels)
 
 
-def check_share(name: str, share: float) -> None:
-    """Refuse what is not a probability."""
+def check_probability(name: str, share: float) -> None:
+    """Raise if a parameter is not a probability."""
     if not 0 <= share <= 1:
         raise ValueError(f"{name} is {share!r}; it is a probability, so it must lie in [0, 1].")

@@ -1,4 +1,4 @@
-"""Answers on Dask collections: nothing is computed until it is asked for, block by block, where the blocks are."""
+"""Lazy predictions on Dask collections, block by block, on the workers that hold the blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-# An answer on one block, from the block and the model.
+# Computes the result for one block, given the block and the model.
 BlockFunction = Callable[[Any, Any], Any]
 
 
@@ -18,21 +18,21 @@ def is_lazy(X: Any) -> bool:
 
 
 def frame_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> Any:
-    """A Dask DataFrame of what `function` gives for each block; `none` is its answer on no rows."""
+    """Apply `function` to every block, as a Dask DataFrame; `none` is its result for zero rows."""
     import dask.dataframe as dd
     from dask import delayed
 
     check_columns(model, X)
     if _is_frame(X):
         return X.map_partitions(function, model, meta=none)
-    # As a task of its own the model is named and sent once, not for every block.
+    # As a task of its own, the model is hashed and sent once, not once per block.
     there = delayed(model, pure=True, traverse=False)
     blocks = [delayed(function, pure=True)(block, there) for block in _whole_rows(X).to_delayed().ravel()]
     return dd.from_delayed(blocks, meta=none)
 
 
 def array_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> Any:
-    """A Dask array of what `function` gives for each block; `none` is its answer on no rows."""
+    """Apply `function` to every block, as a Dask array; `none` is its result for zero rows."""
     check_columns(model, X)
     if _is_frame(X):
         return X.map_partitions(function, model, meta=none)
@@ -42,7 +42,7 @@ def array_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> A
 
 
 def check_columns(model: Any, X: Any) -> None:
-    """Compare the columns with those of the model, which takes no row."""
+    """Check the columns against those of the model without computing a row."""
     if getattr(X, "ndim", None) != 2:
         raise ValueError(
             f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns."
@@ -56,7 +56,7 @@ def check_columns(model: Any, X: Any) -> None:
 
 
 def _example(X: Any) -> Any:
-    """A few rows that Dask makes up, with the columns and types of a DataFrame."""
+    """A few made-up rows with the columns and types of a Dask DataFrame."""
     from dask.dataframe.utils import make_meta, meta_nonempty
 
     return meta_nonempty(make_meta(X))
@@ -67,5 +67,5 @@ def _is_frame(X: Any) -> bool:
 
 
 def _whole_rows(X: Any) -> Any:
-    """The array in blocks of whole rows."""
+    """Rechunk the array so that every block holds whole rows."""
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X

@@ -1,4 +1,4 @@
-"""What wrappers that keep a classifier's labels share."""
+"""Base class of wrappers that keep the labels of another classifier."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sepc.estimators.base import D, DecidingClassifier
 
 
 class KeptLabels(DecidingClassifier[D]):
-    """Labels and probabilities are those of `estimator_`, the fitted classifier inside."""
+    """A wrapper whose labels and probabilities are those of `estimator_`, the fitted classifier inside."""
 
     estimator: Any
     estimator_: Any
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """The classifier's probabilities of the classes, of shape (n, C); of a Dask collection, a Dask array."""
+        """The classifier's probabilities, of shape (n, C); for a Dask collection, as a Dask array."""
         return super().predict_proba(X)
 
     def _labels(self, X: Any) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Atomic writes: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[str]:
-    """The name of a temporary file beside `path`, which takes its place at the end; on an error it is removed."""
+    """Context manager: the name of a temporary file that replaces `path` at the end, or is removed on an error."""
     target = Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
@@ -26,7 +26,7 @@ def replacing(path: str | Path) -> Iterator[str]:
 
 
 def write_whole(path: str | Path, data: bytes) -> None:
-    """Write a file; an old one of that name is replaced at once, or not at all."""
+    """Write a file; an existing one is replaced in one step, or not at all."""
     with replacing(path) as temporary:
         Path(temporary).write_bytes(data)
 

@@ -1,6 +1,6 @@
 """The outermost layer of a model file: named arrays and one JSON document, with a digest over both.
 
-The file is a safetensors file. Its metadata has a single entry, "sepc", since the order of several would be random.
+It is a safetensors file. Its metadata has a single entry, "sepc", since safetensors writes several in random order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sepc.errors import FormatError
 FORMAT = 2
 ENTRY = "sepc"
 
-# A header this long, or of so many parts, would take thousands of strata or repaired regions.
+# Limits against hostile files: a header this large would take thousands of strata or repaired regions.
 MOST_HEADER_BYTES = 16 * 2**20
 MOST_PARTS = 300_000
 MOST_DEPTH = 64
@@ -35,18 +35,18 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def encode(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> bytes:
-    """The bytes of a file; the same arrays and content always give the same bytes."""
+    """The bytes of a file; equal arrays and content always give equal bytes."""
     laid = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     document = {"content": content, "format": FORMAT, "sha256": digest(laid, content)}
     return bytes(lay_out_tensors(laid, {ENTRY: canonical(document)}))
 
 
 def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays and content of a file, after all checks that need no knowledge of models."""
+    """Arrays and content of a file, after all checks that do not depend on the kind of model."""
     text = _document_text(data)
     document = _parsed(text)
     if not isinstance(document, dict) or set(document) != {"content", "format", "sha256"}:
-        raise FormatError("The file's description has not the parts that a sepc file has.")
+        raise FormatError("The file's description does not have the entries of a sepc file.")
     number = document["format"]
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise FormatError(f"The format number is {str(number)[:40]!r}; it must be a whole number.")
@@ -65,7 +65,7 @@ def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The whole file, if it begins like one of ours and is not larger than any."""
+    """Read the whole file, if its header and size are plausible."""
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(8)
@@ -78,21 +78,21 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def digest(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> str:
-    """SHA-256 over the canonical JSON of the content, and name, type, shape and bytes of every array, by name."""
-    found = hashlib.sha256(canonical(content).encode())
+    """SHA-256 of the canonical JSON of the content, then of the name, type, shape and bytes of every array, by name."""
+    hasher = hashlib.sha256(canonical(content).encode())
     for name, array in sorted(arrays.items()):
-        found.update(canonical([name, array.dtype.str, list(array.shape)]).encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        hasher.update(canonical([name, array.dtype.str, list(array.shape)]).encode())
+        hasher.update(np.ascontiguousarray(array).tobytes())
+    return hasher.hexdigest()
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys, no spaces, only ASCII, and no numbers that are none."""
+    """JSON in ASCII with sorted keys, without spaces, NaN or infinity."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def _document_text(data: bytes) -> str:
-    """The JSON document of ours in the metadata of the safetensors header."""
+    """The text of sepc's JSON document in the metadata of the safetensors header."""
     if len(data) < 8:
         raise FormatError("The file is too short to be a model.")
     length = struct.unpack("<Q", data[:8])[0]
@@ -100,7 +100,7 @@ def _document_text(data: bytes) -> str:
     header = _parsed(data[8 : 8 + length])
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or set(metadata) != {ENTRY} or not isinstance(metadata[ENTRY], str):
-        raise FormatError("This is not a sepc model: the file's metadata has no entry of ours, or others beside it.")
+        raise FormatError("This is not a sepc model: the file's metadata must have the single entry 'sepc'.")
     return str(metadata[ENTRY])
 
 
@@ -110,27 +110,27 @@ def _check_header_length(length: int, size: int) -> None:
 
 
 def _parsed(text: str | bytes) -> Any:
-    """JSON without repeated keys, without NaN, and no larger or deeper than any model is."""
+    """Parse JSON, refusing repeated keys, NaN, and more parts or levels than any model has."""
     raw = text.encode() if isinstance(text, str) else text
     if sum(raw.count(sign) for sign in (b",", b"[", b"{")) > MOST_PARTS:
         raise FormatError(f"The file's description has more than {MOST_PARTS:,} parts.")
     try:
         value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"The file's description is no JSON that sepc writes: {_short(error)}") from error
+        raise FormatError(f"The file's description is not JSON as sepc writes it: {_short(error)}") from error
     _check_depth(value)
     return value
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key is repeated")
-    return found
+    return mapping
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name[:40]} is no number")
+    raise ValueError(f"{name[:40]} is not a finite number")
 
 
 def _finite(text: str) -> float:
@@ -144,8 +144,8 @@ def _check_depth(value: Any) -> None:
         depth += 1
         if depth > MOST_DEPTH:
             raise FormatError(f"The file's description is nested deeper than {MOST_DEPTH} levels.")
-        inner = [one for one in level if isinstance(one, dict | list)]
-        level = [two for one in inner for two in (one.values() if isinstance(one, dict) else one)]
+        inner = [node for node in level if isinstance(node, dict | list)]
+        level = [child for node in inner for child in (node.values() if isinstance(node, dict) else node)]
 
 
 def _short(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Someone else's fitted model: not written to the file, but recognised when it is given again."""
+"""Models of other libraries: not written to the file, but recognised when they are given again."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from sepc.io.writer import Node
 
 
 def fingerprint_of(estimator: Any) -> Node:
-    """What a fitted model is called, and a hash of all it holds; None where it cannot be hashed."""
+    """The class of a fitted model and a hash of its contents; the hash is None if it cannot be computed."""
     fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     try:
-        found = joblib.hash(fitted, hash_name="sha1")
+        hashed = joblib.hash(fitted, hash_name="sha1")
     except (pickle.PicklingError, TypeError, AttributeError):
-        found = None
-    return {"kind": f"{type(fitted).__module__}.{type(fitted).__qualname__}", "hash": found}
+        hashed = None
+    return {"kind": f"{type(fitted).__module__}.{type(fitted).__qualname__}", "hash": hashed}
 
 
 def reattached(given: Any, reader: Reader, argument: str) -> Any:
-    """The model given to `load`, if it is the one that the file was saved with."""
+    """Return the model given to `load` if it is the one that the file was saved with, else raise."""
     kind = reader.text("kind")
     if given is None:
         raise ForeignModelError(
-            f"This file was saved with a model that is not ours, {kind!r}, and does not hold it; "
-            f"give it to load again: load(path, {argument}=...).",
+            f"This file was saved with a model of another library, {kind!r}, which it does not contain; "
+            f"pass that model to load again: load(path, {argument}=...).",
             kind,
             argument,
         )
-    found = fingerprint_of(given)
-    if found["kind"] != kind:
-        told = f"The file was saved with {kind!r}, but {argument} is {found['kind']!r}."
-        raise ForeignModelError(told, kind, argument)
-    if reader.has("hash") and found["hash"] != reader.text("hash"):
+    fingerprint = fingerprint_of(given)
+    if fingerprint["kind"] != kind:
+        message = f"The file was saved with {kind!r}, but {argument} is {fingerprint['kind']!r}."
+        raise ForeignModelError(message, kind, argument)
+    if reader.has("hash") and fingerprint["hash"] != reader.text("hash"):
         raise ForeignModelError(
             f"The {argument} given is a {kind!r}, but not the one the file was saved with: its fingerprint differs. "
             "It was fitted anew, or by another version of its library.",

@@ -1,4 +1,4 @@
-"""Models inside a wrapper: written with it if they are ours, and else recognised when they are given again."""
+"""Models inside a wrapper: those of this library are written with it, others are recognised when given again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sepc.io.writer import Node, Writer
 
 @dataclass(frozen=True)
 class InnerModels:
-    """How models inside a wrapper are written and read: ours as nodes, others by their fingerprint."""
+    """Writes and reads models inside a wrapper: those of this library in full, others by their fingerprint."""
 
     write: Callable[[Any, Writer], Node | None]
     read: Callable[[Reader], Any]
@@ -26,7 +26,7 @@ class InnerModels:
         return {"ours": own} if own is not None else {"foreign": fingerprint_of(model)}
 
     def from_node(self, reader: Reader) -> Any:
-        """Read it, or take the one given."""
+        """Read the model, or take the one given to `load`."""
         if reader.has("ours"):
             return self.read(reader.part("ours"))
         return reattached(self.estimator, reader.part("foreign"), "estimator")

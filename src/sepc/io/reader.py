@@ -1,4 +1,4 @@
-"""Reading the parts of a model, with every claim of the file checked."""
+"""Read the parts of a model file, and check every value."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FormatError
 
-# Whole numbers beyond this are no doubles.
+# Larger integers may not fit a double.
 HUGE = 10**300
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Gives the arrays and values of one node, or says what is wrong with them."""
+    """Reads the arrays and values of one node, or raises a `FormatError` that says what is wrong with them."""
 
     node: Any
     arrays: Mapping[str, NDArray[Any]]
@@ -57,11 +57,11 @@ class Reader:
         value = self.value(name, (int, float))
         value = float(value) if abs(value) < HUGE else math.inf
         if not (math.isfinite(value) and low <= value <= high):
-            raise FormatError(f"{self._where(name)} is {value}, which no model has.")
+            raise FormatError(f"{self._where(name)} is {value}, which is out of range.")
         return value
 
     def integer(self, name: str, low: int = 0) -> int:
-        """A whole number of at least `low` that an int64 can hold."""
+        """An integer of at least `low` that fits an int64."""
         value = self.value(name, int)
         if not low <= value < 2**63:
             raise FormatError(f"{self._where(name)} is out of range.")
@@ -86,21 +86,21 @@ class Reader:
         return array
 
     def ints(self, name: str, *shape: int | None, low: int = 0, below: int = 2**53) -> IntArray:
-        """An array of whole numbers within bounds."""
+        """An array of integers within bounds."""
         array = self._array(name, np.int64, shape)
         if array.size and (array.min() < low or array.max() >= below):
             raise FormatError(f"{self._where(name)} holds numbers out of range.")
         return array
 
     def bools(self, name: str, *shape: int | None) -> BoolArray:
-        """An array of truth values."""
+        """An array of booleans."""
         array = self._array(name, np.bool_, shape)
         if array.size and array.view(np.uint8).max() > 1:
-            raise FormatError(f"{self._where(name)} holds bytes that are no truth values.")
+            raise FormatError(f"{self._where(name)} holds bytes that are not booleans.")
         return array
 
     def wrong(self, what: str) -> FormatError:
-        """The error for a part that makes no sense as a whole."""
+        """The error for a part that is inconsistent; `what` completes the sentence "The part ..."."""
         return FormatError(f"The part {self.path or 'of the model'!s} {what}.")
 
     def _array(self, name: str, kind: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
@@ -110,7 +110,9 @@ class Reader:
         self.used.add(self.path + name)
         fits = array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
         if array.dtype != kind or not fits:
-            raise FormatError(f"The array {self.path}{name} has type {array.dtype} and shape {array.shape}; not these.")
+            raise FormatError(
+                f"The array {self.path}{name} has an unexpected type ({array.dtype}) or shape {array.shape}."
+            )
         return array
 
     def _where(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Writing the parts of a model: values go into nodes, arrays beside them under the path of their node."""
+"""Write the parts of a model: values go into JSON nodes, arrays beside them under the path of their node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Writer:
         return Writer(f"{self.path}{name}/", self.arrays)
 
     def put(self, **arrays: NDArray[Any]) -> None:
-        """Keep arrays of this node: doubles, whole numbers as int64, or truth values."""
+        """Store arrays of this node as float64, int64 or bool."""
         for name, array in arrays.items():
             kind = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[np.asarray(array).dtype.kind]
             self.arrays[self.path + name] = np.ascontiguousarray(array, dtype=kind)

@@ -39,11 +39,11 @@ class CappedHull:
     columns : array of shape (n_features, n_rows)
         The rows, feature by feature: with few features, products are nearly twice as fast this way.
     n_pick : int
-        How many of these rows a support point takes in.
+        How many of these rows a support point includes.
     cap : int
         How many rows it averages in all.
     certain_sum : array of shape (n_features,), optional
-        The sum of the ``cap - n_pick`` rows that every support point takes in.
+        The sum of the ``cap - n_pick`` rows that every support point includes.
     """
 
     def __init__(self, columns: FloatArray, n_pick: int, cap: int, certain_sum: FloatArray | None = None) -> None:
@@ -61,12 +61,12 @@ class CappedHull:
         return CappedHull(self.columns, self.n_pick, self.cap, self.certain_sum + self.cap * shift)
 
     def support(self, direction: FloatArray) -> Support:
-        """Give the point of the hull that lies farthest against `direction`, a unit vector."""
+        """The point of the hull that lies farthest against `direction`, a unit vector."""
         band = self._band
         if band is not None and length(direction - band.direction) <= band.radius:
-            found = band.hull.support(direction)
-            if band.low <= found.threshold <= band.high:
-                return found
+            support = band.hull.support(direction)
+            if band.low <= support.threshold <= band.high:
+                return support
         return self._support_of_all(direction)
 
     def _support_of_all(self, direction: FloatArray) -> Support:
@@ -113,6 +113,6 @@ class CappedHull:
 def slack_for(lengths: FloatArray) -> float:
     """How far a threshold may move for each unit of a band's radius, given the lengths of rows.
 
-    A threshold moves as the mean of the rows beside it does, so by less than they do.
+    A threshold moves like the mean of the rows next to it, so by less than each of them.
     """
     return float(np.median(lengths)) / 2 or 1.0

@@ -12,14 +12,14 @@ from sepc.kernels._interior_point import DualPoint, lift, maximize_logdet, spans
 from sepc.points.farthest import distinct
 from sepc.shapes.norms import squared_norms
 
-# The first working set is a guess, so its solution need not be exact; nor need later ones until few rows are missing.
+# The first working set is a guess, so its solution need not be exact; nor do later ones, until few rows are missing.
 FIRST_TARGET = 1e-3
-# Of so few rows, all are evaluated sooner than any is certified.
+# With so few rows, evaluating all of them is faster than certifying any.
 FEW_ROWS = 4000
-# Evaluating this share of the rows costs nearly as much as all of them, and all of them renew the reference.
+# Evaluating this share of the rows costs nearly as much as evaluating all, which also renews the reference.
 STALE_SHARE = 0.3
 # The violation must fall to this share within three rounds, else rows are no longer dropped from the working set: in
-# degenerate sets they would take turns.
+# degenerate sets they would come and go for ever.
 PROGRESS = 0.7
 
 
@@ -165,7 +165,7 @@ class Screen:
         return Screen(self.rows, center, factor, np.sqrt(squared)), squared
 
     def _not_certified_inside(self, center: FloatArray, root: FloatArray) -> BoolArray:
-        """Rows the triangle inequality leaves open: new gauge <= stretch * old gauge + shift."""
+        """Rows that the bound ``new gauge <= stretch * old gauge + shift`` does not prove to lie inside."""
         stretch = np.linalg.norm(root @ self.factor, 2)
         shift = np.linalg.norm(root @ (self.center - center))
         return self.gauges > (1.0 - shift) / stretch

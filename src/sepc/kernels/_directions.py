@@ -1,4 +1,4 @@
-"""Newton's direction for scores linear in the coefficients: conjugate gradients with Cholesky factors that are kept."""
+"""Newton directions for scores linear in the coefficients: conjugate gradients, preconditioned by cached factors."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from scipy.linalg.blas import dtrsv, strsv
 
 from sepc._typing import FloatArray
 
-# Numbers of one precision or the other: directions are sought in single, what they are sought for stays in double.
+# Arrays of either precision: directions are computed in single, the problem itself stays in double.
 Floats = NDArray[Any]
 Indices = NDArray[np.intp]
 
-# A factor is renewed if the last direction took more iterations than this, near what factors cost (5 to 20 iterations,
-# for 250 to 1,300 columns and 1 to 26 classes), and scores have moved so far that the curvature is another one.
+# A factor is recomputed if the last direction took more iterations than this, about what a factor costs (5 to 20
+# iterations, for 250 to 1,300 columns and 1 to 26 classes), and scores have moved so far that the curvature changed.
 PATIENCE, MOVED = 8, 0.3
 # Rows that a factor for one of several scores may leave out: those of least curvature, up to this share of it, and so
 # that what they would add to the penalty, as a trace, is at most so many times the penalty. Half to three quarters of
 # the rows can go for one iteration in 14 more.
 SPARED, SPARED_PENALTIES = 0.05, 50.0
-# No direction needs as many; one that does is still downhill.
+# No direction should need this many iterations; one that does is still a descent direction.
 MAX_ITERATIONS = 300
-# How far a direction is solved for: roughly at first, then as far as Newton's own error. Single precision holds four
-# digits.
+# How exactly a direction is solved for: roughly at first, then up to the error of Newton's method. Single precision
+# can give four digits.
 LOOSEST, TIGHTEST_SINGLE, TIGHTEST_DOUBLE = 0.3, 1e-4, 1e-8
 
 
@@ -46,8 +46,8 @@ class Curvature(Protocol):
 class Linear:
     """Scores linear in the coefficients: ``V @ columns.T``, of shape (k, n).
 
-    `penalty` is that of each column. Where columns are more than rows it is one, or zero for the offset, which in
-    factors counts as one.
+    `penalty` is the penalty of each column. With more columns than rows it is one, or zero for the offset, which counts
+    as one in factors.
     """
 
     columns: FloatArray
@@ -55,18 +55,18 @@ class Linear:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the matrix to be factored is one of rows, not of columns."""
+        """Whether there are more columns than rows, so that the Gram matrix of the rows is factored."""
         n, m = self.columns.shape
         return bool(m > n)
 
     @cached_property
     def gram(self) -> FloatArray:
-        """Products of the rows."""
+        """The Gram matrix of the rows."""
         return self.columns @ self.columns.T
 
 
 class Directions:
-    """Directions of descent, by conjugate gradients with a factor that is kept while it serves."""
+    """Descent directions, by conjugate gradients with a preconditioner that is reused while it is good enough."""
 
     def __init__(self, linear: Linear, dtype: type) -> None:
         self.linear, self.dtype = linear, dtype
@@ -78,20 +78,20 @@ class Directions:
 
     @cached_property
     def reach(self) -> float:
-        """The longest row, each column measured by its penalty."""
+        """The length of the longest row, with each column scaled by its penalty."""
         is_held = self.linear.penalty > 0
         columns = self.linear.columns[:, is_held]
         return float((columns**2 @ (1 / self.linear.penalty[is_held])).max(initial=1.0))
 
     def heaviest(self, weights: Floats) -> Indices:
-        """The rows a factor with these weights cannot do without, in their order."""
+        """The rows that a factor with these weights needs, in order."""
         upwards = np.sort(weights).astype(np.float64)
         spared = min(SPARED * upwards.sum(), SPARED_PENALTIES / self.reach)
         lighter = int(np.searchsorted(np.cumsum(upwards), spared))
         return np.flatnonzero(weights >= upwards[min(lighter, len(weights) - 1)])
 
     def direction(self, curvature: Curvature, gradient: FloatArray, tol: float) -> FloatArray | None:
-        """Newton's direction, or None where this precision cannot tell one."""
+        """The Newton direction, or None if this precision is not enough to compute it."""
         try:
             if self.factor is None:
                 self.factor = _Factor(self, curvature.rows.mean(axis=0, keepdims=True))
@@ -102,8 +102,8 @@ class Directions:
         unit = float(np.abs(gradient).max())
         if unit == 0.0:
             return None
-        found = self._solve(curvature, (-gradient / unit).astype(self.dtype), unit, tol)
-        return None if found is None else between(found.astype(np.float64) * unit)
+        solution = self._solve(curvature, (-gradient / unit).astype(self.dtype), unit, tol)
+        return None if solution is None else between(solution.astype(np.float64) * unit)
 
     def _solve(self, curvature: Curvature, residual: Floats, unit: float, tol: float) -> Floats | None:
         """Preconditioned conjugate gradients; the residual is in units of `unit`."""
@@ -140,9 +140,9 @@ class _Factor:
 
     def __init__(self, inner: Directions, rows: Floats) -> None:
         self.inner = inner
-        self.parts = [inner.heaviest(one) if len(rows) > 1 else np.arange(len(one)) for one in rows]
+        self.parts = [inner.heaviest(weights) if len(rows) > 1 else np.arange(len(weights)) for weights in rows]
         build = self._of_rows if inner.linear.is_wide else self._of_columns
-        self.factors = [build(part, np.sqrt(one[part])) for part, one in zip(self.parts, rows, strict=True)]
+        self.factors = [build(part, np.sqrt(weights[part])) for part, weights in zip(self.parts, rows, strict=True)]
         self.rows = rows
 
     def _of_columns(self, part: Indices, roots: Floats) -> Floats:
@@ -153,8 +153,8 @@ class _Factor:
         return _cholesky(self.inner.linear.gram[np.ix_(part, part)] * roots * roots[:, None], 1.0)
 
     def solve(self, residual: Floats) -> Floats:
-        found = self._by_rows(residual) if self.inner.linear.is_wide else self._each(list(residual))
-        return between(found)
+        solution = self._by_rows(residual) if self.inner.linear.is_wide else self._each(list(residual))
+        return between(solution)
 
     def _each(self, sides: list[Floats]) -> Floats:
         factors = self.factors * len(sides) if len(self.factors) == 1 else self.factors
@@ -164,27 +164,27 @@ class _Factor:
         moves = residual @ self.inner.columns.T
         back = np.zeros_like(moves)
         for k, move in enumerate(moves):
-            one = min(k, len(self.factors) - 1)
-            part = self.parts[one]
-            roots = np.sqrt(self.rows[one, part])
-            back[k, part] = roots * _solve(self.factors[one], roots * move[part])
-        found: Floats = residual - back @ self.inner.columns
-        return found
+            which = min(k, len(self.factors) - 1)
+            part = self.parts[which]
+            roots = np.sqrt(self.rows[which, part])
+            back[k, part] = roots * _solve(self.factors[which], roots * move[part])
+        solution: Floats = residual - back @ self.inner.columns
+        return solution
 
 
 def between(directions: Floats) -> Floats:
-    """Less what all scores have in common: that changes no probability, so its rounding must not grow."""
+    """Subtract what all scores have in common: it changes no probability, and its rounding must not grow."""
     return directions - directions.mean(axis=0) if len(directions) > 1 else directions
 
 
 def _cholesky(products: Floats, diagonal: Floats | float) -> Floats:
-    """Lower factor, in the order of memory in which solving with it takes a seventh of the time of `cho_solve`."""
+    """The lower Cholesky factor, in the memory order that makes solving seven times as fast as `cho_solve`."""
     products.flat[:: len(products) + 1] += diagonal
-    found: Floats = cholesky(products.T, lower=True, overwrite_a=True, check_finite=False)
-    return found
+    factor: Floats = cholesky(products.T, lower=True, overwrite_a=True, check_finite=False)
+    return factor
 
 
 def _solve(factor: Floats, side: Floats) -> Floats:
     solve = strsv if factor.dtype == np.float32 else dtrsv
-    found: Floats = solve(factor, solve(factor, side, lower=1), lower=1, trans=1)
-    return found
+    solution: Floats = solve(factor, solve(factor, side, lower=1), lower=1, trans=1)
+    return solution

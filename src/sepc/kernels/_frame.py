@@ -16,7 +16,7 @@ from sepc.points.reductions import Moments, Spread
 EPS = float(np.finfo(np.float64).eps)
 # A column varies if its deviation exceeds the rounding of its own values.
 CONSTANT = 8.0 * EPS
-# Below this eigenvalue ratio a covariance has lost the digits that tell a thin direction from a flat one; the rows are
+# Below this ratio of eigenvalues a covariance is too inexact to tell a thin direction from a flat one; the rows are
 # then transformed and measured again.
 TRUSTED_RATIO = 1e-10
 # Eigenvalues are clamped here before the second look, so that rounding noise is not blown up to size one.
@@ -27,7 +27,7 @@ MAX_LOOKS = 3
 FLAT = 1e-8
 # No semi-axis is shorter than this share of the longest, in units of each column's deviation.
 THICKNESS = 1e-6
-# Where no feature varies, a unit is its value; shorter ones leave no room for a thickness that has an inverse.
+# If no feature varies, the unit is its value; a shorter one leaves no room for a thickness whose inverse is finite.
 SHORTEST_UNIT = 1e-290
 # A flat direction is this many times thicker than the rounding of the rows and of the centre: what that adds to a
 # squared radius then stays below 1e-11.
@@ -78,7 +78,7 @@ class Frame:
     def restore(
         self, white: CoreSolution, flat_range: tuple[FloatArray, FloatArray], unit: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Centre and root, in the features, of what is `white` in whitened coordinates and thin where rows are flat.
+        """Centre and root, in the features, of the ellipsoid `white` of whitened coordinates, thin in flat directions.
 
         No semi-axis is shorter than `THICKNESS`, in lengths of `unit` for each feature; without that, in units of the
         rows' own deviation and of the longest semi-axis.
@@ -98,7 +98,7 @@ class Frame:
         return center, triangle * (relative / self.unit)
 
     def _is_thick(self, white: CoreSolution) -> bool:
-        """Tell whether certainly no semi-axis is short enough to be given a thickness."""
+        """Whether surely no semi-axis is so short that it must be given a thickness."""
         inverse, _ = dtrtri(white.factor, lower=1)
         condition = np.linalg.norm(white.factor) * np.linalg.norm(inverse)
         return bool(condition * self.deviations.max() * THICKNESS < self.deviations.min())
@@ -148,9 +148,9 @@ def _principal_directions(
 def _accurate_factor(
     points: PointSet, origin: FloatArray, unit: FloatArray, varies: BoolArray, values: FloatArray, vectors: FloatArray
 ) -> FloatArray:
-    """A matrix `B` with ``B'B`` the covariance in these units, true also in its thin directions.
+    """A matrix `B` with ``B'B`` the covariance in these units, accurate also in thin directions.
 
-    The rows are transformed by what their covariance does tell and measured again (the idea of shifted Cholesky-QR).
+    The rows are transformed by their approximate covariance and measured again (the idea of shifted Cholesky-QR).
     """
     to_unit = np.eye(len(unit))[:, varies] / unit[:, None]
     factor = np.eye(len(values))

@@ -14,7 +14,8 @@ from sepc._typing import FloatArray, IntArray
 MAX_STEPS = 60
 # Relative to the diagonal: added when rounding makes the Newton matrix indefinite, which only the last steps see.
 JITTER = 1e-14
-# Of the way to the boundary; a full step would leave a weight of exactly zero, by which later steps divide.
+# The share of the way to the boundary that a step takes; a full step would leave a weight of zero, by which later steps
+# divide.
 LARGEST_FRACTION = 1.0 - 1e-7
 
 

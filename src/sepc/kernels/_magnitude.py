@@ -1,4 +1,4 @@
-"""Columns of extreme magnitude: which need dividing before their squares fit a double, and by what."""
+"""Columns of extreme magnitude: divisors that keep the squares of their values within the range of doubles."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sepc.points.reductions import ColumnRange, Spread
 
 # Sums of squares in this range have overflowed nowhere and lost no digit to underflow.
 SQUARES_FROM, SQUARES_TO = 1e-280, 1e280
-# Columns that vary by less leave no room for a thickness whose inverse is a double; nor does a double hold twice more.
+# Columns that vary by less leave no room for a thickness with a finite inverse; twice the upper limit would overflow.
 RANGE_FROM, RANGE_TO = 1e-301, 8e307
 
 
 def divisors(points: PointSet, spread: Spread) -> FloatArray | None:
-    """Powers of two to divide the columns by, or None if the squares in `spread` are sound as they are."""
+    """Powers of two to divide the columns by, or None if the squares in `spread` are accurate as they are."""
     squares = np.diag(spread.scatter)
     if squares.min() > SQUARES_FROM and squares.max() < SQUARES_TO:
         return None

@@ -16,7 +16,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sepc._typing import FloatArray
 
-# Added to a Gram matrix of unit vectors, so that nearly dependent points still factorise; refinement removes its bias.
+# Added to the diagonal of a Gram matrix of unit vectors, so that it can be factorised even if points are nearly
+# dependent; iterative refinement removes the bias.
 RIDGE = 1e-14
 # A gap is known no better than the rounding of one support point: a few units in the last place of its length.
 EPS = float(np.finfo(np.float64).eps)
@@ -30,7 +31,7 @@ MAX_STALLED = 10
 
 
 class Support(NamedTuple):
-    """A support point, and the projection of the last row that takes part in it."""
+    """A support point, and the projection of the last row that it includes."""
 
     point: FloatArray
     threshold: float
@@ -56,7 +57,7 @@ class Corral:
         return self.weights @ self.points
 
     def joined_by(self, point: FloatArray, direction: FloatArray) -> Corral:
-        """Take in a support point, with no weight yet."""
+        """Add a support point, with zero weight."""
         return Corral(
             np.concatenate((self.points, point[None])),
             np.concatenate((self.directions, direction[None])),
@@ -87,9 +88,9 @@ class MinNorm:
     gap : float
         Duality gap: `offset` is within ``sqrt(gap)`` of the true one.
     size : float
-        The largest distance met among origin, target and support points; tolerances are relative to it.
+        The largest distance between origin, target and support points; tolerances are relative to it.
     n_iterations : int
-        Support points asked for.
+        Number of support points computed.
     """
 
     corral: Corral
@@ -110,7 +111,7 @@ class MinNorm:
 
 
 def corral_at(support: Callable[[FloatArray], Support], direction: FloatArray) -> Corral:
-    """Give a corral of one point: the support point in `direction`."""
+    """A corral of one point: the support point for `direction`."""
     direction = unit(direction)
     return Corral(support(direction).point[None], direction[None], np.ones(1))
 
@@ -128,7 +129,7 @@ def min_norm_point(
         Points of the hull to start from.
     target : array of shape (n_features,)
     max_iterations : int
-        Support points to ask for at most.
+        The most support points to compute.
     """
     corral = start
     radius = _longest(corral.points)
@@ -189,7 +190,7 @@ def _affine_weights(points: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def _weights_from(others: FloatArray) -> FloatArray:
-    """Put before the weights of the other points that of the first."""
+    """All weights, given those of the points after the first."""
     return np.concatenate(([1 - others.sum()], others))
 
 

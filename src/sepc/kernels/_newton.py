@@ -11,9 +11,10 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.kernels._directions import Curvature, Directions, Linear, between
 
-# Steps that move no score by more than this are taken unseen: the curvature along them changes by less than exp(0.2).
+# Steps that move no score by more than this are taken without a line search: the curvature along them changes by less
+# than a factor of exp(0.2).
 SURE_STEP = 0.1
-# Below this size steps must shrink at least by half; otherwise rounding makes them.
+# Steps smaller than this must shrink by at least half each round; otherwise they are only rounding.
 LOCAL_STEP, SHRINKS = 1e-2, 0.5
 
 
@@ -32,7 +33,7 @@ class Loss(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Coefficients of shape (k, columns), how many rounds they took, and how far the last one moved a score."""
+    """Coefficients of shape (k, columns), the number of rounds, and how far the last round moved a score."""
 
     coefficients: FloatArray
     scores: FloatArray

@@ -15,29 +15,29 @@ from sepc._typing import FloatArray
 from sepc.kernels._capped_hull import CappedHull, slack_for
 from sepc.kernels._min_norm import Corral, MinNorm, Support, corral_at, length, min_norm_point, unit
 from sepc.points.band import Band, BandRows, Frame, SideSums
-from sepc.points.hash_sample import Sampled
+from sepc.points.hash_sample import HashSample
 from sepc.points.protocol import PointSet
 from sepc.points.reduction_cache import reduce_once
 from sepc.points.tail_mean import tail_mean
 from sepc.points.tiles import row_tiles
 
-# Rows sampled for the first direction, at least and as a share of all: its error falls with their root and must fit
-# into a band, while solving for them should cost less than reading all rows once.
+# Rows sampled for the first direction, at least and as a share of all. Its error falls with their square root and must
+# fit into a band, while solving for them should cost less than reading all rows once.
 SAMPLE_ROWS = 20_000
 SAMPLE_SHARE = 0.02
-# The part of the rows allowed that a sample or a band may plan for: neither knows its size beforehand.
+# The share of the allowed rows that a sample or a band aims for, since neither knows its size beforehand.
 FULL = 0.75
-# Where bands begin: a smaller one is quicker to solve, and widened if the direction leaves it.
+# The share that the first band aims for: a smaller band is faster to solve, and widened if the direction leaves it.
 FIRST_FILL = 0.25
-# Leaving a band by more radii than this, a solution says little about where to go: too many rows were held fixed.
+# If a solution leaves its band by more radii than this, it says little about where to go: too many rows were fixed.
 FAR = 10
-# Two bands usually do; with 100 times the rows allowed and hulls that nearly touch, a dozen.
+# Two bands are usually enough; with 100 times the allowed rows and hulls that nearly touch, it takes a dozen.
 MAX_BANDS = 20
-# A band twice too full in spite of narrowing is full of ties.
+# A band that is too full twice, although it was narrowed, is full of ties.
 MAX_OVERFLOWS = 2
 # Reads spent on proving that hulls meet by points of the larger one on all sides of the smaller's mean.
 MAX_SIDE_READS = 4
-# Without bands an iteration costs up to seven passes, so there is a limit to patience.
+# Without bands an iteration costs up to seven passes, so their number is limited.
 MAX_EXACT_ITERATIONS = 100
 
 
@@ -86,10 +86,10 @@ class Projection:
         return min_norm_point(hull.support, start, self.target, self.max_iterations)
 
     def _sample(self, local_rows: int, seed: int) -> CappedHull | None:
-        """Capped hull of a sample, or None if rows repeat so often that no sample of a useful size can be had."""
+        """Capped hull of a sample, or None if rows repeat so often that no sample has a useful size."""
         n_points = self.points.n_points
         n_wanted = min(max(SAMPLE_ROWS, SAMPLE_SHARE * n_points), FULL * local_rows)
-        sample = reduce_once(self.points, Sampled(n_wanted / n_points, seed, local_rows))
+        sample = reduce_once(self.points, HashSample(n_wanted / n_points, seed, local_rows))
         if sample is None or len(sample) == 0:
             return None
         n_pick = max(1, round(self.cap * len(sample) / n_points))
@@ -107,28 +107,28 @@ class Projection:
 
     def _nearest_by_bands(self, sample: CappedHull, local_rows: int) -> MinNorm:
         aim = _Aim(sample, self.frame, self.points.n_points, local_rows, FIRST_FILL, sample.n_pick)
-        found = self._guess(sample)
+        nearest = self._guess(sample)
         corral: Corral | None = None
         for _ in range(MAX_BANDS):
-            if found.holds_target or aim.n_overflows > MAX_OVERFLOWS:
+            if nearest.holds_target or aim.n_overflows > MAX_OVERFLOWS:
                 break
-            band = aim.band(unit(found.offset))
+            band = aim.band(unit(nearest.offset))
             rows = self.points.reduce(band)
             hull = self._hull_of(rows)
             if hull is None:
                 aim = aim.after_miss(rows, self.cap)
                 continue
-            found = self._nearest_in(hull, corral_at(hull.support, band.direction) if corral is None else corral)
-            corral = found.corral
-            direction = unit(found.offset)
+            nearest = self._nearest_in(hull, corral_at(hull.support, band.direction) if corral is None else corral)
+            corral = nearest.corral
+            direction = unit(nearest.offset)
             threshold = hull.support(direction).threshold
             if band.covers(direction, threshold):
-                return found
+                return nearest
             aim = aim.widened(threshold)
-            if length(direction - band.direction) > FAR * band.radius and not found.holds_target:
+            if length(direction - band.direction) > FAR * band.radius and not nearest.holds_target:
                 shift = hull.support(band.direction).point - sample.support(band.direction).point
-                found, aim = self._guess(sample.shifted(shift)), replace(aim, threshold=None)
-        return found if found.holds_target else self._nearest_by_passes(corral)
+                nearest, aim = self._guess(sample.shifted(shift)), replace(aim, threshold=None)
+        return nearest if nearest.holds_target else self._nearest_by_passes(corral)
 
     def _hull_of(self, rows: BandRows) -> CappedHull | None:
         """Hull of a band's rows, or None if there are too many of them or the threshold lies outside the band."""
@@ -139,21 +139,21 @@ class Projection:
 
     def _guess(self, sample: CappedHull) -> MinNorm:
         """Solve for the sample; if its hull holds the target, try to prove that the hull of all rows does too."""
-        found = self._nearest_in(sample)
-        if not found.holds_target:
-            return found
+        nearest = self._nearest_in(sample)
+        if not nearest.holds_target:
+            return nearest
         points = np.empty((0, len(self.target)))
-        directions = found.corral.directions
+        directions = nearest.corral.directions
         for _ in range(MAX_SIDE_READS):
             points = np.concatenate((points, self._points_on_sides(sample, directions)))
-            found = self._nearest_of(points)
-            if found.holds_target:
+            nearest = self._nearest_of(points)
+            if nearest.holds_target:
                 break
-            directions = unit(found.offset)[None]
-        return found
+            directions = unit(nearest.offset)[None]
+        return nearest
 
     def _points_on_sides(self, sample: CappedHull, directions: FloatArray) -> FloatArray:
-        """Points of the hull of all rows that nearly support it, with thresholds from the sample; one read."""
+        """Points of the hull of all rows that nearly support it, from one pass, with thresholds from the sample."""
         thresholds = np.array([sample.support(direction).threshold for direction in directions])
         counts, sums = self.points.reduce(SideSums(self.frame, directions, thresholds))
         n_beyond = np.maximum(self.points.n_points - counts, 1)
@@ -188,7 +188,7 @@ class _Aim:
     n_overflows: int = 0
 
     def band(self, direction: FloatArray) -> Band:
-        """Give the band around `direction` that should hold `fill` of the rows allowed."""
+        """The band around `direction` that should hold a share `fill` of the allowed rows."""
         scores = direction @ self.sample.columns
         lengths = np.sqrt(np.einsum("ij,ij->j", self.sample.columns, self.sample.columns))
         slack = slack_for(lengths)
@@ -203,7 +203,7 @@ class _Aim:
         return Band(self.frame, direction, threshold, slack, radius, self.max_rows)
 
     def after_miss(self, rows: BandRows, cap: int) -> _Aim:
-        """Aim again after a band that was too full, or that the threshold is not in."""
+        """The next aim after a band that was too full, or that did not contain the threshold."""
         if rows.rows is None:
             fill = self.fill * FIRST_FILL * self.max_rows / rows.n_uncertain
             return replace(self, fill=fill, n_overflows=self.n_overflows + 1)
@@ -211,7 +211,7 @@ class _Aim:
         return replace(self, rank=self.rank * cap / n_below, threshold=None)
 
     def widened(self, threshold: float) -> _Aim:
-        """Aim again after a band that the solution has left."""
+        """The next aim after a band that the solution has left."""
         return replace(self, fill=min(2 * self.fill, FULL), threshold=threshold)
 
 

@@ -27,10 +27,10 @@ from sepc.wording import counted
 
 # Up to this many rows are gathered once and solved as arrays; larger sets are seen through reductions only.
 LOCAL_ROWS = 200_000
-# Rows of a larger set taken to this machine at first, for each that an ellipsoid can rest on: fewer cost another pass
-# in 20 dimensions, more are only carried. Not fewer and not more than this, and how many each later pass may add.
+# The first pool of a larger set: rows gathered per row that an ellipsoid can rest on (fewer cost another pass in 20
+# dimensions, more gain nothing), its smallest and largest size, and how many rows each later pass may add.
 POOL_PER_SUPPORT, POOL_FROM, POOL_TO, MORE_ROWS = 16, 1_000, 20_000, 4_000
-# Sets that need more passes than this have no certificate to gain: 2 to 6 are usual.
+# A set that needs more passes than this will not converge; 2 to 6 are usual.
 MAX_PASSES = 30
 NOT_FLAT = np.zeros(0), np.zeros(0)
 # A feature takes part in a flat direction if its coefficient is at least this share of the largest.
@@ -53,7 +53,7 @@ class Enclosure(ShownAsCard):
     gap : float
         The certificate: the log-volume is at most ``rank / 2 * log(1 + gap)`` above the smallest possible.
     n_rounds : int
-        How often the rows were looked at for one that lies outside.
+        How often the rows were searched for one that lies outside.
     converged : bool
         Whether `gap` is as small as was asked for.
     flat_directions : (k, d) array
@@ -117,22 +117,22 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
     Examples
     --------
     >>> from sepc import enclose
-    >>> found = enclose([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0], [1.0, 1.0]])
-    >>> found.ellipsoid.center.round(6)
+    >>> enclosure = enclose([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0], [1.0, 1.0]])
+    >>> enclosure.ellipsoid.center.round(6)
     array([2., 1.])
-    >>> found.ellipsoid.semi_axes.round(4)  # sqrt(2) times those of the box
+    >>> enclosure.ellipsoid.semi_axes.round(4)  # sqrt(2) times those of the box
     array([2.8284, 1.4142])
-    >>> found.support.shape, found.converged
+    >>> enclosure.support.shape, enclosure.converged
     ((4, 2), True)
     """
     points, names = as_points(X), feature_names(X)
-    found = enclose_points(points, tol=tol, max_rounds=max_rounds)
-    if found.rank < points.n_features:
-        told = describe_flat(found.flat_directions, points.n_points, names)
-        warnings.warn(f"{told}; the ellipsoid is given a small thickness there.", FlatSetWarning, stacklevel=2)
-    if not found.converged:
-        warnings.warn(_gap_message(found, tol, names), NotConvergedWarning, stacklevel=2)
-    return found
+    enclosure = enclose_points(points, tol=tol, max_rounds=max_rounds)
+    if enclosure.rank < points.n_features:
+        message = describe_flat(enclosure.flat_directions, points.n_points, names)
+        warnings.warn(f"{message}; the ellipsoid is given a small thickness there.", FlatSetWarning, stacklevel=2)
+    if not enclosure.converged:
+        warnings.warn(_gap_message(enclosure, tol, names), NotConvergedWarning, stacklevel=2)
+    return enclosure
 
 
 @single_threaded
@@ -146,11 +146,11 @@ def enclose_points(
 ) -> Enclosure:
     """Smallest ellipsoid of a non-empty point set, without warnings: the caller judges the certificate.
 
-    `unit` is the length of one in each feature, in which the thickness of flat sets is told; without it, that is the
-    set's own deviation.
+    `unit` is the unit of each feature in which the thickness of flat sets is measured; by default the set's own
+    deviation.
 
-    A set of at most `local_rows` rows is gathered. Of a larger one only a pool of the outermost rows is, and each pass
-    over the set adds to the pool the rows that lie outside the pool's ellipsoid.
+    A set of at most `local_rows` rows is gathered. Of a larger one, only a pool of the outermost rows is gathered, and
+    each pass over the set adds the rows that lie outside the pool's ellipsoid.
     """
     whole = points.n_points <= local_rows
     if whole:
@@ -160,8 +160,8 @@ def enclose_points(
     if scale is not None:
         small = ArrayPoints(points.gather(local_rows) / scale)
         unit = None if unit is None else unit / scale
-        found = enclose_points(small, tol=tol, max_rounds=max_rounds, local_rows=local_rows, unit=unit)
-        return _multiplied(found, scale)
+        enclosure = enclose_points(small, tol=tol, max_rounds=max_rounds, local_rows=local_rows, unit=unit)
+        return _multiplied(enclosure, scale)
     frame = frame_of(points, spread)
     while True:
         try:
@@ -208,9 +208,9 @@ def _enclose_in(
     return best
 
 
-def _multiplied(found: Enclosure, scale: FloatArray) -> Enclosure:
-    ellipsoid = Ellipsoid(found.ellipsoid.center * scale, found.ellipsoid.root / scale)
-    return replace(found, ellipsoid=ellipsoid, support=found.support * scale)
+def _multiplied(enclosure: Enclosure, scale: FloatArray) -> Enclosure:
+    ellipsoid = Ellipsoid(enclosure.ellipsoid.center * scale, enclosure.ellipsoid.root / scale)
+    return replace(enclosure, ellipsoid=ellipsoid, support=enclosure.support * scale)
 
 
 def _outermost(points: PointSet, frame: Frame, local_rows: int) -> FloatArray:
@@ -229,7 +229,7 @@ def _not_in(pool: FloatArray, rows: FloatArray, center: FloatArray, root: FloatA
 def _renewed(
     pool: FloatArray, support: IntArray, news: FloatArray, center: FloatArray, root: FloatArray, local_rows: int
 ) -> FloatArray:
-    """The pool with `news`; where it would outgrow `local_rows`, its innermost rows leave."""
+    """The pool with `news` added; its innermost rows are dropped if it would exceed `local_rows`."""
     squared = squared_norms(pool, center, root)
     squared[support] = np.inf
     room = max(local_rows - len(news), len(support))
@@ -256,16 +256,17 @@ def describe_flat(directions: FloatArray, n_points: int, names: tuple[str, ...])
     return f"{'; '.join(parts)} in the {n_points:,} rows"
 
 
-def _gap_message(found: Enclosure, tol: float, names: tuple[str, ...]) -> str:
+def _gap_message(enclosure: Enclosure, tol: float, names: tuple[str, ...]) -> str:
     """Say whether more rounds would help, or whether the centre's own rounding is the limit."""
-    rounding = np.spacing(np.abs(found.ellipsoid.center)) * np.abs(found.ellipsoid.root).max(axis=0)
-    if rounding.max() > 0.1 * found.gap:
+    rounding = np.spacing(np.abs(enclosure.ellipsoid.center)) * np.abs(enclosure.ellipsoid.root).max(axis=0)
+    if rounding.max() > 0.1 * enclosure.gap:
         j = int(rounding.argmax())
         return (
-            f"Feature {names[j]!r} lies near {found.ellipsoid.center[j]:.3g} and hardly varies: the centre is rounded "
-            f"there, which leaves gap {found.gap:.0e} (asked for {tol:.0e}). Subtract a constant from it first."
+            f"Feature {names[j]!r} lies near {enclosure.ellipsoid.center[j]:.3g} and hardly varies: the centre is "
+            f"rounded there, which leaves gap {enclosure.gap:.0e} (asked for {tol:.0e}). "
+            "Subtract a constant from it first."
         )
     return (
-        f"enclose stopped after {found.n_rounds} rounds with gap {found.gap:.0e} (asked for {tol:.0e}). "
+        f"enclose stopped after {enclosure.n_rounds} rounds with gap {enclosure.gap:.0e} (asked for {tol:.0e}). "
         "Raise max_rounds or loosen tol."
     )

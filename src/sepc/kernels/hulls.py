@@ -26,7 +26,7 @@ from sepc.points.reductions import MOMENTS, ColumnRange
 COINCIDENCE = 1e-9
 # Squared deviations below this have lost digits, or all of them, to underflow.
 SMALLEST_SQUARE = 1e-280
-# Of the scale: subnormal rows need more than there is.
+# The largest binary exponent of the scale; subnormal rows would need a larger one than doubles have.
 LARGEST_EXPONENT = 1000
 
 
@@ -51,9 +51,9 @@ class NearestPoints(ShownOnOneLine):
     converged : bool
         Whether the gap was closed. If not, the points are the best found, and `gap` still holds.
     n_iterations : int
-        Support points that the last solve asked for.
+        Support points that the last solve computed.
     n_passes : int
-        Reads of the larger class.
+        Passes over the larger class.
     """
 
     near_pos: FloatArray
@@ -80,9 +80,9 @@ def nearest_points(
     pos, neg : PointSet
         At least one row each.
     local_rows : int
-        Rows to bring to this process at most: all of the larger class, or a sample and a band of it.
+        The most rows to bring to this process: all of the larger class, or a sample and a band of it.
     max_iterations : int
-        Support points to ask for at most in one solve.
+        The most support points to compute in one solve.
     seed : int
         For the sample. It decides how many passes are needed, not the answer.
 
@@ -106,21 +106,21 @@ def nearest_points(
     spread = max(spread_pos, spread_neg)
     frame = Frame(mean_pos, _scale_for(max(spread, float(np.abs(mean_neg - mean_pos).max()))))
     target = frame.inside(mean_neg)
-    found = Projection(large, neg.n_points, frame, target, max_iterations).solve(local_rows, seed)
-    distance = length(found.offset)
+    nearest = Projection(large, neg.n_points, frame, target, max_iterations).solve(local_rows, seed)
+    distance = length(nearest.offset)
     means_coincide = length(target) <= COINCIDENCE * spread * frame.scale
     return NearestPoints(
-        near_pos=frame.outside(target + found.offset),
+        near_pos=frame.outside(target + nearest.offset),
         near_neg=mean_neg,
         mean_pos=mean_pos,
         mean_neg=mean_neg,
         distance=distance / frame.scale,
-        # Twice by the scale, whose square may be no number.
-        gap=found.gap / frame.scale / frame.scale,
-        hulls_meet=found.holds_target or means_coincide or found.gap >= distance**2,
+        # Divide twice by the scale, since its square may overflow.
+        gap=nearest.gap / frame.scale / frame.scale,
+        hulls_meet=nearest.holds_target or means_coincide or nearest.gap >= distance**2,
         means_coincide=means_coincide,
-        converged=found.converged,
-        n_iterations=found.n_iterations,
+        converged=nearest.converged,
+        n_iterations=nearest.n_iterations,
         n_passes=large.log.n_passes,
     )
 
@@ -146,5 +146,5 @@ def _mean_and_spread(points: PointSet) -> tuple[FloatArray, float]:
 
 
 def _scale_for(size: float) -> float:
-    """Give the power of two that brings `size` near one."""
+    """The power of two that scales `size` to about one."""
     return math.ldexp(1.0, min(-math.frexp(size)[1], LARGEST_EXPONENT)) if size > 0 else 1.0

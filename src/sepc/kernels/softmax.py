@@ -15,9 +15,9 @@ from sepc.kernels._directions import Curvature, Floats, Linear
 from sepc.kernels._newton import Loss, minimise
 from sepc.kernels.threads import single_threaded
 
-# In a factor of rows the offset has this penalty for each unit of weight: small beside the curvature, but not nothing.
+# The penalty of the offset in a factor of rows, per unit of weight: small against the curvature, but not zero.
 OFFSET_PRIOR = 1e-4
-# A gradient within this many roundings of the terms it sums is zero to the precision of the numbers.
+# A gradient within this many rounding errors of the terms it sums counts as zero.
 ROUNDINGS = 64 * np.finfo(np.float64).eps
 
 
@@ -73,11 +73,11 @@ def fit_softmax(
     which : (n,) array of int
         The class of each row, from 0 to ``n_classes - 1``; each must have a row of positive weight.
     n_classes : int
-        How many classes there are. With one there is nothing to weigh, and everything is zero.
+        Number of classes. With a single class there is nothing to weigh, and everything is zero.
     penalty : float
         Above zero.
     weights : (n,) array, default=None
-        Of each row, not negative; one each if None.
+        The weight of each row, not negative; one each if None.
     tol : float, default=1e-9
         Converged once a Newton step moves no score by more than this.
     max_rounds : int, default=100
@@ -86,15 +86,15 @@ def fit_softmax(
     Returns
     -------
     Softmax
-        The coefficients and the certificate. The caller judges it: nothing is warned of.
+        The coefficients and the certificate. There are no warnings: the caller judges the certificate.
 
     Examples
     --------
     >>> from sepc import fit_softmax
-    >>> found = fit_softmax([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], 2, penalty=1.0)
-    >>> found.coefficients.round(4)
+    >>> fit = fit_softmax([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], 2, penalty=1.0)
+    >>> fit.coefficients.round(4)
     array([[-0.4791,  0.4791]])
-    >>> found.converged, found.gap < 1e-20
+    >>> fit.converged, fit.gap < 1e-20
     (True, True)
     """
     F, classes, w = _checked(features, which, n_classes, penalty, weights)
@@ -107,16 +107,16 @@ def fit_softmax(
     offsets = np.log(shares[1:] / shares[0]) if n_classes == 2 else np.log(shares) - np.log(shares).mean()
     linear, center, scale = _centred(F, w, penalty)
     start = np.concatenate([np.zeros((len(offsets), F.shape[1])), offsets[:, None] / scale[-1]], axis=1)
-    found = minimise(loss, linear, start, tol=tol, max_rounds=max_rounds)
-    V = found.coefficients * scale
+    minimum = minimise(loss, linear, start, tol=tol, max_rounds=max_rounds)
+    V = minimum.coefficients * scale
     V[:, -1] -= V[:, :-1] @ center
     V = np.concatenate([-V, V]) / 2 if n_classes == 2 else V - V.mean(axis=0)
     B, offsets = np.ascontiguousarray(V[:, :-1].T), V[:, -1].copy()
     # The binomial penalty in terms of both columns: (b / 2)^2 + (b / 2)^2 = b^2 / 2.
     proof = _Proof(F, targets, w, 2 * penalty if n_classes == 2 else penalty, B, offsets)
     gap = proof.gap()
-    converged = math.isfinite(gap) and (found.last_step <= tol or proof.is_at_rounding())
-    return Softmax(B, offsets, gap, found.n_rounds, converged)
+    converged = math.isfinite(gap) and (minimum.last_step <= tol or proof.is_at_rounding())
+    return Softmax(B, offsets, gap, minimum.n_rounds, converged)
 
 
 def _checked(
@@ -153,10 +153,10 @@ def _checked(
 
 
 def _centred(F: FloatArray, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
-    """Columns about their mean, and one for the offset; coefficients of the features are `scale` times theirs.
+    """Centred columns, and one for the offset; the coefficients of the features are `scale` times theirs.
 
-    Where rows are many, columns are divided so that about the same curvature belongs to each, which single precision
-    needs. Where they are few, so that the penalty of each is one: `Linear` asks for that.
+    With many rows, columns are scaled to about the same curvature, which single precision needs. With few rows they are
+    scaled so that the penalty of each is one, which `Linear` requires.
     """
     n, P = F.shape
     total = w.sum()
@@ -177,7 +177,7 @@ def _centred(F: FloatArray, w: FloatArray, penalty: float) -> tuple[Linear, Floa
 
 @dataclass(frozen=True, eq=False)
 class _Binomial:
-    """Loss of one score a row: that of class one, class zero having none."""
+    """Loss of one score per row: that of class one, where class zero has score zero."""
 
     is_one: FloatArray
     weights: FloatArray
@@ -187,9 +187,9 @@ class _Binomial:
 
     def slopes(self, scores: FloatArray) -> FloatArray:
         side = 1 - 2 * self.is_one
-        # The chance of the other class: one less a chance near one would keep none of its digits.
-        found: FloatArray = self.weights * side * expit(side * scores)
-        return found
+        # The probability of the other class directly: one minus a probability near one would lose all digits.
+        slopes: FloatArray = self.weights * side * expit(side * scores)
+        return slopes
 
     def curvature(self, scores: FloatArray, dtype: type) -> Curvature:
         return _OneEach((self.weights * expit(scores) * expit(-scores)).astype(dtype))
@@ -214,8 +214,8 @@ class _Multinomial:
         return -float((self.targets * log_softmax(scores, axis=0)).sum(axis=0) @ self.weights)
 
     def slopes(self, scores: FloatArray) -> FloatArray:
-        found: FloatArray = self.weights * (softmax(scores, axis=0) - self.targets)
-        return found
+        slopes: FloatArray = self.weights * (softmax(scores, axis=0) - self.targets)
+        return slopes
 
     def curvature(self, scores: FloatArray, dtype: type) -> Curvature:
         p = softmax(scores, axis=0)
@@ -231,13 +231,13 @@ class _Covariances:
 
     def times(self, direction: Floats) -> Floats:
         weighted = self.p * direction
-        found: Floats = (weighted - self.p * weighted.sum(axis=0)) * self.weights
-        return found
+        product: Floats = (weighted - self.p * weighted.sum(axis=0)) * self.weights
+        return product
 
 
 @dataclass(frozen=True, eq=False)
 class _Proof:
-    """What can be said of coefficients from the rows alone."""
+    """The certificate of some coefficients, computed from the rows alone."""
 
     features: FloatArray
     targets: FloatArray
@@ -247,12 +247,12 @@ class _Proof:
     offsets: FloatArray
 
     def probabilities(self) -> FloatArray:
-        """Of shape (C, n)."""
-        found: FloatArray = softmax(self.offsets[:, None] + (self.features @ self.coefficients).T, axis=0)
-        return found
+        """Class probabilities of the rows, of shape (C, n)."""
+        probabilities: FloatArray = softmax(self.offsets[:, None] + (self.features @ self.coefficients).T, axis=0)
+        return probabilities
 
     def gap(self) -> float:
-        """Objective less that of a dual point.
+        """The duality gap: the objective minus that of a dual point.
 
         For any probabilities `q` whose weighted sums are those of the targets, the smallest objective is at least
         ``sum_i w_i entropy(q_i) - |F' W (targets - q)|^2 / (2 penalty)``. At the model's own `p` the sums are off by
@@ -283,6 +283,6 @@ class _Proof:
         terms = np.abs(B) @ sizes.T + np.abs(self.offsets)[:, None]
         within = w * (1 + (p * (1 - p) * terms).max(axis=0))
         miss = np.abs(slopes @ self.features + self.penalty * B)
-        # Coefficients of constant columns are rounding alone, so theirs is measured by the largest.
+        # The coefficients of a constant column are only rounding, so they are measured by the largest.
         is_zero = miss <= ROUNDINGS * (within @ sizes + self.penalty * np.abs(B).max(initial=0.0))
         return bool(is_zero.all() and (np.abs(slopes.sum(axis=1)) <= ROUNDINGS * within.sum()).all())

@@ -1,4 +1,4 @@
-"""One BLAS thread where matrices are small: threads that wait for each other are slower than one that works."""
+"""Use one BLAS thread where matrices are small and several threads would mostly wait for each other."""
 
 from __future__ import annotations
 

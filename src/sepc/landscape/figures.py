@@ -26,32 +26,33 @@ class LandscapeFigures(ShownAsCard):
     n_rows : tuple of int
         Rows of each class.
     ellipsoids : tuple of Ellipsoid
-        The smallest around all rows of each class, in the features as given.
+        The smallest ellipsoid around all rows of each class, in the user's features.
     overlaps : tuple of Overlap
         Every pair of classes.
     n_partitioned : int
-        Rows that were partitioned. Of those, `n_isolated` could not be made an ellipsoid of; all other counts and
-        shares below are of all rows.
+        Rows that were partitioned. `n_isolated` is counted among these; all other counts and shares below are of
+        all rows.
     n_ellipsoids : int
-        Ellipsoids the partition found.
+        Ellipsoids of the partition.
     n_regions : int
-        Sets of these that some row lies in, and in no others.
+        Combinations of ellipsoids in which some row lies.
     n_mixed : int
         Regions that hold rows of two or more labels.
     n_small : int
         Small disjuncts: ellipsoids of the partition that hold less than `small` of the rows of their label.
     small : float
-        What counts as small.
+        The threshold for a small disjunct.
     small_share : float
-        Share of the rows that small disjuncts hold of their label, and no larger ellipsoid of that label does.
+        Share of the rows that lie in a small disjunct of their label, and in no larger ellipsoid of it.
     mixed_share, mixed_low, mixed_high : float
         Share of the rows in regions that hold two or more labels, and its 95 % interval.
     outvoted_share, outvoted_low, outvoted_high : float
-        Share of the rows in such regions whose label is not the most frequent one there, and its 95 % interval.
+        Share of all rows that lie in such a region and have another label than most rows there, with its 95 %
+        interval.
     outside_share : float
         Share of the rows in no ellipsoid of the partition.
     n_isolated : int
-        Rows no ellipsoid could be made of.
+        Rows that no ellipsoid was built from.
     """
 
     feature_names: tuple[str, ...]
@@ -81,7 +82,7 @@ class LandscapeFigures(ShownAsCard):
         return sum(self.n_rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in lists, numbers and text, ready for JSON."""
+        """The figures as lists, numbers and text, ready for JSON."""
         return json_fields(self)
 
     def _card(self) -> Card:
@@ -89,23 +90,32 @@ class LandscapeFigures(ShownAsCard):
         title = f"Landscape of {counted(self.n_all, 'row')}, {classes}, {features}"
         facts = [("rows", with_counts(self.classes, self.n_rows)), *(self._partition_facts() if self.overlaps else ())]
         meeting = sorted(
-            (one for one in self.overlaps if not one.disjoint), key=lambda one: -one.n_first - one.n_second
+            (overlap for overlap in self.overlaps if not overlap.disjoint),
+            key=lambda overlap: -overlap.n_first - overlap.n_second,
         )
-        rows = tuple(self._cells(one) for one in meeting)
+        rows = tuple(self._cells(overlap) for overlap in meeting)
         return Card(title, tuple(facts), HEAD, rows, "All of its numbers: to_dict()")
 
     def _partition_facts(self) -> tuple[tuple[str, str], ...]:
         sample = "all rows" if self.n_partitioned == self.n_all else f"{self.n_partitioned:,} rows"
         parts = f"{counted(self.n_ellipsoids, 'ellipsoid')}, {counted(self.n_regions, 'region')}"
         mixed = f"{percent(self.mixed_share)} of rows ({percent(self.mixed_low)} to {percent(self.mixed_high)})"
-        n_disjoint = sum(one.disjoint for one in self.overlaps)
+        n_disjoint = sum(overlap.disjoint for overlap in self.overlaps)
         return (
-            ("partition", f"{parts}, made of {sample}"),
+            ("partition", f"{parts}, fitted on {sample}"),
             ("in mixed regions", f"{mixed}, {percent(self.outvoted_share)} outvoted" if self.n_mixed else "no row"),
             ("in no ellipsoid", f"{percent(self.outside_share)} of rows" if self.outside_share else "no row"),
             ("disjoint classes", f"{n_disjoint:,} of {counted(len(self.overlaps), 'pair')}"),
         )
 
-    def _cells(self, one: Overlap) -> tuple[str, ...]:
-        own = [percent(n / self.n_rows[k]) for k, n in ((one.first, one.n_first), (one.second, one.n_second))]
-        return (self.classes[one.first], self.classes[one.second], f"{one.n_first + one.n_second:,}", *own)
+    def _cells(self, overlap: Overlap) -> tuple[str, ...]:
+        own = [
+            percent(n / self.n_rows[k])
+            for k, n in ((overlap.first, overlap.n_first), (overlap.second, overlap.n_second))
+        ]
+        return (
+            self.classes[overlap.first],
+            self.classes[overlap.second],
+            f"{overlap.n_first + overlap.n_second:,}",
+            *own,
+        )

@@ -1,4 +1,4 @@
-"""A table and its labels as a landscape needs them: checked, and the rows of each class side by side."""
+"""A table and its labels, checked and sorted by class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sepc.points.row_hash import row_hashes
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows sorted by class, so that those of one class are a view and no copy.
+    """Rows sorted by class, so that the rows of one class are a view, not a copy.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class LabelledRows:
     n_rows : (C,) array
         Rows of each class.
     places : (n,) array
-        Where each row stood in the table given.
+        The original position of each row.
     names : tuple of str
         Of the features.
     """
@@ -46,9 +46,9 @@ class LabelledRows:
         return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
 
     def sampled(self, n: int | None, fewest: int, seed: int) -> LabelledRows:
-        """At most `n` rows, of each class its share, but at least `fewest` or all it has.
+        """At most about `n` rows: the share of each class, but at least `fewest` of it, or all it has.
 
-        Those with the smallest hashes of their values are taken, whatever the order of the table.
+        Rows with the smallest hashes of their values are taken, so the order of the table does not matter.
         """
         if n is None or n >= len(self.rows):
             return self
@@ -69,7 +69,7 @@ def labelled_rows(X: Any, y: ArrayLike) -> LabelledRows:
     """Check a table of finite numbers and its labels."""
     points, names = as_points(X), feature_names(X)
     if not isinstance(points, ArrayPoints):
-        raise TypeError("Landscape needs an array or a DataFrame: labels cannot be matched with the rows of blocks.")
+        raise TypeError("Landscape needs an array or a DataFrame in memory; X is a lazy or blocked collection.")
     labels = _checked_labels(y)
     if len(labels) != points.n_points:
         raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")

@@ -1,4 +1,4 @@
-"""Landscape: a data set before any model."""
+"""Landscape: how the classes of a data set overlap, before any model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.labelled_rows import LabelledRows, labelled_rows
 from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
 from sepc.landscape.regions import count_in, figures_of
-from sepc.landscape.wording import words_of
+from sepc.landscape.wording import summary_of
 from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.reductions import Moments
@@ -30,10 +30,10 @@ MIN_CLASS_ROWS = 100
 
 
 class Landscape(ShownAsCard):
-    """Where the classes of a data set lie, where they overlap, and what a partition of it cannot tell apart.
+    """Where the classes of a data set lie, where they overlap, and which rows a partition cannot separate.
 
-    The ellipsoids of the classes and their overlaps are made of all rows. The partition is that of `SEPClassifier`, of
-    at most `fit_rows` rows; all rows are then counted in it. `sepc.plot.LandscapeDisplay.from_landscape` draws it.
+    The ellipsoids of the classes and their overlaps use all rows. The partition is that of an `SEPClassifier` fitted on
+    at most `fit_rows` rows; all rows are then counted in it. `sepc.plot.LandscapeDisplay.from_landscape` draws both.
 
     Parameters
     ----------
@@ -42,17 +42,16 @@ class Landscape(ShownAsCard):
     y : array of shape (n,)
         Labels of any type.
     n_impure : int or float, default=2
-        How many rows of other labels an ellipsoid of the partition may hold, of the rows partitioned: a number, or a
-        share of its own rows.
+        How many of the partitioned rows in an ellipsoid may have another label: a number, or a share of its own rows.
     fit_rows : int or None, default=3000
         How many rows to partition, chosen by a hash of their values. Every class keeps its share, but at least 100
         rows or all it has. None for all rows.
     max_ellipsoids : int, default=30
-        When to stop partitioning, for each partition; what is left then is enclosed as it is.
+        Stop each partition at this many ellipsoids; the rows left are enclosed as they are.
     small : float, default=0.05
         An ellipsoid of the partition with less than this share of the rows of its label is a small disjunct.
     random_state : int, RandomState or None, default=0
-        For the choice of `fit_rows`.
+        Chooses the rows to partition.
     n_jobs : int or None, default=None
         Classes partitioned in parallel, if there are more than two.
 
@@ -61,13 +60,13 @@ class Landscape(ShownAsCard):
     figures : LandscapeFigures
         Every number of the landscape, as plain data.
     partition : SEPClassifier
-        Fitted on the rows partitioned, for further views. Its own counts are of these rows.
+        Fitted on the partitioned rows; its own counts cover only these.
 
     Notes
     -----
-    The interval of a share is Clopper and Pearson's, at 95 %: it accounts for the rows being a draw, and takes the
+    Intervals of shares are Clopper and Pearson's, at 95 %: they account for the rows being a sample, and take the
     partition as given. Another sample gives another partition, and new rows lie outside its ellipsoids more often than
-    the rows it was made of.
+    the rows it was fitted on.
 
     Examples
     --------
@@ -112,49 +111,52 @@ class Landscape(ShownAsCard):
             random_state=random_state,
         )
         _fit(self.partition, X, sample)
-        self.figures: LandscapeFigures = _summarised(rows, sample, self.partition.model_, float(small))
+        self.figures: LandscapeFigures = _figures(rows, sample, self.partition.model_, float(small))
 
     def summary(self) -> str:
         """The landscape in a few sentences."""
-        return words_of(self.figures)
+        return summary_of(self.figures)
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary in lists, numbers and text, ready for JSON."""
+        """The figures as lists, numbers and text, ready for JSON."""
         return self.figures.to_dict()
 
     def __str__(self) -> str:
         return self.summary()
 
     def _card(self) -> Card:
-        return replace(self.figures._card(), note="In words: print(landscape). Drawn: landscape.plot()")
+        return replace(
+            self.figures._card(),
+            note="In words: print(landscape). As a picture: sepc.plot.LandscapeDisplay.from_landscape(landscape)",
+        )
 
 
 def _warn_if_flat(table: LabelledRows) -> None:
     points = ArrayPoints(table.rows)
     directions = flat_directions(points, points.reduce(Moments()))
     if len(directions) and len(table.rows) > table.rows.shape[1]:
-        told = describe_flat(directions, len(table.rows), table.names)
-        warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=3)
+        message = describe_flat(directions, len(table.rows), table.names)
+        warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=3)
 
 
 @single_threaded
 def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
-    """Fit on the sample, with the names of the features where the classifier can take them."""
+    """Fit on the sample, with feature names if all columns have distinct ones."""
     names = list(getattr(X, "columns", ()))
     is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
-        # Of all rows this was told already; of a sample it may be the sample's fault.
+        # `_warn_if_flat` has warned about all rows already; a sample may be flat only because it is small.
         warnings.simplefilter("ignore", FlatSetWarning)
         classifier.fit(rows, sample.labels)
 
 
 @single_threaded
-def _summarised(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeFigures:
+def _figures(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeFigures:
     unit = Standardization.of(ArrayPoints(rows.rows)).scale
     ellipsoids = class_ellipsoids(rows.of_class, unit)
     table = model.table if sample is rows else count_in(model, rows)
-    told = figures_of(table, model.owners, small)
+    partition = figures_of(table, model.owners, small)
     return LandscapeFigures(
         feature_names=rows.names,
         classes=tuple(map(str, rows.classes)),
@@ -163,17 +165,17 @@ def _summarised(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small
         overlaps=overlaps_of(rows.of_class, ellipsoids, unit),
         n_partitioned=len(sample.rows),
         n_ellipsoids=model.n_ellipsoids,
-        n_regions=told.n_regions,
-        n_mixed=told.n_mixed,
-        n_small=told.n_small,
+        n_regions=partition.n_regions,
+        n_mixed=partition.n_mixed,
+        n_small=partition.n_small,
         small=small,
-        small_share=told.small_share,
-        mixed_share=told.mixed.share,
-        mixed_low=told.mixed.low,
-        mixed_high=told.mixed.high,
-        outvoted_share=told.outvoted.share,
-        outvoted_low=told.outvoted.low,
-        outvoted_high=told.outvoted.high,
-        outside_share=told.outside_share,
+        small_share=partition.small_share,
+        mixed_share=partition.mixed.share,
+        mixed_low=partition.mixed.low,
+        mixed_high=partition.mixed.high,
+        outvoted_share=partition.outvoted.share,
+        outvoted_low=partition.outvoted.low,
+        outvoted_high=partition.outvoted.high,
+        outside_share=partition.outside_share,
         n_isolated=len(model.isolated),
     )

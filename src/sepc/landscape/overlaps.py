@@ -1,4 +1,4 @@
-"""The ellipsoid of every class over all its rows, and where two of them overlap."""
+"""The ellipsoid around all rows of each class, and how two of them overlap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sepc.shapes.overlap import are_disjoint, overlap_ratio
 
 @dataclass(frozen=True, repr=False)
 class Overlap(ShownOnOneLine):
-    """How the ellipsoids of two classes meet.
+    """How the ellipsoids of two classes overlap.
 
     Attributes
     ----------
@@ -29,8 +29,9 @@ class Overlap(ShownOnOneLine):
     n_first, n_second : int
         Rows of each of the two classes that lie in both ellipsoids.
     ratio_first, ratio_second : float or None
-        Volume of the smallest ellipsoid around these rows, over the volume of the class's own. 0 if there are no more
-        such rows than features; None for a class that has no more rows than features, since its own is flat.
+        Volume of the smallest ellipsoid around these rows, divided by the volume of the class's ellipsoid. 0 if there
+        are no more such rows than features; None if the class has no more rows than features, since its ellipsoid is
+        flat.
     """
 
     first: int
@@ -43,9 +44,9 @@ class Overlap(ShownOnOneLine):
 
 
 def class_ellipsoids(of_class: Sequence[FloatArray], unit: FloatArray) -> tuple[Ellipsoid, ...]:
-    """The smallest ellipsoid around the rows of each class; `unit` is the table's deviation in each feature.
+    """The smallest ellipsoid around the rows of each class; `unit` is the standard deviation of each feature.
 
-    Where they are flat, all are given a thickness in this unit, so that it nearly cancels in ratios of volumes.
+    Flat ellipsoids all get a thickness in this unit, so that it nearly cancels in ratios of volumes.
     """
     return tuple(enclose_points(ArrayPoints(rows), unit=unit).ellipsoid for rows in of_class)
 
@@ -61,7 +62,7 @@ def _overlap(
     i: int, j: int, of_class: Sequence[FloatArray], ellipsoids: Sequence[Ellipsoid], unit: FloatArray
 ) -> Overlap:
     disjoint = are_disjoint(ellipsoids[i], ellipsoids[j])
-    # The rows of a class lie in its own ellipsoid; only the other one has to be asked.
+    # The rows of a class lie in its own ellipsoid, so only the other one needs a test.
     in_both = [_inside(of_class[i], ellipsoids[j], disjoint), _inside(of_class[j], ellipsoids[i], disjoint)]
     n_first, n_second = (int(np.count_nonzero(inside)) for inside in in_both)
     shared: Ellipsoid | None = None
@@ -79,5 +80,5 @@ def _inside(rows: FloatArray, other: Ellipsoid, disjoint: bool) -> BoolArray:
 def _ratio(shared: Ellipsoid | None, own: Ellipsoid, n_own: int) -> float | None:
     if n_own <= own.n_features:
         return None
-    # All rows in both lie in `own`, so no ratio exceeds 1 but by rounding.
+    # All these rows lie in `own`, so only rounding can push a ratio above 1.
     return 0.0 if shared is None else min(1.0, overlap_ratio(shared, own))

@@ -1,4 +1,4 @@
-"""What a partition says of a data set: regions, small disjuncts, and rows it cannot tell apart."""
+"""What a partition shows about a data set: regions, small disjuncts, and rows it cannot separate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sepc.model.signature_table import SignatureTable
 from sepc.points.signatures import SignatureCounts
 from sepc.statistics.binomial import rate_interval
 
-# Rows located at once: few enough that what lies outside all ellipsoids is never held for the whole table.
+# Rows located at a time, to bound the memory for rows outside all ellipsoids.
 BLOCK_ROWS = 2**16
 
 
@@ -34,17 +34,17 @@ class PartitionFigures:
     Attributes
     ----------
     n_regions : int
-        Sets of ellipsoids that some row lies in, and in no others.
+        Combinations of ellipsoids in which some row lies.
     n_mixed : int
-        Those of them that hold rows of two or more labels.
+        Regions that hold rows of two or more labels.
     mixed, outvoted : Share
-        Rows in such regions, and rows there whose label is not the region's most frequent one; of all rows.
+        Shares of all rows: those in mixed regions, and those there with another label than most rows of the region.
     outside_share : float
-        Rows that lie in no ellipsoid.
+        Share of the rows that lie in no ellipsoid.
     n_small : int
         Small disjuncts: ellipsoids that hold less than a given share of the rows of their label.
     small_share : float
-        Rows that small disjuncts hold of their label and no larger ellipsoid of it does.
+        Share of the rows that lie in a small disjunct of their label, and in no larger ellipsoid of it.
     """
 
     n_regions: int
@@ -62,7 +62,7 @@ def count_in(model: SEPModel, table: LabelledRows) -> SignatureTable:
 
 
 def _signatures(model: SEPModel, rows: FloatArray) -> SignatureCounts:
-    """The sets of ellipsoids that occur among rows, and how many rows have each: one product for all ellipsoids."""
+    """The combinations of ellipsoids that occur among rows, and how many rows have each."""
     blocks = (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
     keys = np.concatenate([locate(model.standardize(block), model.stack, model.slack).keys for block in blocks])
     _, first, counts = np.unique(as_values(keys), return_index=True, return_counts=True)
@@ -88,7 +88,7 @@ def figures_of(table: SignatureTable, owners: IntArray, small: float) -> Partiti
 
 
 def share_of(n: int, n_rows: int) -> Share:
-    """A share with Clopper and Pearson's interval: what a share could be of which `n` of `n_rows` rows were drawn."""
+    """The share `n / n_rows` with Clopper and Pearson's 95 % interval."""
     low, high = rate_interval(n, n_rows)
     return Share(n / n_rows, float(low), float(high))
 
@@ -100,7 +100,7 @@ def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArr
 
 
 def _held_only_by(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
-    """Rows in a small ellipsoid of their own label and in no other of it."""
+    """Number of rows in a small ellipsoid of their own label and in no larger one of it."""
     n = 0
     for k in range(table.counts.shape[1]):
         own = table.memberships[:, owners == k]

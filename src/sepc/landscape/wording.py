@@ -1,4 +1,4 @@
-"""A landscape in plain words."""
+"""A landscape in a few sentences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sepc.wording import counted, interval, listed, percent
 MOST_NAMES = 6
 
 
-def words_of(summary: LandscapeFigures) -> str:
-    """A few sentences: the classes, how their ellipsoids overlap, and what the partition cannot tell apart."""
+def summary_of(summary: LandscapeFigures) -> str:
+    """The classes, how their ellipsoids overlap, and how many rows the partition cannot separate."""
     parts = [_classes(summary), *_flat(summary)]
     if summary.overlaps:
         parts += [_overlaps(summary), _partition(summary), *_small(summary)]
@@ -21,11 +21,11 @@ def words_of(summary: LandscapeFigures) -> str:
 def _classes(summary: LandscapeFigures) -> str:
     n_classes = len(summary.classes)
     if n_classes == 1:
-        return f"All {summary.n_all:,} rows are of one class, {summary.classes[0]!r}: there is nothing to tell apart."
-    told = f"{summary.n_all:,} rows of {n_classes} classes"
+        return f"All {summary.n_all:,} rows are of one class, {summary.classes[0]!r}: there is nothing to separate."
+    text = f"{summary.n_all:,} rows of {n_classes} classes"
     if n_classes > MOST_NAMES:
-        return f"{told}."
-    return f"{told}: {listed([f'{c!r} ({n:,})' for c, n in zip(summary.classes, summary.n_rows, strict=True)])}."
+        return f"{text}."
+    return f"{text}: {listed([f'{c!r} ({n:,})' for c, n in zip(summary.classes, summary.n_rows, strict=True)])}."
 
 
 def _flat(summary: LandscapeFigures) -> list[str]:
@@ -34,62 +34,62 @@ def _flat(summary: LandscapeFigures) -> list[str]:
     if not few:
         return []
     shown = listed(few) if len(few) <= MOST_NAMES else f"{len(few)} classes"
-    one = len(few) == 1
+    is_one = len(few) == 1
     return [
-        f"{shown} {'has' if one else 'have'} no more rows than there are features ({d}), so "
-        f"{'its ellipsoid is' if one else 'their ellipsoids are'} flat."
+        f"{shown} {'has' if is_one else 'have'} no more rows than there are features ({d}), so "
+        f"{'its ellipsoid is' if is_one else 'their ellipsoids are'} flat."
     ]
 
 
 def _overlaps(summary: LandscapeFigures) -> str:
     if len(summary.classes) == 2:
         return _two(summary.overlaps[0], summary)
-    n_apart = sum(one.disjoint for one in summary.overlaps)
+    n_apart = sum(overlap.disjoint for overlap in summary.overlaps)
     shown = f"{n_apart:,} {'is' if n_apart == 1 else 'are'}" if n_apart else "none is"
-    told = f"Of {len(summary.overlaps):,} pairs of class ellipsoids {shown} disjoint."
-    most = max(summary.overlaps, key=lambda one: one.n_first + one.n_second)
+    text = f"Of {len(summary.overlaps):,} pairs of class ellipsoids {shown} disjoint."
+    most = max(summary.overlaps, key=lambda overlap: overlap.n_first + overlap.n_second)
     if most.n_first + most.n_second == 0:
-        return told if n_apart == len(summary.overlaps) else f"{told} No row lies in two of them."
-    return f"{told} The pair with the most rows in both: {_rows(most, summary)}."
+        return text if n_apart == len(summary.overlaps) else f"{text} No row lies in two of them."
+    return f"{text} The pair with the most rows in both: {_rows(most, summary)}."
 
 
-def _two(one: Overlap, summary: LandscapeFigures) -> str:
-    if one.disjoint:
+def _two(overlap: Overlap, summary: LandscapeFigures) -> str:
+    if overlap.disjoint:
         return "Their ellipsoids are disjoint."
-    if one.n_first + one.n_second == 0:
+    if overlap.n_first + overlap.n_second == 0:
         return "Their ellipsoids overlap, but no row lies in both."
     taken = [
         f"{percent(ratio)} of the volume of {summary.classes[k]!r}"
-        for k, ratio in ((one.first, one.ratio_first), (one.second, one.ratio_second))
+        for k, ratio in ((overlap.first, overlap.ratio_first), (overlap.second, overlap.ratio_second))
         if ratio
     ]
     volumes = f"; the ellipsoid around these has {listed(taken)}" if taken else ""
-    return f"Their ellipsoids overlap: {_rows(one, summary)} lie in both{volumes}."
+    return f"Their ellipsoids overlap: {_rows(overlap, summary)} lie in both{volumes}."
 
 
-def _rows(one: Overlap, summary: LandscapeFigures) -> str:
-    counts = ((one.first, one.n_first), (one.second, one.n_second))
-    told = [f"{counted(n, 'row')} of {summary.classes[k]!r} ({percent(n / summary.n_rows[k])})" for k, n in counts]
-    return listed(told)
+def _rows(overlap: Overlap, summary: LandscapeFigures) -> str:
+    counts = ((overlap.first, overlap.n_first), (overlap.second, overlap.n_second))
+    texts = [f"{counted(n, 'row')} of {summary.classes[k]!r} ({percent(n / summary.n_rows[k])})" for k, n in counts]
+    return listed(texts)
 
 
 def _partition(summary: LandscapeFigures) -> str:
     is_sample = summary.n_partitioned < summary.n_all
     rows = f"a sample of {summary.n_partitioned:,} rows" if is_sample else "all rows"
-    told = (
+    text = (
         f"A partition of {rows} ({counted(summary.n_ellipsoids, 'ellipsoid')}, "
         f"{counted(summary.n_regions, 'region')}) {_mixed(summary)}."
     )
     if summary.n_mixed and is_sample:
-        told += " Another sample may differ by more than this interval."
+        text += " Another sample may differ by more than this interval."
     if summary.outside_share:
-        told += f" {percent(summary.outside_share)} of the rows lie in no ellipsoid."
-    return told
+        text += f" {percent(summary.outside_share)} of the rows lie in no ellipsoid."
+    return text
 
 
 def _mixed(summary: LandscapeFigures) -> str:
     if summary.n_mixed == 0:
-        return "tells all rows in them apart"
+        return "has no region with more than one label"
     return (
         f"leaves {percent(summary.mixed_share)} of the rows "
         f"({interval(summary.mixed_low, summary.mixed_high)}) in regions that hold several labels, "
@@ -100,9 +100,9 @@ def _mixed(summary: LandscapeFigures) -> str:
 def _small(summary: LandscapeFigures) -> list[str]:
     if summary.n_small == 0:
         return []
-    one = summary.n_small == 1
+    is_one = summary.n_small == 1
     return [
-        f"{counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if one else 'are small disjuncts'}, with "
-        f"less than {percent(summary.small)} of the rows of {'its' if one else 'their'} label; "
+        f"{counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if is_one else 'are small disjuncts'}, with "
+        f"less than {percent(summary.small)} of the rows of {'its' if is_one else 'their'} label; "
         f"{percent(summary.small_share)} of the rows lie in no larger one of their own."
     ]

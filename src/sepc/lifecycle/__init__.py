@@ -1,4 +1,4 @@
-"""A model after deployment: audit it with feedback, repair what fails, watch it, and ask a person."""
+"""A model after deployment: audit it with feedback, repair it, monitor it, and send rows to a person."""
 
 from sepc.lifecycle.auditing.audit import Audit, audit
 from sepc.lifecycle.auditing.disjuncts import Disjunct, Range

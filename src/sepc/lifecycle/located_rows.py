@@ -1,4 +1,4 @@
-"""Where the rows of any estimator with regions lie."""
+"""Decisions on rows in memory, and the regions that the rows lie in."""
 
 from __future__ import annotations
 
@@ -6,18 +6,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, IntArray
-from sepc.decisions.decisions import Decisions
-from sepc.estimators.opened import opened
+from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.estimators.base import decide_with_trust
+from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.repaired.decisions import RepairedDecisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.estimator import TrustedClassifier
-from sepc.lifecycle.decided_rows import decide_in_memory
+from sepc.estimators.unwrapping import unwrap
 from sepc.model.sep_model import SEPModel
+
+
+def decide_in_memory(model: Any, X: Any) -> Decisions:
+    """Decide on rows in memory, with any model that gives trust."""
+    if is_lazy(X):
+        raise TypeError(
+            "X is a Dask collection; sepc.lifecycle needs rows in memory. Give X.compute(), or one block at a time."
+        )
+    return decide_with_trust(model, X, "wrap it in a TrustedClassifier")
+
+
+def has_regions(decisions: Decisions) -> bool:
+    """Whether the model behind the decisions has regions."""
+    return not (decisions.region == NO_REGIONS).any()
+
+
+def chosen_regions(decisions: Decisions, positions: IntArray) -> tuple[IntArray | None, FloatArray | None]:
+    """The region of each chosen row, and the share of all rows in it; None if the model has no regions."""
+    if not has_regions(decisions):
+        return None, None
+    _, which, counts = np.unique(decisions.region, return_inverse=True, return_counts=True)
+    return decisions.region[positions], (counts / len(which))[which][positions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +53,14 @@ class LocatedRows:
     features: FloatArray
 
 
-def placed(estimator: Any, X: Any) -> LocatedRows:
-    """Decide on rows, and find where they lie in the partition behind the decisions."""
+def locate(estimator: Any, X: Any) -> LocatedRows:
+    """Decide on rows, and locate them in the partition behind the decisions."""
     decisions = decide_in_memory(estimator, X)
     return LocatedRows(decisions, decisions.region, _partition_of(decisions).rows)
 
 
 def _partition_of(decisions: Decisions) -> SEPDecisions:
-    """The decisions of the partition that the regions are of."""
+    """The decisions of the partition that defines the regions."""
     match decisions:
         case SelectiveDecisions():
             return _partition_of(decisions.inner)
@@ -44,23 +68,23 @@ def _partition_of(decisions: Decisions) -> SEPDecisions:
             return decisions.partition
         case RepairedDecisions():
             return decisions.parts.outer
-    assert isinstance(decisions, SEPDecisions)  # `sep_models` has refused all others.
+    assert isinstance(decisions, SEPDecisions)  # `sep_models` refuses all others.
     return decisions
 
 
 def sep_models(estimator: Any) -> list[SEPModel]:
-    """The model of the regions inside an estimator, and those that repairs gave to some of them."""
+    """The model that defines the regions inside an estimator, followed by those of repaired regions."""
     check_is_fitted(estimator)
-    found, repaired = estimator, _no_repairs()
-    while (found := opened(found).classifier) is not None and not isinstance(getattr(found, "model_", None), SEPModel):
-        repaired = getattr(found, "repaired_", repaired)
-        found = found.partition_ if isinstance(found, TrustedClassifier) else getattr(found, "estimator_", None)
-    if found is None:
+    inner, repaired = estimator, _no_repairs()
+    while (inner := unwrap(inner).classifier) is not None and not isinstance(getattr(inner, "model_", None), SEPModel):
+        repaired = getattr(inner, "repaired_", repaired)
+        inner = inner.partition_ if isinstance(inner, TrustedClassifier) else getattr(inner, "estimator_", None)
+    if inner is None:
         kind = type(estimator).__name__
         raise TypeError(
             f"Monitor watches the regions of a fitted SEPClassifier, alone or in a wrapper; {kind} has none."
         )
-    return [found.model_, *(one.model_ for one in repaired.values())]
+    return [inner.model_, *(repair.model_ for repair in repaired.values())]
 
 
 def _no_repairs() -> Mapping[int, Any]:

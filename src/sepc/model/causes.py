@@ -1,4 +1,4 @@
-"""Why a row is not accepted: far from all that was seen, or where labels mix, or where too few rows were seen."""
+"""Why a row is not accepted: it is far from all training rows, labels mix there, or there are too few rows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sepc.model.locate import as_values, packed
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.sep_model import SEPModel
 
-# Numbers held at once, 32 MB.
+# Numbers in memory at a time: 32 MB.
 BLOCK_ENTRIES = 2**22
 
 
 def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
-    """Causes for rows that are not accepted, by the training rows within the model's reach of them.
+    """Why rows are not accepted, judged by the training rows within the model's reach.
 
-    UNSEEN if there are none, and the row lies in no ellipsoid. THIN if a share of at least `min_trust` of them has one
-    label, so that more such rows would do; else OVERLAP.
+    UNSEEN if there are none and the row lies in no ellipsoid. THIN if at least a share `min_trust` of them has one
+    label, so that more rows like them would be enough. OVERLAP otherwise.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_tru
         Whether a row lies in an ellipsoid.
     min_trust : float
     """
-    found = np.empty(len(standardized), dtype=np.int64)
+    cause = np.empty(len(standardized), dtype=np.int64)
     n_block = max(1, BLOCK_ENTRIES // max(1, len(model.place_counts)))
-    for start in range(0, len(found), n_block):
+    for start in range(0, len(cause), n_block):
         block = slice(start, start + n_block)
         near = _rows_within_reach(model, standardized[block])
         n_near = near.sum(axis=1)
         is_outside = (n_near == 0) & ~inside[block]
         is_thin = near.max(axis=1) >= min_trust * n_near
-        found[block] = np.where(is_outside, Cause.UNSEEN, np.where(is_thin, Cause.THIN, Cause.OVERLAP))
-    return found
+        cause[block] = np.where(is_outside, Cause.UNSEEN, np.where(is_thin, Cause.THIN, Cause.OVERLAP))
+    return cause
 
 
 def is_far(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
@@ -50,9 +50,10 @@ def is_far(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> Bo
 
 
 def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
-    """Training rows of each class all of whose ellipsoids are within reach, and isolated rows that are; (n, C).
+    """Count the training rows of each class within reach, of shape (n, C).
 
-    All, since a large ellipsoid may come near while the row itself lies in a small one far away.
+    A training row counts if all its ellipsoids are within reach: a large one may come near although the row itself lies
+    in a small one far away. An isolated row counts if it is within reach itself.
     """
     within = np.empty((len(standardized), model.n_ellipsoids), dtype=bool)
     for place, squared in tiles_of_squared_radii(standardized, model.stack):
@@ -68,7 +69,7 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
 
 
 def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
-    """Whether each ellipsoid is within reach along the line to its center, which is not shorter than the way to it."""
+    """Whether each ellipsoid is within reach on the line to its center, an upper bound on the distance to it."""
     outer_part = 1.0 - 1.0 / np.sqrt(np.maximum(squared.T, 1.0))
     outer_part *= cdist(model.centers, standardized)
     return np.asarray(outer_part <= model.reach).T

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.membership import Stack, padded_tiles
 
-# Ellipsoids to a number: sums of their powers of two are exact in a double.
+# Ellipsoids packed into one number, as powers of two whose sums are exact in a double.
 WORD_BITS = 52
 
-# Something of every row, (m, tile), from the rows as columns, (d, tile), and their squared radii, (K, tile).
+# Computes m numbers per row, (m, tile), from the rows as columns, (d, tile), and their squared radii, (K, tile).
 TileFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
@@ -34,7 +34,7 @@ class Located:
     outside_squared : (m, K) array
         Their squared radii in every ellipsoid.
     extra : (n, m) array
-        What was asked for beside.
+        What the caller's own function computed.
     """
 
     keys: FloatArray
@@ -45,21 +45,21 @@ class Located:
 
 
 def locate(
-    rows: FloatArray, stack: Stack, slack: float, beside: TileFunction | None = None, n_beside: int = 0
+    rows: FloatArray, stack: Stack, slack: float, extra: TileFunction | None = None, n_extra: int = 0
 ) -> Located:
-    """Find the ellipsoids of every row, a tile at a time: the squared radii of all rows are never held together.
+    """Find the ellipsoids of every row, tile by tile, so that never all squared radii are in memory.
 
-    Whoever needs more of them gives a function `beside`, which is asked for `n_beside` numbers of every row.
+    The function `extra` may compute `n_extra` further numbers per row from the squared radii of a tile.
     """
     n, K = len(rows), len(stack.centers)
     powers, limit = _powers(K), 1.0 + slack
-    squared, keys, extra = np.full(n, np.inf), np.zeros((n, len(powers))), np.empty((n, n_beside))
+    squared, keys, extras = np.full(n, np.inf), np.zeros((n, len(powers))), np.empty((n, n_extra))
     outside: list[IntArray] = [np.empty(0, dtype=np.int64)]
     outside_squared: list[FloatArray] = [np.empty((0, K))]
     for place, columns, padded in padded_tiles(rows, stack):
         n_rows = place.stop - place.start
-        if beside is not None:
-            extra[place] = beside(columns, padded)[:, :n_rows].T
+        if extra is not None:
+            extras[place] = extra(columns, padded)[:, :n_rows].T
         tile = padded[:, :n_rows]
         tile.min(axis=0, initial=np.inf, out=squared[place])
         # A product with powers of two packs the bits, three times as fast as packing bytes.
@@ -68,11 +68,11 @@ def locate(
         if len(alone):
             outside.append(place.start + alone)
             outside_squared.append(tile[:, alone].T)
-    return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared), extra)
+    return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared), extras)
 
 
 def packed(sets: BoolArray) -> FloatArray:
-    """Sets of ellipsoids, one a row, packed into numbers as `Located.keys` are."""
+    """Pack sets of ellipsoids, one per row, into numbers as in `Located.keys`."""
     return sets.astype(np.float64) @ _powers(sets.shape[1]).T
 
 
@@ -83,14 +83,14 @@ def unpacked(keys: FloatArray, K: int) -> BoolArray:
 
 
 def as_values(keys: FloatArray) -> NDArray[Any]:
-    """Keys as one value a row, to sort and compare: a number, or bytes if there are too many ellipsoids for one."""
+    """Keys as one value per row to sort and compare: a number, or bytes if one number cannot hold all ellipsoids."""
     if keys.shape[1] == 1:
         return keys[:, 0]
     return np.ascontiguousarray(keys).view(np.dtype((np.void, 8 * keys.shape[1])))[:, 0]
 
 
 def _powers(K: int) -> FloatArray:
-    """The bit of each ellipsoid, of shape (W, K)."""
+    """The power of two that stands for each ellipsoid, of shape (W, K)."""
     words, bits = np.divmod(np.arange(K), WORD_BITS)
     powers = np.zeros((max(1, -(-K // WORD_BITS)), K))
     powers[words, np.arange(K)] = 2.0**bits

@@ -1,8 +1,8 @@
-"""Squared radii of many rows in many ellipsoids at once: the product that scoring spends its time in.
+"""Squared radii of many rows in many ellipsoids at once, where scoring spends most of its time.
 
 A squared radius is a quadratic polynomial, so one matrix product of the rows' monomials with the coefficients gives all
 ellipsoids at once, faster than the stacked roots do. But its rounding grows with the square of the condition number. So
-every ellipsoid carries a bound of it, and where that leaves a doubt the row is measured from the ellipsoid's center.
+every ellipsoid has an error bound, and where that leaves a doubt the row is measured from the ellipsoid's center.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 
-# Polynomials are believed up to this error, relative to a squared radius above 1; what uses a gauge needs far less.
+# Polynomials are trusted up to this error, relative to squared radii above 1; no use of a gauge needs more precision.
 POLYNOMIAL_ERROR = 1e-6
 
-# Nearer to 1 than this, and three times the error, rows are measured; it must exceed every slack of "inside".
+# Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds every slack of "inside".
 BOUNDARY_MARGIN = 1e-8
 
 # Monomials in a tile: they stay in the second-level cache. The rows of a tile are a multiple of 64, so that BLAS treats
@@ -26,7 +26,7 @@ TILE_ENTRIES = 2**18
 MIN_TILE_ROWS = 64
 MAX_TILE_ROWS = 512
 
-# Coordinates end at this many times the smallest scale of the roots: no monomial overflows, and no row so far is near.
+# Coordinates are clipped at this many times the smallest scale of the roots: far from every ellipsoid, but no overflow.
 FARTHEST = 1e100
 
 
@@ -39,17 +39,17 @@ class Stack:
     centers : ndarray of shape (K, d)
     roots : ndarray of shape (K, d, d)
     origin : ndarray of shape (d,)
-        The mean center, from where the polynomials measure rows.
+        The mean center, the origin of the polynomials.
     farthest : float
-        Where their coordinates end.
+        Coordinates are clipped here.
     coefficients : ndarray of shape (K, d * (d + 1) / 2 + d + 1)
-        Of the polynomials: products, coordinates, constant.
+        Of the polynomials: first of the products, then of the coordinates, then the constant.
     margins : ndarray of shape (K, 1)
-        How near to 1 a polynomial is not believed.
+        A polynomial value nearer to 1 than this is not trusted.
     rough : ndarray of shape (r,)
-        The ellipsoids whose polynomials are believed only at rows where the value is large enough.
+        The ellipsoids whose polynomials are trusted only where the value is large enough.
     slopes, offsets : ndarray of shape (r, 1)
-        Large enough is ``slope * (|x - origin|^2 + offset)``.
+        Large enough means above ``slope * (|x - origin|^2 + offset)``.
     """
 
     centers: FloatArray
@@ -64,7 +64,7 @@ class Stack:
 
     @property
     def tile_rows(self) -> int:
-        """Number of rows in every tile; the last one is padded, since BLAS rounds differently for other shapes."""
+        """Number of rows in every tile; the last tile is padded, since BLAS rounds differently for other shapes."""
         fitting = int(TILE_ENTRIES / self.coefficients.shape[1])
         return max(MIN_TILE_ROWS, min(MAX_TILE_ROWS, fitting // MIN_TILE_ROWS * MIN_TILE_ROWS))
 
@@ -136,8 +136,8 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
 def padded_tiles(rows: FloatArray, stack: Stack) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Walk rows in tiles of one size: which rows, the rows as columns, and their squared radii of shape (K, tile).
 
-    Behind the rows of the last tile stand others, so that BLAS rounds alike for a row alone and among many. The columns
-    are overwritten by the next tile; the squared radii are new memory.
+    The last tile is padded with zeros or earlier rows, so that BLAS rounds a row alike, alone and among many. The
+    columns are overwritten by the next tile; the squared radii are new memory.
     """
     columns = np.zeros((len(stack.origin), stack.tile_rows))
     monomials = np.ones((stack.coefficients.shape[1], stack.tile_rows))
@@ -166,7 +166,7 @@ def _squared_radii_of_columns(columns: FloatArray, monomials: FloatArray, stack:
 
 
 def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
-    """Tell which values of the polynomials are accurate enough where they lie; NaN never is."""
+    """Tell which polynomial values are accurate enough to be used; NaN never is."""
     is_sure = squares > 1.0 + stack.margins
     is_sure |= squares < 1.0 - stack.margins
     if len(stack.rough):

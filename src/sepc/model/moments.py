@@ -1,7 +1,7 @@
-"""Where the training rows of a model lie and how far they spread, as far as its ellipsoids and isolated rows tell.
+"""Mean and spread of a model's training rows, estimated from its ellipsoids and isolated rows.
 
-Rows spread evenly in an ellipsoid have the covariance of its shape, ``inverse_root @ inverse_root.T``, divided by
-d + 2. To this comes how the ellipsoids themselves are spread. All is in the coordinates of the model.
+Rows spread evenly in an ellipsoid have the covariance ``inverse_root @ inverse_root.T / (d + 2)``. The spread of the
+ellipsoids themselves is added to it. Everything is in the model's standardised coordinates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Squares = TypeVar("Squares", float, FloatArray)
 
 
 def even_variance(squares: Squares, n_features: int) -> Squares:
-    """The variance of rows spread evenly in an ellipsoid, from the squares of its semi-axes; or sums of both.
+    """The variance of rows spread evenly in an ellipsoid, given the squares of its semi-axes (or sums of these).
 
     Examples
     --------
@@ -50,7 +50,7 @@ def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance of the features, of shapes (d,) and (d, d).
 
-    A place of which no row is left, as after a repair, counts as one row: it is still drawn.
+    A place without rows, as after a repair, counts as one row, since it is still drawn.
     """
     places = np.concatenate([model.centers, model.isolated])
     held = np.maximum(model.place_counts.sum(axis=1), 1).astype(np.float64)

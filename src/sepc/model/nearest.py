@@ -1,4 +1,4 @@
-"""Which ellipsoid or isolated point lies nearest to rows that lie in no ellipsoid."""
+"""The nearest ellipsoid or isolated point of rows that lie in no ellipsoid."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from scipy.spatial.distance import cdist
 from sepc._typing import FloatArray, IntArray
 from sepc.shapes.distance import distances
 
-# Places this close to the nearest one, relative to its distance, are as near: rounding must not choose between mirror
-# images.
+# Places that differ in distance by less than this share are tied: rounding must not choose between mirror images.
 TIE_TOLERANCE = 1e-9
 
-# Of the distance to the center: by this much rounding could lift a bound.
+# Rounding could lift a bound by this share of the distance to the center.
 ROUNDING = 1e-12
 
-# Coordinates end here, where squares are still numbers; every place is as near to such a row as any other.
+# Coordinates are clipped here, where squares are still finite; all places are equally near to such a row.
 FARTHEST = 1e140
 
 # Rows compared at once: enough to give every ellipsoid a long array, and 100 of them take 40 MB.
@@ -32,11 +31,11 @@ class Nearest:
     Parameters
     ----------
     place : ndarray of shape (n,)
-        The nearest place; of several as near, the first.
+        The nearest place; the first of several that are tied.
     distance : ndarray of shape (n,)
         Euclidean distance to the nearest place.
     tied_rows, tied_places : ndarray of shape (t,)
-        All places of the rows that have several as near, by row and then by place.
+        The tied places of the rows that have several, by row and then by place.
     """
 
     place: IntArray
@@ -57,7 +56,7 @@ class Places:
     semi_axes : ndarray of shape (K, d)
         Their lengths, longest first.
     isolated : cKDTree
-        Of the J isolated points.
+        The J isolated points.
     """
 
     centers: FloatArray
@@ -74,8 +73,8 @@ class Places:
 def prepared(centers: FloatArray, roots: FloatArray, isolated: FloatArray) -> Places:
     """Prepare ellipsoids, of shapes (K, d) and (K, d, d), and isolated points, of shape (J, d), for many rows."""
     if len(centers) + len(isolated) == 0:
-        raise ValueError("There is neither an ellipsoid nor an isolated point, so nothing is nearest.")
-    # Of the inverse, as in Ellipsoid: the rounding is then small against the longest axes, and distances need those.
+        raise ValueError("There is neither an ellipsoid nor an isolated point, so no place is nearest.")
+    # Decompose the inverse, as in Ellipsoid: rounding is then small against the longest axes, which distances need.
     columns, semi_axes, _ = np.linalg.svd(np.linalg.inv(roots))
     return Places(centers, columns.transpose(0, 2, 1), semi_axes, cKDTree(isolated))
 
@@ -100,30 +99,30 @@ def nearest_places(
     >>> centers, roots = np.array([[-3.0, 0.0], [3.0, 0.0]]), np.array([np.eye(2), np.eye(2)])
     >>> rows = np.array([[-6.0, 0.0], [0.0, 0.0], [0.0, 4.5]])
     >>> squared_radii = np.array([[9.0, 81.0], [9.0, 9.0], [29.25, 29.25]])
-    >>> found = nearest_places(rows, squared_radii, centers, roots, isolated=np.array([[0.0, 5.0]]))
-    >>> found.place, found.distance
+    >>> nearest = nearest_places(rows, squared_radii, centers, roots, isolated=np.array([[0.0, 5.0]]))
+    >>> nearest.place, nearest.distance
     (array([0, 0, 2]), array([2. , 2. , 0.5]))
-    >>> found.tied_rows, found.tied_places
+    >>> nearest.tied_rows, nearest.tied_places
     (array([1, 1]), array([0, 1]))
     """
     return nearest_of(prepared(centers, roots, isolated), rows, squared_radii)
 
 
 def nearest_of(places: Places, rows: FloatArray, squared_radii: FloatArray) -> Nearest:
-    """Find the nearest place of each row; `nearest_places` for places that are prepared."""
+    """Find the nearest place of each row, like `nearest_places`, but for prepared places."""
     blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, max(1, len(rows)), BLOCK_ROWS)]
-    found = [_nearest_in_block(places, rows[block], squared_radii[block]) for block in blocks]
+    parts = [_nearest_in_block(places, rows[block], squared_radii[block]) for block in blocks]
     return Nearest(
-        place=np.concatenate([one.place for one in found]),
-        distance=np.concatenate([one.distance for one in found]),
-        tied_rows=np.concatenate([one.tied_rows + block.start for one, block in zip(found, blocks, strict=True)]),
-        tied_places=np.concatenate([one.tied_places for one in found]),
+        place=np.concatenate([part.place for part in parts]),
+        distance=np.concatenate([part.distance for part in parts]),
+        tied_rows=np.concatenate([part.tied_rows + block.start for part, block in zip(parts, blocks, strict=True)]),
+        tied_places=np.concatenate([part.tied_places for part in parts]),
     )
 
 
 def _nearest_in_block(places: Places, rows: FloatArray, squared_radii: FloatArray) -> Nearest:
     rows = np.clip(rows, -FARTHEST, FARTHEST)
-    # Two of them, to see whether the nearest has a rival; infinity where there are fewer.
+    # The two nearest, to see whether there may be a tie; infinity where there are fewer.
     to_isolated, isolated = map(np.asarray, places.isolated.query(rows, k=2))
     to_ellipsoids = _ellipsoid_distances(places, rows, squared_radii, within=to_isolated[:, 0])
 
@@ -144,42 +143,42 @@ def _nearest_in_block(places: Places, rows: FloatArray, squared_radii: FloatArra
 def _ellipsoid_distances(places: Places, rows: FloatArray, squared_radii: FloatArray, within: FloatArray) -> FloatArray:
     """Distance of each row to each ellipsoid that may be nearest, and infinity for those proved to be farther.
 
-    One ellipsoid, by a guess, is solved for every row; bounds from below then spare most of the others.
+    One guessed ellipsoid is solved for every row; lower bounds then rule out most of the others.
     """
-    found = np.full(squared_radii.shape, np.inf)
+    to_ellipsoids = np.full(squared_radii.shape, np.inf)
     if len(places.centers) == 0:
-        return found
+        return to_ellipsoids
     to_centers = cdist(rows, places.centers)
     guess = _first_guess(to_centers, squared_radii)
     for k in np.unique(guess).tolist():
         at = np.flatnonzero(guess == k)
-        found[at, k] = distances(places.semi_axes[k], places.coordinates(rows[at], k))
+        to_ellipsoids[at, k] = distances(places.semi_axes[k], places.coordinates(rows[at], k))
 
-    reach = np.minimum(within, found.min(axis=1))
+    reach = np.minimum(within, to_ellipsoids.min(axis=1))
     to_balls = (1.0 - ROUNDING) * to_centers - places.semi_axes[:, 0]
-    is_open = (to_balls <= _with_ties(reach)[:, np.newaxis]) & np.isinf(found)
+    is_open = (to_balls <= _with_ties(reach)[:, np.newaxis]) & np.isinf(to_ellipsoids)
     for k in np.flatnonzero(is_open.any(axis=0)).tolist():
         at = np.flatnonzero(is_open[:, k])
         coords = places.coordinates(rows[at], k)
-        # Written so that NaN, no bound, keeps a row.
+        # Negated so that NaN, which means no bound, keeps the row.
         may_be_nearest = ~(_lower_bounds(places.semi_axes[k], coords) > _with_ties(reach[at]))
         at = at[may_be_nearest]
-        found[at, k] = distances(places.semi_axes[k], coords[may_be_nearest])
-        reach[at] = np.minimum(reach[at], found[at, k])
-    return found
+        to_ellipsoids[at, k] = distances(places.semi_axes[k], coords[may_be_nearest])
+        reach[at] = np.minimum(reach[at], to_ellipsoids[at, k])
+    return to_ellipsoids
 
 
 def _first_guess(to_centers: FloatArray, squared_radii: FloatArray) -> IntArray:
-    """Ellipsoid whose boundary comes first on the straight ways to all centers."""
+    """The ellipsoid whose boundary is nearest along the straight line to its center."""
     gauges = np.sqrt(np.maximum(squared_radii, 1.0))
     guess: IntArray = (to_centers * (1.0 - 1.0 / gauges)).argmin(axis=1)
     return guess
 
 
 def _lower_bounds(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
-    """Bound distances to an ellipsoid by those to two of its tangent planes; NaN where that overflows.
+    """Lower bounds on distances to an ellipsoid, from two of its tangent planes; NaN where that overflows.
 
-    One plane is square to the way to the center, the other touches where that way enters the ellipsoid.
+    One plane is perpendicular to the line to the center, the other touches where that line enters the ellipsoid.
     """
     longest = semi_axes[0]
     ratios = semi_axes / longest
@@ -192,14 +191,14 @@ def _lower_bounds(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
 
 
 def _with_ties(reach: FloatArray) -> FloatArray:
-    """Widen a distance so that bounds keep everything that may be tied."""
+    """Widen a distance so that no place that may be tied is ruled out."""
     return (1.0 + 2.0 * TIE_TOLERANCE) * reach
 
 
 def _isolated_within(
     tree: cKDTree, rows: FloatArray, reach: FloatArray, to_nearest: FloatArray, nearest: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Row and isolated point of all pairs that are at most `reach` apart; the two nearest of each row are known."""
+    """All pairs of row and isolated point at most `reach` apart, given the two nearest points of each row."""
     single = np.flatnonzero((to_nearest[:, 0] <= reach) & (to_nearest[:, 1] > reach))
     crowded = np.flatnonzero(to_nearest[:, 1] <= reach)
     crowds = tree.query_ball_point(rows[crowded], reach[crowded])

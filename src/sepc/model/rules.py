@@ -16,16 +16,16 @@ from sepc.model.causes import causes
 from sepc.model.locate import Located, as_values, locate, packed, unpacked
 from sepc.model.nearest import FARTHEST, nearest_of
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import evidence, most_likely, published
+from sepc.model.trust import most_likely, published, smoothed
 from sepc.model.weights import faded
 
-# Rows decided at once: many, so that the few outside are many too and are solved for together.
+# Rows decided on at once: so many that the few outside all ellipsoids still make a batch worth solving together.
 BLOCK_ROWS = 2**17
 
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What the rules say of rows, or of sets of ellipsoids; one entry each."""
+    """What the rules say about rows or about sets of ellipsoids: arrays with one entry for each."""
 
     label: IntArray
     trust: FloatArray
@@ -36,14 +36,14 @@ class Verdicts:
 
     @classmethod
     def blank(cls, n: int, n_classes: int) -> Verdicts:
-        """Room for `n` verdicts."""
+        """Uninitialised arrays for `n` verdicts."""
         label, rule, region = np.empty((3, n), dtype=np.int64)
         trust = np.empty(n)
         counts = np.empty((n, n_classes), dtype=np.int64)
         return cls(label, trust, np.empty((n, n_classes)), counts, rule, region)
 
     def put(self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None) -> None:
-        """Write other verdicts, or those that `which` chooses of them, to some places."""
+        """Copy `others`, or `others[which]`, to the positions `where`."""
         for name, own in vars(self).items():
             values = getattr(others, name)
             if which is None or not isinstance(where, slice):
@@ -53,8 +53,8 @@ class Verdicts:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What a model says of rows, as arrays of one entry a row; `SEPDecisions` tells what they are."""
+class JudgedRows:
+    """A model's decisions as plain arrays with one entry per row; `SEPDecisions` documents them."""
 
     label: NDArray[Any]
     trust: FloatArray
@@ -70,8 +70,30 @@ class Judged:
 
 
 @single_threaded
-def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> Judged:
-    """Judge rows given in the user's own features."""
+def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
+    """Decide on rows given in the user's own features."""
+    counted, weighed, gauge, place = _judge_blocks(model, rows)
+    probabilities = counted.probabilities if weighed is None else weighed
+    label = counted.label if weighed is None else most_likely(weighed, model.shares)
+    trust = counted.trust if weighed is None else weighed_trust(weighed, label, gauge)
+    accepted = trust >= min_trust
+    return JudgedRows(
+        label=model.classes[label],
+        trust=trust,
+        accepted=accepted,
+        rule=counted.rule,
+        cause=_causes(model, rows, counted.rule, accepted, min_trust),
+        region=counted.region,
+        gauge=gauge,
+        place=place,
+        counts=counted.counts,
+        counts_label=model.classes[counted.label],
+        probabilities=probabilities,
+    )
+
+
+def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArray | None, FloatArray, IntArray]:
+    """Verdicts by counts, probabilities by weights (None without weights), gauges and nearest places, in blocks."""
     n, C = len(rows), len(model.classes)
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
     weighed = None if model.weights is None else np.empty((n, C))
@@ -90,27 +112,11 @@ def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> Judged:
             counted.put(outside, far)
         if weighed is not None:
             weighed[block] = faded(softmax(located.extra, axis=1), gauge[block])
-    probabilities = counted.probabilities if weighed is None else weighed
-    label = counted.label if weighed is None else most_likely(weighed, model.shares)
-    trust = counted.trust if weighed is None else weighed_trust(weighed, label, gauge)
-    accepted = trust >= min_trust
-    return Judged(
-        label=model.classes[label],
-        trust=trust,
-        accepted=accepted,
-        rule=counted.rule,
-        cause=_causes(model, rows, counted.rule, accepted, min_trust),
-        region=counted.region,
-        gauge=gauge,
-        place=place,
-        counts=counted.counts,
-        counts_label=model.classes[counted.label],
-        probabilities=probabilities,
-    )
+    return counted, weighed, gauge, place
 
 
 def _located(model: SEPModel, standardized: FloatArray) -> Located:
-    """Where rows lie, and with weights their scores."""
+    """Where rows lie and, if the model has weights, their scores."""
     weights = model.weights
     if weights is None:
         return locate(standardized, model.stack, model.slack)
@@ -118,13 +124,13 @@ def _located(model: SEPModel, standardized: FloatArray) -> Located:
         standardized,
         model.stack,
         model.slack,
-        beside=lambda columns, squares: weights.scores(columns, squares, model.isolated),
-        n_beside=len(model.classes),
+        extra=lambda columns, squares: weights.scores(columns, squares, model.isolated),
+        n_extra=len(model.classes),
     )
 
 
 def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: IntArray, start: int) -> None:
-    """Judge the sets of ellipsoids that no training row has, each once."""
+    """Decide on rows whose set of ellipsoids no training row has; each set is judged once."""
     unseen = np.flatnonzero(known < 0)
     if len(unseen) == 0:
         return
@@ -134,7 +140,7 @@ def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: In
 
 
 def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
-    """Rules R1, R2a and R2b for sets of ellipsoids; what they say of the empty set is overwritten later."""
+    """Apply rules R1, R2a and R2b to sets of ellipsoids; the verdict on the empty set is overwritten later."""
     region = model.table.find(packed(sets))
     exact = np.where(region[:, None] >= 0, model.table.counts[region], 0)
     wider = model.table.inside_all(sets)
@@ -150,10 +156,10 @@ def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
 def _judge_outside(
     model: SEPModel, standardized: FloatArray, located: Located
 ) -> tuple[Verdicts, IntArray, FloatArray]:
-    """Case 3: as if in the nearest ellipsoid alone, or at the nearest isolated row, but fading.
+    """Case 3: decide as in the nearest ellipsoid, or as at the nearest isolated row, with counts that fade.
 
-    Counts fade towards equal probabilities: far away the label is still that of the nearest, and no trust is left (row
-    15 of docs/explanation/differences.md).
+    Far away the label is still that of the nearest place, but probabilities become equal and no trust is left (row 15
+    of docs/explanation/differences.md).
     """
     rows, squared = standardized[located.outside], located.outside_squared
     if model.weights is None:
@@ -178,16 +184,17 @@ def _judge_outside(
 
 
 def weighed_trust(probabilities: FloatArray, label: IntArray, gauge: FloatArray) -> FloatArray:
-    """The probability of each label; one class alone fades as if there were another, which nothing is known of."""
+    """The probability of each label; a single class fades as if there were a second one that was never seen."""
     if probabilities.shape[1] == 1:
         return faded(np.repeat([[1.0, 0.0]], len(label), axis=0), gauge)[:, 0]
     return np.asarray(probabilities[np.arange(len(label)), label])
 
 
 def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The place of the smallest gauge, and that gauge, for rows outside whose squared radii of shape (m, K) are given.
+    """For rows outside all ellipsoids: the place with the smallest gauge, and that gauge.
 
-    The gauge of an isolated row is one more than the distance to it, in root mean square deviations of a feature.
+    `squared` are their squared radii, of shape (m, K). The gauge of an isolated row is one plus the distance to it,
+    measured in root mean square deviations of a feature.
     """
     n, d = rows.shape
     place, gauge = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
@@ -205,7 +212,7 @@ def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tu
 
 
 def _count_tied(model: SEPModel, places: IntArray) -> IntArray:
-    """Counts for several equally near places: of the rows they share, or else of all their rows (as in case 2)."""
+    """Counts for equally near places: of the rows they share or, if there are none, of all rows (as in case 2)."""
     ellipsoids = places[places < model.n_ellipsoids]
     together = np.zeros((1, model.n_ellipsoids), dtype=bool)
     together[0, ellipsoids] = True
@@ -226,13 +233,13 @@ def _judge(
     rule: IntArray,
     region: IntArray,
 ) -> Verdicts:
-    """Label and probabilities from counts. `owner` is the class a lone ellipsoid belongs to, or -1."""
+    """Label and probabilities from counts. `owner` is the class of the ellipsoid if there is only one, else -1."""
     counts = wider.astype(np.float64)
     if model.published:
         label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
         probabilities = published(counts, label, model.class_counts)
     else:
-        probabilities = evidence(exact * fading[:, None], counts * fading[:, None], shares)
+        probabilities = smoothed(exact * fading[:, None], counts * fading[:, None], shares)
         label = most_likely(probabilities, model.shares)
     each = np.arange(len(label))
     believed = published(counts, label, model.class_counts) if model.trust == "published" else probabilities

@@ -1,4 +1,4 @@
-"""The fitted model: arrays, and nothing of the training rows but the isolated ones."""
+"""The fitted model: arrays only, and no training rows except isolated ones."""
 
 from __future__ import annotations
 
@@ -20,13 +20,19 @@ from sepc.model.weights import Weights
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, with_counts
 
-# How far training rows speak for what is around them, as a share of their spread. Settled with benchmarks/causes.py.
+# How far around them training rows count as near, as a share of their spread. Settled with benchmarks/causes.py.
 REACH = 0.3
+
+
+# Where labels and trust come from.
+TRUSTS = ("weights", "counts", "published")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SEPModel(ShownAsCard):
-    """Everything a decision needs. Ellipsoids and isolated rows are in standardised features.
+    """A fitted partition as arrays: everything needed to decide on rows.
+
+    Ellipsoids and isolated rows are in standardised features.
 
     Attributes
     ----------
@@ -44,16 +50,16 @@ class SEPModel(ShownAsCard):
     is_terminal : (K,) bool array
         Whether it encloses what was left at the end, and so may be impure.
     isolated, isolated_owners : (J, d) and (J,) arrays
-        Rows no ellipsoid could be made of, and their classes.
+        Rows that no ellipsoid could be built from, and their classes.
     table : SignatureTable
     slack : float
-        A row lies in an ellipsoid if its squared radius is at most one more than this.
+        A row lies in an ellipsoid if its squared radius is at most ``1 + slack``.
     trust : str
         How trust is computed: "weights", "counts" or "published".
     published : bool
         Whether the rules, and with them the labels, are the paper's to the letter.
     weights : Weights or None
-        With trust by weights; labels and probabilities are then theirs.
+        Only with ``trust="weights"``; labels and probabilities then come from them.
     """
 
     classes: NDArray[Any]
@@ -109,7 +115,7 @@ class SEPModel(ShownAsCard):
 
     @cached_property
     def place_exact(self) -> IntArray:
-        """Training rows of each class in that ellipsoid and in no other, or at that isolated row; (K + J, C)."""
+        """Training rows of each class in one ellipsoid and no other, and at each isolated row; (K + J, C)."""
         region = self.table.find(packed(np.eye(self.n_ellipsoids, dtype=bool)))
         alone = np.where(region[:, None] >= 0, self.table.counts[region], 0)
         return np.concatenate([alone, self.place_counts[self.n_ellipsoids :]])
@@ -121,9 +127,9 @@ class SEPModel(ShownAsCard):
 
     @cached_property
     def reach(self) -> float:
-        """How far training rows speak for what is around them, for causes.
+        """The distance within which training rows count as near, used for causes.
 
-        A share of the root mean square distance of the training rows from their mean, as far as the ellipsoids tell.
+        A share of the root mean square distance of the training rows from their mean, estimated from the ellipsoids.
         """
         return REACH * float(np.sqrt(mean_square_distance(self)))
 

@@ -18,7 +18,7 @@ from sepc.points.signatures import SignatureCounts
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SignatureTable(ShownOnOneLine):
-    """For every set of ellipsoids that some training row lies in, the rows of each class with exactly that set.
+    """How many training rows of each class lie in exactly which ellipsoids, for every set that occurs.
 
     Attributes
     ----------
@@ -45,15 +45,15 @@ class SignatureTable(ShownOnOneLine):
 
     @classmethod
     def of_classes(cls, per_class: Sequence[SignatureCounts]) -> SignatureTable:
-        """Join the signatures of the rows of each class."""
-        memberships = np.concatenate([one.memberships for one in per_class])
-        which = np.repeat(np.arange(len(per_class)), [len(one.counts) for one in per_class])
+        """Build the table from the signatures of each class."""
+        memberships = np.concatenate([signatures.memberships for signatures in per_class])
+        which = np.repeat(np.arange(len(per_class)), [len(signatures.counts) for signatures in per_class])
         if memberships.shape[1] == 0:
             sets, places = memberships[:1], np.zeros(len(memberships), dtype=np.int64)
         else:
             sets, places = np.unique(memberships, axis=0, return_inverse=True)
         counts = np.zeros((len(sets), len(per_class)), dtype=np.int64)
-        np.add.at(counts, (places.ravel(), which), np.concatenate([one.counts for one in per_class]))
+        np.add.at(counts, (places.ravel(), which), np.concatenate([signatures.counts for signatures in per_class]))
         return cls(sets, counts)
 
     def inside_all(self, sets: BoolArray) -> IntArray:
@@ -67,13 +67,13 @@ class SignatureTable(ShownOnOneLine):
         return self._sum_over(n_common > 0.0)
 
     def find(self, keys: FloatArray) -> IntArray:
-        """Row of the table whose set has each of `keys` (see `packed`); -1 where no training row has that set."""
+        """The table row of each key (see `packed`); -1 where no training row has that set."""
         wanted, (known, rows) = as_values(keys), self._sorted_keys
         places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[places] == wanted, rows[places], -1)
 
     def _sum_over(self, chosen: BoolArray) -> IntArray:
-        # Counts stay whole in doubles up to 2^53 rows, and BLAS takes no integers.
+        # Doubles, since BLAS takes no integers; they hold counts exactly up to 2^53 rows.
         return (chosen.astype(np.float64) @ self.counts.astype(np.float64)).astype(np.int64)
 
     @cached_property

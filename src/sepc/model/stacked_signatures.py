@@ -1,4 +1,4 @@
-"""Count rows by their sets of ellipsoids, with the very product that decisions are made with."""
+"""Count rows by their sets of ellipsoids, with the same matrix product that decisions use."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sepc.shapes.ellipsoid import Ellipsoid
 
 @dataclass(frozen=True)
 class StackedSignatures(Signatures):
-    """`Signatures` of ellipsoids, all of them at once: three times as fast as one by one.
+    """`Signatures` of all ellipsoids at once, three times as fast as one by one.
 
     Attributes
     ----------
     stack : Stack
     slack : float
-        A row lies in an ellipsoid if its squared radius is at most one more than this.
+        A row lies in an ellipsoid if its squared radius is at most ``1 + slack``.
     """
 
     stack: Stack
@@ -30,8 +30,8 @@ class StackedSignatures(Signatures):
     @classmethod
     def of(cls, ellipsoids: tuple[Ellipsoid, ...], n_features: int, slack: float) -> Self:
         """Prepare the ellipsoids."""
-        centers = np.array([one.center for one in ellipsoids]).reshape(-1, n_features)
-        roots = np.array([one.root for one in ellipsoids]).reshape(-1, n_features, n_features)
+        centers = np.array([ellipsoid.center for ellipsoid in ellipsoids]).reshape(-1, n_features)
+        roots = np.array([ellipsoid.root for ellipsoid in ellipsoids]).reshape(-1, n_features, n_features)
         return cls(ellipsoids, stacked(centers, roots), slack)
 
     def words(self, tile: FloatArray) -> Words:

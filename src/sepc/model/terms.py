@@ -1,4 +1,4 @@
-"""A decision taken apart: what every feature and every ellipsoid adds to the log-odds of the label."""
+"""What every feature and every ellipsoid adds to the log-odds of a label."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from sepc.wording import counted, percent, shown
 if TYPE_CHECKING:
     import pandas as pd
 
-# A card lists so many terms.
+# Terms that a card lists.
 MOST_TERMS = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Terms(ShownAsCard, RowWise["Term"]):
-    """The terms of decisions, as arrays of one entry a row: log-odds of the label against the runner-up.
+    """The terms of decisions in log-odds of the label against the runner-up, as arrays with one entry per row.
 
     A positive term speaks for the label, a negative one for the runner-up. Every term is zero on average over the rows
-    that were weighed. All terms of a row and its offset add up to `log_odds`. Far from all that was seen, probabilities
-    fade beside that: `fading` tells which part of them is left.
+    that the weights were fitted to. The terms of a row and its offset add up to `log_odds`. Far from the training rows,
+    probabilities also fade towards equal ones: `fading` is the part of them that is left.
 
     Attributes
     ----------
     label, runner_up : array
         The two labels that are compared; the same where there is only one.
     offset : (n,) array
-        Of the average row.
+        The log-odds of the average row.
     features : (n, d) array
     ellipsoids : (n, K) array
     isolated : (n,) array
-        Of all isolated rows together.
+        The sum over all isolated rows.
     log_odds : (n,) array
     fading : (n,) array
-        From 1, near what was seen, to 0.
+        From 1, near training rows, down to 0.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -75,7 +75,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
         return frame_of(columns | {"isolated rows": self.isolated})
 
     def _names(self) -> list[str]:
-        """Names of all terms: features by their own, ellipsoids by number and label."""
+        """Names of all terms: feature names, then ellipsoids by number and label."""
         owners = self.model.classes[self.model.owners].tolist()
         ellipsoids = [f"ellipsoid {k} of {owner!r}" for k, owner in enumerate(owners)]
         return [*self.model.feature_names, *ellipsoids, *(["isolated rows"] if len(self.model.isolated) else [])]
@@ -104,11 +104,11 @@ class Term(ShownAsCard, OneRow):
     alone: Terms
 
     def largest(self, n: int = 5) -> list[tuple[str, float]]:
-        """The terms that count most, for or against the label, by name."""
+        """The `n` largest terms for or against the label, with their names."""
         return sorted(self.named(), key=lambda item: -abs(item[1]))[:n]
 
     def named(self) -> list[tuple[str, float]]:
-        """All terms with their names: features by their own, ellipsoids by number and label."""
+        """All terms with their names: features, then ellipsoids by number and label."""
         values = [*self.features.tolist(), *self.ellipsoids.tolist(), float(self.isolated)]
         return list(zip(self.alone._names(), values, strict=False))
 
@@ -122,10 +122,10 @@ class Term(ShownAsCard, OneRow):
 
 
 def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray) -> Terms:
-    """Take decisions apart, given the positions of their labels and how far out the rows lie."""
+    """The terms of decisions, given the positions of their labels among the classes and the gauges of the rows."""
     weights = model.weights
     if weights is None:
-        raise ValueError(f"A decision by {model.trust!r} has no terms; they come with trust='weights'.")
+        raise ValueError(f"With trust={model.trust!r} a decision has no terms; fit with trust='weights' to get them.")
     n, d, K = len(rows), len(model.feature_names), model.n_ellipsoids
     runner_up = np.empty(n, dtype=np.int64)
     features, ellipsoids, isolated = np.empty((n, d)), np.empty((n, K)), np.empty(n)
@@ -151,13 +151,13 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
 
 
 def _second(scores: FloatArray, label: IntArray) -> IntArray:
-    """The class with the largest score but the label's; the label's own if there is no other."""
+    """The class with the second largest score; the label itself if there is only one class."""
     others = scores.copy()
     others[np.arange(len(label)), label] = -np.inf
     return np.asarray(others.argmax(axis=1))
 
 
 def _difference(terms: FloatArray, label: IntArray, runner_up: IntArray) -> FloatArray:
-    """Terms of the label less those of the runner-up; classes are the last axis."""
+    """Terms of the label minus those of the runner-up; the last axis of `terms` is the class."""
     each = np.arange(len(label))
     return np.asarray(terms[each, ..., label] - terms[each, ..., runner_up])

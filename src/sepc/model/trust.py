@@ -1,4 +1,4 @@
-"""How far to trust a label: from class counts to probabilities."""
+"""From class counts to class probabilities, and so to trust."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from sepc._typing import FloatArray, IntArray
 from sepc.statistics.binomial import beta_interval
 
-# How many rows the wider neighbourhood counts for, against the rows that lie exactly where the query does; settled by
-# benchmarks/constants.py, where more gains little and would blur small regions of their own.
+# The weight, in rows, of the wider neighbourhood against the rows exactly where the query lies. Settled by
+# benchmarks/constants.py: more gains little and would blur small regions.
 PRIOR_ROWS = 30.0
-# Probabilities this close, relative to the largest, differ by rounding only.
+# Probabilities that differ by less than this share of the largest differ by rounding only.
 TIE = 1e-12
 
 
-def evidence(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatArray:
-    """Class probabilities from the rows exactly where a query lies, and from a wider set where these are few.
+def smoothed(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatArray:
+    """Class probabilities from the rows exactly where a query lies, smoothed by a wider set where these are few.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def evidence(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatA
     wider : (S, C) array
         Rows of each class in all of them, or, where there are none, in any of them.
     shares : (C,) array
-        What to believe where no row is near: the class shares of the training set, or equal ones.
+        The prior where no row is near: the class shares of the training set, or equal shares.
 
     Returns
     -------
@@ -53,9 +53,9 @@ def published(counts: FloatArray, label: IntArray, class_counts: IntArray) -> Fl
 
 
 def credible_interval(probability: FloatArray, n_rows: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """Between which shares the label is right with probability `confidence`, given evidence from so many rows.
+    """Credible interval for the probability that a label is right, given evidence from `n_rows` rows.
 
-    The evidence is a beta distribution of mean `probability`, made of `n_rows` rows and the `PRIOR_ROWS` around them.
+    The posterior is a beta distribution with mean `probability`, worth `n_rows` rows plus `PRIOR_ROWS`.
     """
     weight = n_rows + PRIOR_ROWS
     return beta_interval(probability * weight, (1.0 - probability) * weight, confidence)

@@ -1,8 +1,8 @@
-"""Weights: a logistic model that is additive in the features, the ellipsoids and the isolated rows.
+"""Weights: a logistic model that is additive in features, ellipsoids and isolated rows.
 
 Every class has a score, a sum of terms that a person can read one by one: a curve for each feature, a part for each
 ellipsoid (how near it is, and how deep the row lies in it), and one part for all isolated rows together. The softmax of
-the scores are probabilities, and these fade to equal ones far from all that was seen.
+the scores gives the probabilities, which fade to equal ones far from the training rows.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.wording import counted
 
-# Lines end at this many deviations, so that no feature decides alone however far out a row lies.
+# Features are clipped at this many deviations, so that no feature decides alone however far out a row lies.
 LINE_END = 8.0
-# Outside an ellipsoid nearness falls by this power of e for every unit of the squared gauge.
+# The rate of exponential decay of nearness outside an ellipsoid, per unit of the squared gauge.
 NEARNESS_DECAY = 0.75
-# Added to the squared gauge before its logarithm is taken: the center is not infinitely deep.
+# Added to the squared gauge before taking its logarithm, so that the center is not infinitely deep.
 DEPTH_FLOOR = 0.3
-# Squared gauges end here, far beyond where anything is near.
+# Squared gauges are clipped here, far beyond where anything is near.
 FARTHEST_SQUARED = 1e6
-# Probabilities fade from this many times the size of the nearest ellipsoid on, with this power of the gauge.
+# Probabilities start to fade at this many times the size of the nearest ellipsoid, with this power of the gauge.
 FADING_BEGINS = 2.0
 FADING_POWER = 4
 
 
 def nearness(squared: FloatArray) -> FloatArray:
-    """How near ellipsoids are, by squared gauges: 1 inside, falling to 0 outside."""
+    """How near ellipsoids are, from squared gauges: 1 inside, falling to 0 outside."""
     return np.asarray(np.exp(-NEARNESS_DECAY * np.clip(squared - 1.0, 0.0, FARTHEST_SQUARED)))
 
 
 def depth(squared: FloatArray) -> FloatArray:
-    """How deep rows lie in ellipsoids, by squared gauges; smaller is deeper."""
+    """How deep rows lie in ellipsoids, from squared gauges; smaller is deeper."""
     return np.asarray(np.log(np.minimum(squared, FARTHEST_SQUARED) + DEPTH_FLOOR))
 
 
@@ -47,42 +47,44 @@ def isolated_nearness(rows: FloatArray, isolated: FloatArray, width: float) -> F
 
 
 def fading(gauge: FloatArray) -> FloatArray:
-    """What is left of the probabilities at each gauge; the rest is shared equally among the classes."""
+    """The share of the probabilities that is left at each gauge; the rest is spread equally over the classes."""
     return np.asarray((FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER)
 
 
 def faded(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
-    """Probabilities of shape (n, C), drawn towards equal ones where the gauge is large."""
+    """Probabilities of shape (n, C), shrunk towards equal ones where the gauge is large."""
     left = fading(gauge)[:, np.newaxis]
     return np.asarray(left * probabilities + (1.0 - left) / probabilities.shape[1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Weights(ShownAsCard):
-    """The terms of the scores. Features are standardised ones; every term is zero on average over the rows weighed.
+    """The weights of a fitted model: what each feature, ellipsoid and isolated row adds to the score of each class.
+
+    All terms are in standardised features. Every term is zero on average over the rows fitted to.
 
     Attributes
     ----------
     offsets : (C,) array
-        The score of each class on average.
+        The average score of each class.
     lines : (d, C) array
-        Slopes of the features, which end at `LINE_END` on either side.
+        Slopes of the features, which are clipped at `LINE_END` on either side.
     n_knots : (d,) array
-        How many knots the curve of each feature has.
+        Number of knots in the curve of each feature.
     knots : (S,) array
-        Where curves step, those of the first feature first, each ascending; a step is taken at the knot itself.
+        Where the curves step, feature by feature, in ascending order; a step includes its knot.
     levels : (S + d, C) array
-        What is added to the lines: for each feature its level below the first knot, and from each knot on.
+        Added to the lines: for each feature the level below its first knot, then from each knot on.
     near, deep : (K, C) arrays
-        Of the nearness to each ellipsoid, and of the depth in it.
+        Coefficients of the nearness to each ellipsoid and of the depth in it.
     ellipsoid_means : (K, C) array
-        Subtracted from the two together.
+        Subtracted from the sum of the two.
     isolated : (J, C) array
-        Of the nearness to each isolated row.
+        Coefficients of the nearness to each isolated row.
     isolated_mean : (C,) array
         Subtracted from their sum.
     width : float
-        Of the Gaussian around an isolated row.
+        Width of the Gaussian around an isolated row.
     """
 
     offsets: FloatArray
@@ -113,7 +115,7 @@ class Weights(ShownAsCard):
 
     @cached_property
     def _coefficients(self) -> FloatArray:
-        """Of lines, nearness, depth and nearness to isolated rows, of shape (C, d + 2 K + J)."""
+        """Coefficients of lines, nearness, depth and isolated rows side by side, of shape (C, d + 2 K + J)."""
         return np.ascontiguousarray(np.concatenate([self.lines, self.near, self.deep, self.isolated]).T)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Why rows are not accepted, in the graph: an image of `sepc.model.causes`."""
+"""Why rows are not accepted, in the graph: mirrors `sepc.model.causes`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from sepc.onnx.locating import Lying, squared_distances
 
 
 def causes(graph: Graph, model: SEPModel, lying: Lying, inside: Value, accepted: Value, min_trust: float) -> Value:
-    """Causes of shape (n,), by the training rows within the model's reach of each row that is not accepted."""
+    """Causes, of shape (n,), from the training rows within reach of each row that is not accepted."""
 
-    def tell(at: Value) -> list[Value]:
+    def explain(at: Value) -> list[Value]:
         near = _rows_within_reach(graph, model, lying.some(graph, at))
         n_near = graph.total(near, 0)
         nothing = graph("Equal", n_near, 0.0)
         is_outside = graph("And", nothing, graph("Not", graph("Gather", inside, at)))
         enough = graph("Mul", n_near, min_trust)
         is_thin = graph("GreaterOrEqual", graph("ReduceMax", near, [0], keepdims=0), enough)
-        found = graph("Where", is_thin, np.int64(Cause.THIN), np.int64(Cause.OVERLAP))
-        return [graph.put(none, at, graph("Where", is_outside, np.int64(Cause.UNSEEN), found))]
+        inside_cause = graph("Where", is_thin, np.int64(Cause.THIN), np.int64(Cause.OVERLAP))
+        return [graph.put(none, at, graph("Where", is_outside, np.int64(Cause.UNSEEN), inside_cause))]
 
     none = graph("Mul", graph.cast(accepted, "INT64"), np.int64(Cause.ACCEPTED))
-    (found,) = graph.where_any(graph("Not", accepted), ["INT64"], tell, [none])
-    return found
+    (cause,) = graph.where_any(graph("Not", accepted), ["INT64"], explain, [none])
+    return cause
 
 
 def _rows_within_reach(graph: Graph, model: SEPModel, lying: Lying) -> Value:
-    """Training rows of each class all of whose ellipsoids are within reach, and isolated rows that are; (C, n)."""
+    """Training rows of each class whose ellipsoids are all within reach, plus isolated rows within reach; (C, n)."""
     parts = []
     if lying.squared is not None:
         seen = model.table.memberships.any(axis=1)

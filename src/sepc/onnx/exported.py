@@ -1,4 +1,4 @@
-"""What is exported: the estimator that decides, from which trust its labels are accepted, and the facts of both."""
+"""What is exported: the classifier that decides, the thresholds of trust, and facts for the file's metadata."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -22,18 +23,18 @@ from sepc.estimators.trusted.estimator import TrustedClassifier
 
 @dataclass(frozen=True, eq=False)
 class Exported:
-    """A fitted model as far as the graph needs it.
+    """The parts of a fitted model that the graph needs.
 
     Attributes
     ----------
     name : str
-        Of the model's class.
+        Name of the model's class.
     decider : SEPClassifier
-        The model itself, or the estimator of a promise.
+        The model itself, or the classifier inside a `SelectiveClassifier`.
     thresholds : (C,) array
-        From which trust each label is accepted; infinite if never.
+        The least trust at which each label is accepted; infinite if it never is.
     is_promised : bool
-        Whether the thresholds are those of a promise, and not the decider's own.
+        Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Exported:
 
     @classmethod
     def of(cls, model: Any) -> Exported:
-        """Look into a model; an error if it is not fitted, or not ours."""
+        """Take a model apart; raises if it is not fitted, or cannot be exported."""
         is_promised = isinstance(model, SelectiveClassifier)
         inner = model
         if is_promised:
@@ -58,13 +59,15 @@ class Exported:
         return cls(type(model).__name__, inner, _promised(model) if is_promised else own, is_promised)
 
     def facts(self) -> dict[str, str]:
-        """What the file says of itself: the version of sepc, and the rest as JSON."""
+        """The metadata of the file: the version of sepc, and everything else as JSON."""
         facts = {
             "estimator": self.name,
             "decider": type(self.decider).__name__,
             "classes": self.decider.classes_.tolist(),
             "feature_names": list(self.decider.model_.feature_names),
-            "accepted_from_trust": [float(one) if np.isfinite(one) else None for one in self.thresholds],
+            "accepted_from_trust": [
+                float(threshold) if np.isfinite(threshold) else None for threshold in self.thresholds
+            ],
             "causes": {str(int(cause)): cause.name for cause in Cause if cause is not Cause.DRIFTED},
         }
         return {"sepc_version": version("sepc")} | {name: json.dumps(fact) for name, fact in facts.items()}
@@ -81,12 +84,38 @@ def _promised(model: SelectiveClassifier) -> FloatArray:
 def _refusal(model: Any, inner: Any) -> str:
     about = "" if model is inner else f"{type(model).__name__} around "
     if isinstance(inner, Pipeline):
-        steps = "its first steps are not sepc's: export its last step, and hand that rows as the others make them"
+        steps = "its first steps are not sepc's: export the last step, and give it rows transformed by the others"
         return f"{about}Pipeline cannot be exported to ONNX, since {steps}."
     if isinstance(inner, StratifiedClassifier):
-        strata = "its strata are made of categories, not of numbers: export the models in estimators_ one by one"
+        strata = "its strata are categories, not numbers: export the models in estimators_ one by one"
         return f"{about}StratifiedClassifier cannot be exported to ONNX, since {strata}."
     if model is inner and not isinstance(inner, TrustedClassifier):
         known = "SEPClassifier or SelectiveClassifier"
         return f"{type(inner).__name__} cannot be exported to ONNX; give a fitted {known}."
     return f"{about}{type(inner).__name__} cannot be exported to ONNX: the model that gives the labels is not sepc's."
+
+
+def label_constant(classes: NDArray[Any]) -> tuple[NDArray[Any], str]:
+    """The labels as an ONNX constant, and its type; raises TypeError if ONNX has no type for them.
+
+    Examples
+    --------
+    >>> label_constant(np.array([3, 7], dtype=np.int8))
+    (array([3, 7]), 'INT64')
+    >>> label_constant(np.array(["no", "yes"]))[1]
+    'STRING'
+    """
+    kinds = {type(label) for label in classes.tolist()}
+    if kinds == {str}:
+        return classes.astype(object), "STRING"
+    if kinds == {bool}:
+        return classes.astype(np.bool_), "BOOL"
+    if kinds == {int} and max(classes.tolist()) < 2**63:
+        return classes.astype(np.int64), "INT64"
+    if kinds == {float}:
+        return classes.astype(np.float64), "DOUBLE"
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise TypeError(
+        f"The labels are of type {names}; ONNX holds whole numbers below 2**63, floats, booleans or text, of one type "
+        "for all classes. Fit with such labels."
+    )

@@ -1,4 +1,4 @@
-"""From a fitted estimator to a file that ONNX Runtime and its kin can run."""
+"""Export a fitted estimator as an ONNX file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.causes import causes
-from sepc.onnx.exported import Exported
+from sepc.onnx.exported import Exported, label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
-from sepc.onnx.labels import label_constant
 from sepc.onnx.locating import Lying
 from sepc.onnx.rules import judged
 from sepc.onnx.weights import weighed
@@ -26,28 +25,28 @@ if TYPE_CHECKING:
 
 INPUT = "X"
 
-# The outputs beside the label, in their order, and their types.
+# The outputs after the label, in order, and their types.
 KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause": "INT64", "accepted": "BOOL"}
 
 
 def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as an ONNX file.
 
-    The input is `X`, a tensor of doubles of shape (n, d), in the user's own features. The outputs are those of
-    `decide`: `label`, `probabilities`, `trust`, `region`, `cause` (the numbers of `Cause`) and `accepted`. `min_trust`,
-    or the thresholds of a promise, are part of the file.
+    The input `X` is a tensor of doubles of shape (n, d), in the user's own features. The outputs are those of `decide`:
+    `label`, `probabilities`, `trust`, `region`, `cause` (as an integer, see `Cause`) and `accepted`. The file includes
+    `min_trust`, or the thresholds of a `SelectiveClassifier`.
 
     Parameters
     ----------
     model : SEPClassifier or SelectiveClassifier
-        Fitted; a `SelectiveClassifier` must be about an `SEPClassifier`, which may be in a `FrozenEstimator`.
+        Fitted; a `SelectiveClassifier` must wrap an `SEPClassifier`, which may be in a `FrozenEstimator`.
     path : str or path
-        Where to. The same model always gives the same bytes.
+        The file to write. The same model always gives the same bytes.
 
     Notes
     -----
-    ONNX cannot refuse rows. Where one holds NaN or infinity, `trust` and `probabilities` are NaN, the row is not
-    accepted, its cause is UNSEEN, its region is -1 and its label means nothing.
+    An ONNX graph cannot raise errors. For rows with NaN or infinity, `trust` and `probabilities` are NaN, `accepted` is
+    false, `cause` is UNSEEN, `region` is -1, and `label` is meaningless.
 
     Examples
     --------
@@ -60,19 +59,19 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
 
 
 def as_proto(model: Any) -> ModelProto:
-    """The model as an ONNX message, checked."""
+    """The model as a checked ONNX `ModelProto`."""
     onnx = onnx_package()
     exported = Exported.of(model)
     labels, label_kind = label_constant(exported.decider.classes_)
     graph = Graph()
-    found = _decided(graph, exported)
-    found["label"] = graph("Gather", labels, found["label"])
+    values = _decided(graph, exported)
+    values["label"] = graph("Gather", labels, values["label"])
 
     n_classes, kinds = len(labels), {"label": label_kind, **KINDS}
     shapes = {name: ["n", n_classes] if name == "probabilities" else ["n"] for name in kinds}
     given = onnx.helper.make_tensor_value_info(INPUT, onnx.TensorProto.DOUBLE, ["n", exported.decider.n_features_in_])
     outputs = {
-        name: (found[name], onnx.helper.make_tensor_value_info(name, getattr(onnx.TensorProto, kind), shapes[name]))
+        name: (values[name], onnx.helper.make_tensor_value_info(name, getattr(onnx.TensorProto, kind), shapes[name]))
         for name, kind in kinds.items()
     }
     proto: ModelProto = onnx.helper.make_model(
@@ -89,32 +88,32 @@ def as_proto(model: Any) -> ModelProto:
 
 
 def _decided(graph: Graph, exported: Exported) -> dict[str, Value]:
-    """All outputs, the label as a position. Rows that are not all numbers are decided on as zeros, and then marked."""
+    """All outputs, with labels as positions. Rows with NaN or infinity are replaced by zeros, and marked afterwards."""
     decider, min_trust = exported.decider, float(exported.decider.min_trust)
     is_bad = graph("IsNaN", graph.total(graph("Mul", INPUT, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
     given = graph("Where", bad_rows, np.zeros(decider.n_features_in_), INPUT)
-    found = _decide(graph, decider.model_, given, min_trust)
-    found["region"] = graph("Where", is_bad, np.int64(-1), found["region"])
-    found["probabilities"] = graph("Where", bad_rows, np.nan, found["probabilities"])
-    found["trust"] = graph("Where", is_bad, np.nan, found["trust"])
-    found |= _accepted(graph, exported, found)
-    found["cause"] = graph("Where", is_bad, np.int64(Cause.UNSEEN), found["cause"])
-    return found
+    values = _decide(graph, decider.model_, given, min_trust)
+    values["region"] = graph("Where", is_bad, np.int64(-1), values["region"])
+    values["probabilities"] = graph("Where", bad_rows, np.nan, values["probabilities"])
+    values["trust"] = graph("Where", is_bad, np.nan, values["trust"])
+    values |= _accepted(graph, exported, values)
+    values["cause"] = graph("Where", is_bad, np.int64(Cause.UNSEEN), values["cause"])
+    return values
 
 
 def _decide(graph: Graph, model: SEPModel, given: Value, min_trust: float) -> dict[str, Value]:
     lying, weights = Lying.of(graph, model, given), model.weights
-    found, inside = judged(graph, model, lying) if weights is None else weighed(graph, model, weights, lying)
-    accepted = graph("GreaterOrEqual", found["trust"], min_trust)
-    return found | {"cause": causes(graph, model, lying, inside, accepted, min_trust)}
+    values, inside = judged(graph, model, lying) if weights is None else weighed(graph, model, weights, lying)
+    accepted = graph("GreaterOrEqual", values["trust"], min_trust)
+    return values | {"cause": causes(graph, model, lying, inside, accepted, min_trust)}
 
 
-def _accepted(graph: Graph, exported: Exported, found: dict[str, Value]) -> dict[str, Value]:
-    """Whether the trust reaches the threshold, and the cause if not; a promise may refuse what the model accepts."""
-    accepted = graph("GreaterOrEqual", found["trust"], graph("Gather", exported.thresholds, found["label"]))
+def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dict[str, Value]:
+    """Compare trust with the thresholds; those of a `SelectiveClassifier` may refuse what the model itself accepts."""
+    accepted = graph("GreaterOrEqual", values["trust"], graph("Gather", exported.thresholds, values["label"]))
     if not exported.is_promised:
         return {"accepted": accepted}
-    own = graph("Equal", found["cause"], np.int64(Cause.ACCEPTED))
-    refused = graph("Where", own, np.int64(Cause.THIN), found["cause"])
+    own = graph("Equal", values["cause"], np.int64(Cause.ACCEPTED))
+    refused = graph("Where", own, np.int64(Cause.THIN), values["cause"])
     return {"accepted": accepted, "cause": graph("Where", accepted, np.int64(Cause.ACCEPTED), refused)}

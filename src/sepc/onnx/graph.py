@@ -1,4 +1,4 @@
-"""An ONNX graph under construction: nodes in the order they are asked for, and constants that all branches share."""
+"""Build an ONNX graph: nodes in the order they are added, and constants shared by all branches."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 # The name of a tensor in the graph.
 Value = str
 
-# Reductions take their axes as inputs since this version; ONNX Runtime reads it since 1.14.
+# The first version in which reductions take their axes as inputs; ONNX Runtime supports it since 1.14.
 OPSET = 18
 IR_VERSION = 8
 
-# ONNX Runtime takes out nodes whose constant is this, or differs from it by as little as 1e-9.
+# ONNX Runtime removes nodes whose constant is this value, even if it differs by 1e-9.
 NEUTRAL = {"Add": 0.0, "Sub": 0.0, "Mul": 1.0, "Div": 1.0}
 NEARLY = 1e-3
 
 
 def onnx_package() -> ModuleType:
-    """The package `onnx`; without it, an error that says how to get it."""
+    """The package `onnx`, or an error that says how to install it."""
     try:
         import onnx
     except ImportError as error:
@@ -34,9 +34,9 @@ def onnx_package() -> ModuleType:
 
 
 class Graph:
-    """Nodes and constants. A call adds a node and gives its output: ``graph("Add", "X", 1.0)``.
+    """A graph being built. A call adds a node and returns its output: ``graph("Add", "X", 1.0)``.
 
-    Inputs that are no names become constants: float64, int64, bool or text.
+    Inputs that are not names become constants: float64, int64, bool or text.
     """
 
     def __init__(self) -> None:
@@ -46,17 +46,17 @@ class Graph:
         self._n_names = 0
 
     def __call__(self, operator: str, *inputs: Value | ArrayLike, **attributes: Any) -> Value:
-        """The output of a new node."""
+        """Add a node and return its output."""
         if operator in NEUTRAL and not isinstance(inputs[1], str) and _is_nearly(inputs[1], NEUTRAL[operator]):
             return self._kept(operator, str(inputs[0]), float(np.asarray(inputs[1]).item()))
         (name,) = self._add(operator, inputs, 1, attributes)
         return name
 
     def _kept(self, operator: str, value: Value, constant: float) -> Value:
-        """A node whose constant is nearly neutral, written so that ONNX Runtime does not take it out."""
+        """A node whose constant is nearly neutral, written so that ONNX Runtime does not remove it."""
         if operator in ("Add", "Sub"):
             return self("Sum", value, constant if operator == "Add" else -constant)
-        # Powers of two lose no digit.
+        # Scaling by a power of two is exact.
         return self("Mul", self(operator, value, 4.0 * constant), 0.25 if operator == "Mul" else 4.0)
 
     def cast(self, value: Value, kind: str) -> Value:
@@ -78,10 +78,10 @@ class Graph:
     def where_any(
         self, mask: Value, kinds: Sequence[str], then: Callable[[Value], Sequence[Value]], otherwise: Sequence[Value]
     ) -> list[Value]:
-        """What `then` makes of the positions where `mask` is true; nothing of it is computed where none is.
+        """The values that `then` computes for the positions where `mask` is true; skipped if there are none.
 
-        `kinds` are the types of the values, `then` adds the nodes of the branch, and `otherwise` are the values if no
-        entry of the mask is true.
+        `kinds` are the types of the values, `then` adds the nodes of the branch, and `otherwise` are the values if the
+        mask is false everywhere.
         """
         at = self("NonZero", mask)
         some = self("Greater", self("Size", at), np.int64(0))
@@ -92,7 +92,7 @@ class Graph:
         return self._add("If", (some,), len(kinds), branches)
 
     def repeat(self, most: int, start: Value, body: Callable[[Value], tuple[Value, Value]]) -> Value:
-        """Apply `body`, which gives whether to go on and the next value, to a float64 value, at most so many times."""
+        """Apply `body` to a float64 value at most `most` times; it returns whether to go on, and the next value."""
         helper = self._onnx.helper
         step, go_on, state = self._name(), self._name(), self._name()
         inputs = [helper.make_tensor_value_info(step, self._kind("INT64"), [])]
@@ -105,7 +105,7 @@ class Graph:
     def finished(
         self, inputs: Sequence[ValueInfoProto], outputs: dict[str, tuple[Value, ValueInfoProto]]
     ) -> GraphProto:
-        """The graph, with its values renamed to the names of the outputs."""
+        """The finished graph, with named outputs and without unused nodes."""
         for name, (value, _) in outputs.items():
             self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
         nodes = _needed(self._nodes, set(outputs))
@@ -138,7 +138,7 @@ class Graph:
 
     def _constant(self, array: Any) -> Value:
         text = array.dtype.kind in "UO"
-        stored = np.asarray([str(one).encode() for one in array.ravel()], dtype=object) if text else array
+        stored = np.asarray([str(label).encode() for label in array.ravel()], dtype=object) if text else array
         content = b"\0".join(stored) if text else np.ascontiguousarray(array).tobytes()
         key = (array.dtype.str, array.shape, content)
         if key not in self._constants:
@@ -174,6 +174,6 @@ def _needed(nodes: Sequence[NodeProto], wanted: set[str]) -> list[NodeProto]:
 
 
 def _inputs(node: NodeProto) -> set[str]:
-    """The values a node takes, also inside its branches."""
+    """The values that a node uses, also inside its branches."""
     inside = [_inputs(inner) for attribute in node.attribute for inner in attribute.g.node]
     return set(node.input).union(*inside)

@@ -1,6 +1,6 @@
 """Where rows lie, in the graph: squared radii as in `sepc.model.membership`.
 
-Inside the graph rows are columns, so that its inner loops are long.
+Inside the graph, rows are stored as columns, so that its inner loops are long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sepc.onnx.graph import Graph, Value
 
 @dataclass(frozen=True)
 class Lying:
-    """Where rows lie.
+    """Rows and their distances to ellipsoids and isolated rows, as values of the graph.
 
     Attributes
     ----------
@@ -26,7 +26,8 @@ class Lying:
     squared : Value or None
         Their squared radii, of shape (K, n); None if there is no ellipsoid.
     apart : Value or None
-        Squared distances to the isolated rows, of shape (J, n); None if there are none, or only few rows need them.
+        Squared distances to the isolated rows, of shape (J, n); None if there are none, or if only a few rows need
+        them.
     """
 
     rows: Value
@@ -38,7 +39,7 @@ class Lying:
     def of(cls, graph: Graph, model: SEPModel, given: Value) -> Lying:
         """Locate rows of shape (n, d), in the user's own features."""
         moved = graph("Div", graph("Sub", given, model.shift), model.scale)
-        # Drawn in where a squared radius would overflow.
+        # Clipped where a squared radius would overflow.
         end = np.float64(0.5 * min(FARTHEST, model.stack.farthest))
         rows = graph("Clip", moved, -end, end)
         columns = graph("Transpose", rows, perm=[1, 0])
@@ -48,16 +49,16 @@ class Lying:
         return cls(rows, columns, squared, apart)
 
     def some(self, graph: Graph, at: Value) -> Lying:
-        """Those of the rows at some positions."""
+        """The same for the rows at some positions."""
         squared, apart = (
-            None if one is None else graph("Gather", one, at, axis=1) for one in (self.squared, self.apart)
+            None if value is None else graph("Gather", value, at, axis=1) for value in (self.squared, self.apart)
         )
         columns = graph("Gather", self.columns, at, axis=1)
         return Lying(graph("Gather", self.rows, at), columns, squared, apart)
 
 
 def squared_radii(graph: Graph, model: SEPModel, columns: Value) -> Value:
-    """Squared radii of shape (K, n), by polynomials where these are exact enough, else from the centers."""
+    """Squared radii, of shape (K, n): by polynomials where they are accurate enough, else from the centers."""
     stack = model.stack
     rough = stack.rough
     smooth = np.setdiff1d(np.arange(model.n_ellipsoids), rough)
@@ -93,15 +94,15 @@ def _polynomials(graph: Graph, model: SEPModel, columns: Value, which: IntArray)
 
 
 def _measured(graph: Graph, columns: Value, centers: FloatArray, roots: FloatArray) -> Value:
-    """Squared radii from the centers. These go first: a difference of two products would lose the digits."""
+    """Squared radii from the centers, which are subtracted first: a difference of products would lose digits."""
     moved = graph("Sub", graph("Unsqueeze", columns, [0]), centers[:, :, np.newaxis])
     return graph("ReduceSumSquare", graph("MatMul", roots, moved), [1], keepdims=0)
 
 
 def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> tuple[Value, Value]:
-    """Squared Euclidean distances to some points, of shape (J, n), and the largest term that each is a sum of.
+    """Squared Euclidean distances to some points, of shape (J, n), and the largest summand of each.
 
-    Measured from the middle of the points. Near a point, half of the digits are lost.
+    Coordinates are relative to the mean of the points. Near a point, half of the digits are lost.
     """
     middle = points.mean(axis=0)
     moved = points - middle
@@ -113,7 +114,7 @@ def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> tuple
 
 
 def center_margins(model: SEPModel) -> FloatArray:
-    """How far, at most, the gauges of rows just outside are off, of shape (K, 1)."""
+    """Bounds on the error of the gauges of rows just outside, of shape (K, 1)."""
     margins = model.stack.margins.copy()
     margins[model.stack.rough] = BOUNDARY_MARGIN
     return margins

@@ -1,4 +1,4 @@
-"""The row of the signature table that has a set of ellipsoids, found by a hash without collisions."""
+"""Look up a set of ellipsoids in the signature table, with a perfect hash."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sepc.onnx.graph import Graph, Value
 # Weights of ellipsoids: sums of hundreds of them are exact in a double.
 WEIGHTS = 2**31
 
-# Slots and buckets to a set: with so few sets to a bucket, and so many slots free, displacements are found at once.
+# Slots and buckets per set: with few sets per bucket and many free slots, displacements are found quickly.
 SLOTS = 4
 BUCKETS = 1
 
 
 @dataclass(frozen=True, eq=False)
 class PerfectHash:
-    """A set of ellipsoids of hashes `(a, b)` is in slot ``(a + displacements[b % G]) % P``, or is not known.
+    """A set of ellipsoids with hashes `(a, b)` is in slot ``(a + displacements[b % G]) % P``, or unknown.
 
     Attributes
     ----------
@@ -37,25 +37,25 @@ class PerfectHash:
 
     @classmethod
     def of(cls, sets: BoolArray) -> PerfectHash:
-        """Find one for the sets; the same sets always give the same."""
+        """Find a perfect hash for the sets; deterministic."""
         rng = np.random.default_rng(0)
         while True:
             weights = rng.integers(1, WEIGHTS, size=(2, sets.shape[1])).astype(np.float64)
-            found = _displaced(sets, weights)
-            if found is not None:
-                return cls(weights, *found)
+            displaced = _displaced(sets, weights)
+            if displaced is not None:
+                return cls(weights, *displaced)
 
 
 def _displaced(sets: BoolArray, weights: FloatArray) -> tuple[IntArray, IntArray] | None:
-    """Displacements and slots; None if two sets of one bucket collide, whatever the displacement."""
+    """Displacements and slots; None if two sets of a bucket collide with every displacement."""
     n_slots, n_buckets = SLOTS * len(sets) + 1, BUCKETS * len(sets)
     first, second = (sets.astype(np.float64) @ weights.T).astype(np.int64).T
     slots, displacements = np.full(n_slots, -1), np.zeros(n_buckets, dtype=np.int64)
     order = np.argsort(second % n_buckets, kind="stable")
     buckets, starts = np.unique(second[order] % n_buckets, return_index=True)
     shared = zip(buckets, np.split(order, starts[1:]), strict=True)
-    # The fullest first, while many slots are free.
-    for bucket, own in sorted(shared, key=lambda one: -len(one[1])):
+    # The fullest buckets first, while many slots are free.
+    for bucket, own in sorted(shared, key=lambda item: -len(item[1])):
         if len(np.unique(first[own] % n_slots)) < len(own):
             return None
         for displacement in range(n_slots):
@@ -69,9 +69,9 @@ def _displaced(sets: BoolArray, weights: FloatArray) -> tuple[IntArray, IntArray
 
 
 def find(graph: Graph, memberships: Value, sets: BoolArray) -> tuple[Value, Value, Value]:
-    """The row of the table, whether it has the very set, and how many ellipsoids are in the set; each of shape (n,).
+    """The row of the table, whether it holds exactly this set, and the size of the set; each of shape (n,).
 
-    `memberships` has the shape (K, n), `sets`, the table's, has the shape (T, K).
+    `memberships` has shape (K, n); `sets`, those of the table, has shape (T, K).
     """
     K = sets.shape[1]
     hashing, words = PerfectHash.of(sets), packed(np.eye(K, dtype=bool)).T

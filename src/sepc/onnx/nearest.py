@@ -1,6 +1,6 @@
-"""The places nearest to rows in no ellipsoid, in the graph: an image of `sepc.model.nearest`.
+"""The places nearest to rows outside all ellipsoids, in the graph: mirrors `sepc.model.nearest`.
 
-As there, bounds first spare most pairs of a row and a place, and only the others are solved for.
+As there, bounds rule out most pairs of a row and a place, and only the rest is solved.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Lying, center_margins, squared_distances
 from sepc.shapes.distance import MAX_STEPS, NORM_TOLERANCE, SHORTEST_AXIS
 
-# Shorter axes, relative to the longest, are taken as this long in bounds: a thicker ellipsoid is not farther away.
+# In bounds, shorter axes (relative to the longest) count as this long: a thicker ellipsoid is never farther away.
 THINNEST = 1e-20
 
-# Rounding of a squared distance, relative to the squares it is made of and to the number of features.
+# Rounding error of a squared distance, relative to its summands and the number of features.
 SQUARE_ROUNDING = 2.0**-50
 
 
@@ -33,14 +33,14 @@ def distances_to_places(graph: Graph, model: SEPModel, lying: Lying) -> Value:
         kinds.append((lower, upper, lambda place, row: _to_isolated(graph, model, lying.rows, place, row)))
     least = graph("Min", *(graph("ReduceMin", upper, [0], keepdims=1) for _, upper, _ in kinds))
     reach = graph("Mul", least, 1.0 + 2.0 * TIE_TOLERANCE)
-    found = []
+    distances = []
     for lower, _, solve in kinds:
-        # Written so that NaN, no bound, keeps a pair.
+        # Written so that NaN, which is no bound, keeps a pair.
         pairs = graph("NonZero", graph("Not", graph("Greater", lower, reach)))
         place, row = (graph("Gather", pairs, np.int64(i), axis=0) for i in range(2))
         nowhere = graph("Expand", np.array([[np.inf]]), graph("Shape", lower))
-        found.append(graph("ScatterND", nowhere, graph("Transpose", pairs, perm=[1, 0]), solve(place, row)))
-    return graph("Concat", *found, axis=0)
+        distances.append(graph("ScatterND", nowhere, graph("Transpose", pairs, perm=[1, 0]), solve(place, row)))
+    return graph("Concat", *distances, axis=0)
 
 
 def _ellipsoid_bounds(graph: Graph, model: SEPModel, columns: Value, squared: Value) -> tuple[Value, Value, Value]:
@@ -128,7 +128,7 @@ def _norms(graph: Graph, rows: Value) -> Value:
 
 
 def first_of(graph: Graph, distances: Value) -> tuple[Value, Value, Value]:
-    """The nearest place, its distance, and all places as near, a mask of shape (K + J, n)."""
+    """The nearest place, its distance, and a mask of all places tied with it, of shape (K + J, n)."""
     distance = graph("ReduceMin", distances, [0], keepdims=1)
     near = graph("LessOrEqual", distances, graph("Mul", distance, 1.0 + TIE_TOLERANCE))
     place = graph("ArgMax", graph.cast(near, "INT32"), axis=0, keepdims=0)
@@ -136,7 +136,7 @@ def first_of(graph: Graph, distances: Value) -> tuple[Value, Value, Value]:
 
 
 def gauges(graph: Graph, model: SEPModel, squared: Value | None, place: Value, distance: Value) -> Value:
-    """How far out rows lie: in the nearest ellipsoid, or one more than the distance to the nearest isolated row."""
+    """Gauges of rows: that of the nearest ellipsoid, or 1 plus the distance to the nearest isolated row."""
     K = model.n_ellipsoids
     from_row = graph("Add", distance, 1.0)
     if squared is None:

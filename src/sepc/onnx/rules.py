@@ -1,4 +1,4 @@
-"""The rules of classification by counts in the graph: an image of `sepc.model.rules` up to the trust of a label."""
+"""Classification by counts, in the graph: mirrors `sepc.model.rules`, up to the trust of a label."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Lying
 from sepc.onnx.lookup import find
 from sepc.onnx.nearest import distances_to_places, first_of, gauges
-from sepc.onnx.trust import evidence, most_likely, of_label, published
+from sepc.onnx.trust import most_likely, of_label, published, smoothed
 
-# What is said of a row, by name, and the types of that.
+# The outputs of a rule by name, and their types.
 Verdict = dict[str, Value]
 KINDS = {"probabilities": "DOUBLE", "label": "INT64", "trust": "DOUBLE", "region": "INT64"}
 
 
 def judged(graph: Graph, model: SEPModel, lying: Lying) -> tuple[Verdict, Value]:
-    """Label (a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
+    """Label (as a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
     if lying.squared is None:
         outside = graph("Expand", np.array([True]), graph("Slice", graph("Shape", lying.columns), [1], [2]))
         row = graph.cast(graph("Not", outside), "INT64")
-        found = _of_table(graph, model, row)
+        verdict = _of_table(graph, model, row)
     else:
         memberships = graph.cast(graph("LessOrEqual", lying.squared, 1.0 + model.slack), "DOUBLE")
         row, is_known, size = find(graph, memberships, model.table.memberships)
         outside = graph("Equal", size, np.int64(0))
         unseen = graph("Not", graph("Or", is_known, outside))
-        found = _with_unseen(graph, model, memberships, unseen, _of_table(graph, model, row))
-    return _with_outside(graph, model, lying, outside, found), graph("Not", outside)
+        verdict = _with_unseen(graph, model, memberships, unseen, _of_table(graph, model, row))
+    return _with_outside(graph, model, lying, outside, verdict), graph("Not", outside)
 
 
 def _of_table(graph: Graph, model: SEPModel, row: Value) -> Verdict:
-    """What the rules say of the sets that training rows have; of the empty set it is overwritten later."""
+    """The verdict for sets of ellipsoids that training rows have; that of the empty set is overwritten later."""
     seen = judge_sets(model, model.table.memberships)
     return {name: graph("Gather", getattr(seen, name), row, axis=0) for name in KINDS}
 
 
-def _with_unseen(graph: Graph, model: SEPModel, memberships: Value, unseen: Value, found: Verdict) -> Verdict:
+def _with_unseen(graph: Graph, model: SEPModel, memberships: Value, unseen: Value, verdict: Verdict) -> Verdict:
     """Rules R1, R2a and R2b for sets of ellipsoids that no training row has."""
 
     def judge(at: Value) -> Verdict:
@@ -52,15 +52,15 @@ def _with_unseen(graph: Graph, model: SEPModel, memberships: Value, unseen: Valu
         is_single = graph("Equal", graph.total(sets, 0), 1.0)
         owner = graph("ArgMax", sets, axis=0, keepdims=0)
         owner = graph("Where", is_single, graph("Gather", model.owners, owner), np.int64(-1))
-        said = _said(graph, model, graph("Mul", wider, 0.0), wider, wider, model.shares, owner)
-        said["region"] = graph("Where", is_single, np.int64(-1), np.int64(-1))
-        return said
+        own_verdict = _verdict(graph, model, graph("Mul", wider, 0.0), wider, wider, model.shares, owner)
+        own_verdict["region"] = graph("Where", is_single, np.int64(-1), np.int64(-1))
+        return own_verdict
 
-    return _overwritten(graph, unseen, judge, found)
+    return _overwritten(graph, unseen, judge, verdict)
 
 
-def _with_outside(graph: Graph, model: SEPModel, lying: Lying, outside: Value, found: Verdict) -> Verdict:
-    """Case 3: as if in the nearest ellipsoid alone, or at the nearest isolated row, but fading."""
+def _with_outside(graph: Graph, model: SEPModel, lying: Lying, outside: Value, verdict: Verdict) -> Verdict:
+    """Case 3: as if in the nearest ellipsoid or at the nearest isolated row, fading with distance."""
 
     def judge(at: Value) -> Verdict:
         own = lying.some(graph, at)
@@ -71,17 +71,17 @@ def _with_outside(graph: Graph, model: SEPModel, lying: Lying, outside: Value, f
         fading = graph("Unsqueeze", graph("Reciprocal", graph("Mul", larger, larger)), [1])
         exact, faded = graph("Mul", exact, fading), graph("Mul", counts, fading)
         equal = np.full(len(model.classes), 1.0 / len(model.classes))
-        said = _said(graph, model, exact, faded, counts, equal, owner)
-        said["region"] = graph("Add", place, np.int64(len(model.table.counts)))
-        return said
+        own_verdict = _verdict(graph, model, exact, faded, counts, equal, owner)
+        own_verdict["region"] = graph("Add", place, np.int64(len(model.table.counts)))
+        return own_verdict
 
-    return _overwritten(graph, outside, judge, found)
+    return _overwritten(graph, outside, judge, verdict)
 
 
 def _counted(graph: Graph, model: SEPModel, place: Value, near: Value) -> tuple[Value, Value, Value]:
-    """Rows of each class at the nearest place alone and in all, (n, C), and its class.
+    """Training rows of each class exactly at the nearest place and in it at all, of shape (n, C), and its class.
 
-    Where several places are as near, it is of the rows they share, or else of all their rows; and there is no class.
+    Where several places tie, the rows they share are counted, or all their rows if they share none; the class is -1.
     """
     K, J = model.n_ellipsoids, len(model.isolated)
     exact = graph("Gather", model.place_exact.astype(np.float64), place)
@@ -107,7 +107,7 @@ def _counted(graph: Graph, model: SEPModel, place: Value, near: Value) -> tuple[
     return exact, counts, owner
 
 
-def _said(
+def _verdict(
     graph: Graph, model: SEPModel, exact: Value, wider: Value, counts: Value, shares: FloatArray, owner: Value
 ) -> Verdict:
     """Label, probabilities and trust, as `sepc.model.rules._judge`; `counts` are `wider` before fading."""
@@ -116,28 +116,28 @@ def _said(
         label = graph("Where", alone, owner, most_likely(graph, counts, model.shares))
         probabilities = published(graph, counts, label, model.class_counts)
     else:
-        probabilities = evidence(graph, exact, wider, shares)
+        probabilities = smoothed(graph, exact, wider, shares)
         label = most_likely(graph, probabilities, model.shares)
     believed = published(graph, counts, label, model.class_counts) if model.trust == "published" else probabilities
     return {"probabilities": probabilities, "label": label, "trust": of_label(graph, believed, label)}
 
 
-def _overwritten(graph: Graph, mask: Value, judge: Callable[[Value], Verdict], found: Verdict) -> Verdict:
-    """What was found, overwritten with what `judge` says of the rows of a mask."""
+def _overwritten(graph: Graph, mask: Value, judge: Callable[[Value], Verdict], verdict: Verdict) -> Verdict:
+    """The verdict, replaced by that of `judge` for the rows of a mask."""
 
     def put(at: Value) -> list[Value]:
-        said = judge(at)
-        return [graph.put(before, at, said[name]) for name, before in found.items()]
+        own_verdict = judge(at)
+        return [graph.put(before, at, own_verdict[name]) for name, before in verdict.items()]
 
-    kinds = [KINDS[name] for name in found]
-    return dict(zip(found, graph.where_any(mask, kinds, put, list(found.values())), strict=True))
+    kinds = [KINDS[name] for name in verdict]
+    return dict(zip(verdict, graph.where_any(mask, kinds, put, list(verdict.values())), strict=True))
 
 
 def _inside_all_and_any(graph: Graph, model: SEPModel, sets: Value) -> tuple[Value, Value]:
     """Training rows of each class in every ellipsoid of a set, and in some, of shape (s, C); sets have shape (K, s)."""
     n_common = graph("MatMul", model.table.memberships.astype(np.float64), sets)
     in_all = graph("Equal", n_common, graph.total(sets, 0, keepdims=True))
-    chosen = [graph.cast(one, "DOUBLE") for one in (in_all, graph("Greater", n_common, 0.0))]
-    counted = [graph("MatMul", model.table.counts.T.astype(np.float64), one) for one in chosen]
-    every, some = (graph("Transpose", one, perm=[1, 0]) for one in counted)
+    masks = [graph.cast(mask, "DOUBLE") for mask in (in_all, graph("Greater", n_common, 0.0))]
+    counts = [graph("MatMul", model.table.counts.T.astype(np.float64), mask) for mask in masks]
+    every, some = (graph("Transpose", n_rows, perm=[1, 0]) for n_rows in counts)
     return every, some

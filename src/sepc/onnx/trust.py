@@ -1,4 +1,4 @@
-"""From counts to probabilities and trust in the graph: an image of `sepc.model.trust`."""
+"""From counts to probabilities and trust, in the graph: mirrors `sepc.model.trust`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sepc.model.trust import PRIOR_ROWS, TIE
 from sepc.onnx.graph import Graph, Value
 
 
-def evidence(graph: Graph, exact: Value, wider: Value, shares: FloatArray) -> Value:
-    """Class probabilities from the rows exactly where a query lies, and from a wider set."""
+def smoothed(graph: Graph, exact: Value, wider: Value, shares: FloatArray) -> Value:
+    """Class probabilities from the training rows in exactly the same region, smoothed with those of a wider set."""
     n_wider = graph("Add", graph.total(wider, 1, keepdims=True), 1.0)
     around = graph("Div", graph("Add", wider, shares), n_wider)
     weighed = graph("Add", exact, graph("Mul", around, PRIOR_ROWS))
@@ -18,7 +18,7 @@ def evidence(graph: Graph, exact: Value, wider: Value, shares: FloatArray) -> Va
 
 
 def published(graph: Graph, counts: Value, label: Value, class_counts: IntArray) -> Value:
-    """Class probabilities of the paper."""
+    """Class probabilities as published in the paper."""
     classes = np.arange(len(class_counts))
     own = graph("Equal", graph("Unsqueeze", label, [1]), classes)
     here = graph("Add", counts, graph.cast(own, "DOUBLE"))

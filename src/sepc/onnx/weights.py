@@ -1,4 +1,4 @@
-"""Decisions by weights in the graph: an image of `sepc.model.weights`, and of the rules that go with it."""
+"""Decisions by weights, in the graph: mirrors `sepc.model.weights` and its rules."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sepc.onnx.locating import Lying
 from sepc.onnx.lookup import find
 from sepc.onnx.trust import most_likely, of_label
 
-# Knots are compared in one piece, filled up to the most of any feature, if that is at most so many times as many.
+# All features are padded to the same number of knots if this makes at most so many times as many knots.
 FILLED_UP = 2
 
 
 def weighed(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> tuple[dict[str, Value], Value]:
-    """Label (a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
+    """Label (as a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
     place, gauge = _smallest_gauge(graph, model, lying)
     region, inside = _regions(graph, model, lying, place)
     near, n_classes = graph("Softmax", _scores(graph, model, weights, lying), axis=1), len(model.classes)
     probabilities = _faded(graph, near, gauge, n_classes)
     label = most_likely(graph, probabilities, model.shares)
-    # One class alone fades as if there were another.
+    # A model of one class fades as if there were two.
     believed = probabilities if n_classes > 1 else _faded(graph, near, gauge, 2)
     trust = of_label(graph, believed, label)
     return {"probabilities": probabilities, "label": label, "trust": trust, "region": region}, inside
@@ -45,7 +45,7 @@ def _scores(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> Va
         capped = graph("Min", lying.squared, FARTHEST_SQUARED)
         terms.append(graph("Exp", graph("Mul", graph("Max", capped, 1.0), -NEARNESS_DECAY)))
         terms.append(graph("Log", graph("Add", capped, DEPTH_FLOOR)))
-        # Nearness is 1, and not its power of e, where the squared gauge is 1.
+        # `exp(-decay)` cancels this factor where the squared gauge is 1, so that nearness is 1 there.
         coefficients += [np.exp(NEARNESS_DECAY) * weights.near, weights.deep]
     weighty = np.flatnonzero(weights.isolated.any(axis=1))
     if lying.apart is not None and len(weighty):
@@ -63,9 +63,9 @@ def _scores(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> Va
 
 
 def _curves(graph: Graph, weights: Weights, columns: Value, which: IntArray) -> Value:
-    """What the steps of some features add to the scores, of shape (n, C): count the knots passed, look up levels."""
+    """What the steps of some features add to the scores, (n, C): count the knots passed, then look up the level."""
     curves, most = [weights.curves[j] for j in which.tolist()], weights.n_knots[which].max()
-    # No row lies at infinity: the graph draws in those far away.
+    # Padding at infinity is never passed: the graph clips rows far away.
     knots = np.full((len(which), most, 1), np.inf)
     for own, (given, _) in zip(knots, curves, strict=True):
         own[: len(given), 0] = given
@@ -73,13 +73,13 @@ def _curves(graph: Graph, weights: Weights, columns: Value, which: IntArray) -> 
     starts = np.cumsum([0, *(weights.n_knots[which] + 1)])[:-1]
     own_columns = columns if len(which) == len(weights.n_knots) else graph("Gather", columns, which, axis=0)
     passed = graph("GreaterOrEqual", graph("Unsqueeze", own_columns, [1]), knots)
-    # Single precision counts exactly, and twice as fast as whole numbers.
+    # Single precision counts exactly, and twice as fast as integers.
     n_passed = graph.cast(graph.total(graph.cast(passed, "FLOAT"), 1), "INT64")
     return graph.total(graph("Gather", levels, graph("Add", n_passed, starts[:, np.newaxis])), 0)
 
 
 def _groups(n_knots: IntArray) -> list[IntArray]:
-    """Features with knots, in order; in two parts, few knots and many, where filling up would cost too much."""
+    """Features with knots, in order; split into those with few and with many knots if padding would cost too much."""
     order = np.argsort(n_knots, kind="stable")
     order = order[n_knots[order] > 0]
     if len(order) == 0:
@@ -93,24 +93,24 @@ def _groups(n_knots: IntArray) -> list[IntArray]:
 
 
 def _smallest_gauge(graph: Graph, model: SEPModel, lying: Lying) -> tuple[Value, Value]:
-    """The place of the smallest gauge and that gauge; of rows in an ellipsoid the gauge may be too small."""
+    """The place with the smallest gauge, and that gauge; inside an ellipsoid it may be too small."""
     K = model.n_ellipsoids
-    found = []
+    candidates = []
     if lying.squared is not None:
         place = graph("ArgMin", lying.squared, axis=0, keepdims=0)
-        found.append((place, graph("Sqrt", graph("ReduceMin", lying.squared, [0], keepdims=0))))
+        candidates.append((place, graph("Sqrt", graph("ReduceMin", lying.squared, [0], keepdims=0))))
     if lying.apart is not None:
         nearest = graph("ArgMin", lying.apart, axis=0, keepdims=0)
-        # Measured again: near a point, a difference of squares has lost half of the digits.
+        # Computed again: near a point, the difference of squares has lost half of the digits.
         way = graph("Sub", lying.rows, graph("Gather", model.isolated, nearest))
         distance = graph("Sqrt", graph("ReduceSumSquare", way, [1], keepdims=0))
         gauge = graph("Add", graph("Div", distance, np.sqrt(model.isolated.shape[1])), 1.0)
-        # Of rows that are the same, Python always finds the same one.
+        # Of identical isolated rows, Python always finds the same one.
         same = np.asarray(model.places.isolated.query(model.isolated)[1], dtype=np.int64)
-        found.append((graph("Gather", K + same, nearest), gauge))
-    if len(found) == 1:
-        return found[0]
-    (place, gauge), (isolated, from_isolated) = found
+        candidates.append((graph("Gather", K + same, nearest), gauge))
+    if len(candidates) == 1:
+        return candidates[0]
+    (place, gauge), (isolated, from_isolated) = candidates
     nearer = graph("Less", from_isolated, gauge)
     return graph("Where", nearer, isolated, place), graph("Min", from_isolated, gauge)
 
@@ -127,7 +127,7 @@ def _regions(graph: Graph, model: SEPModel, lying: Lying, place: Value) -> tuple
 
 
 def _faded(graph: Graph, probabilities: Value, gauge: Value, n_classes: int) -> Value:
-    """Probabilities drawn towards equal ones where the gauge is large."""
+    """Probabilities that fade towards uniform ones where the gauge is large."""
     left = graph("Div", FADING_BEGINS, graph("Max", graph("Unsqueeze", gauge, [1]), FADING_BEGINS))
     left = graph("Pow", left, float(FADING_POWER))
     kept = graph("Mul", left, probabilities)

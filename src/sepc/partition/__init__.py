@@ -1,1 +1,1 @@
-"""The paper's algorithms: separate two classes, carve pure pieces, remove them, repeat."""
+"""The algorithms of the paper: separate two classes, carve out pure pieces, remove them, repeat."""

@@ -23,16 +23,17 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Carved:
-    """What carving one side came to.
+    """The result of carving one side.
 
     Attributes
     ----------
     cuts : tuple of Cut
-        The cuts made, the first one included; the rows in question lie on the own side of all of them.
+        All cuts, including the first; the remaining rows lie on the own side of each of them.
     piece : Piece or None
         The piece, if one was pure enough.
     isolated : PointSet or None
-        The rows, if they became too few for an ellipsoid. Both are None if no further cut removes a row.
+        The remaining rows, if they became too few for an ellipsoid. Both this and `piece` are None if no further cut
+        removes a row.
     """
 
     cuts: tuple[Cut, ...]
@@ -49,7 +50,7 @@ class Carved:
 
 
 def carve(own: PointSet, other: PointSet, first: Cut, settings: Settings) -> Carved:
-    """Cut `own` back, first by `first`, until its ellipsoid holds no more rows of `other` than allowed."""
+    """Cut `own` back, starting with the cut `first`, until its ellipsoid holds few enough rows of `other`."""
     cuts = [first]
     own, _ = own.split(first.own_side)
     while can_enclose(own := gather_if_small(own, settings.local_rows)):

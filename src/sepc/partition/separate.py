@@ -1,4 +1,4 @@
-"""Algorithm 2 of the paper: are two classes apart already, and if not, where to cut."""
+"""Algorithm 2 of the paper: are two classes already separate and, if not, where to cut between them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from sepc.shapes.overlap import are_disjoint
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What the algorithms of this package are asked for.
+    """The settings of the algorithms in this package.
 
     Parameters
     ----------
     n_impure : int or float
         Rows of the other label an ellipsoid may hold: a number, or a share of its own rows.
     published : bool
-        Follow the paper to the letter where its letter and its text differ (rows 4 and 7 of
+        Follow the paper's algorithms to the letter, also where its text suggests otherwise (rows 4 and 7 of
         docs/explanation/differences.md).
     max_rounds, max_ellipsoids : int
-        Bounds on the sequence.
+        When to stop.
     unit : (d,) array
-        The training set's deviation in each feature: thickness of flat sets is told in it.
+        The training set's deviation in each feature, the unit for the thickness of flat sets.
     tol : float
-        The gap to which ellipsoids are solved.
+        The duality gap at which an ellipsoid counts as solved.
     local_rows : int
-        Rows that may be brought to one machine.
+        The most rows to bring to one machine.
     is_patient : bool
-        Whether to go on after a round that found no ellipsoid; what is left then ends in two large ones.
+        Whether to go on after a round that found no ellipsoid; otherwise the remaining rows end in two large ones.
     is_one_sided : bool
-        Whether only the positive class is cut into pieces, and the negative class stays whole to judge them by.
+        Whether only the positive class is cut into pieces, which are judged by the whole negative class.
     """
 
     n_impure: int | float
@@ -55,13 +55,13 @@ class Settings:
         return int(self.n_impure * n_own) if isinstance(self.n_impure, float) else self.n_impure
 
     def for_share(self, share: float) -> Settings:
-        """The settings for a sample of this share of the rows: a number of rows shrinks with it."""
+        """The settings for a sample of this share of the rows: an absolute `n_impure` shrinks with it."""
         if isinstance(self.n_impure, float):
             return self
         return replace(self, n_impure=round(self.n_impure * share))
 
     def enclose(self, points: PointSet) -> Enclosure:
-        """Smallest ellipsoid of `points`, to this precision and thickness."""
+        """The smallest ellipsoid around `points`, with these settings."""
         return enclose_points(points, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
 
 
@@ -75,7 +75,7 @@ class Disjoint:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Two parallel hyperplanes, through the nearest points of two classes: rows beyond their own are separated.
+    """Two parallel hyperplanes through the nearest points of two classes; rows beyond their own are separated.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Cut:
     own_offset, other_offset : float
         ``x @ normal >= own_offset`` is the own side, ``x @ normal <= other_offset`` the other one.
     through_means : bool
-        Whether the hulls met, so that the hyperplanes go through the two class means instead.
+        Whether the hulls meet, so that the hyperplanes go through the class means instead.
     """
 
     normal: FloatArray
@@ -94,7 +94,7 @@ class Cut:
 
     @property
     def own_side(self) -> HalfSpaces:
-        """Where rows of the own class are kept."""
+        """The half-space in which rows of the own class are kept."""
         return HalfSpaces(self.normal[None, :], np.array([self.own_offset]))
 
     def turned(self) -> Cut:
@@ -104,7 +104,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Inseparable:
-    """No cut between the two classes means anything: their hulls meet, or their very means coincide."""
+    """There is no meaningful cut: the hulls of the two classes meet, or even their means coincide."""
 
 
 Separation: TypeAlias = Disjoint | Cut | Inseparable

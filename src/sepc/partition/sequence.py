@@ -17,7 +17,7 @@ from sepc.points.protocol import PointSet
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.halfspaces import HalfSpaces
 
-# Other rows inside a terminal ellipsoid are not counted: it is kept whatever it holds.
+# Rows of the other class in a terminal ellipsoid are not counted: it is kept whatever it holds.
 NOT_COUNTED = -1
 
 
@@ -34,7 +34,7 @@ class Stop(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundEllipsoid:
     """An ellipsoid of one class, as the sequence found it.
 
     Attributes
@@ -43,13 +43,13 @@ class Found:
     is_pos : bool
         Whether it belongs to the positive class.
     n_own, n_other : int
-        Rows it was made around, and rows of the other class left inside it when it was found (-1: not counted).
+        Rows it was built around, and remaining rows of the other class inside it when it was found (-1: not counted).
     cuts : tuple of Cut
-        The cuts that made it; none if the class was taken whole.
+        The cuts that carved it out; empty if the class was taken whole.
     n_round : int
         The round it was found in, from 1.
     is_terminal : bool
-        Whether it encloses what was left at the end, and so may be impure.
+        Whether it encloses the rows left at the end, and so may be impure.
     """
 
     enclosure: Enclosure
@@ -76,19 +76,19 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Two classes cut into ellipsoids, and the story of how.
+    """Two classes cut into ellipsoids, and the history of the cuts.
 
     Attributes
     ----------
-    found : tuple of Found
-        In the order found; terminal ones last.
+    ellipsoids : tuple of FoundEllipsoid
+        In the order in which they were found, terminal ones last.
     isolated_pos, isolated_neg : (n, d) arrays
-        Rows that no ellipsoid could be made of.
+        Rows that no ellipsoid could be built from.
     rounds : tuple of Round
     stop : Stop
     """
 
-    found: tuple[Found, ...]
+    ellipsoids: tuple[FoundEllipsoid, ...]
     isolated_pos: FloatArray
     isolated_neg: FloatArray
     rounds: tuple[Round, ...]
@@ -96,13 +96,13 @@ class Partition:
 
 
 @dataclass(frozen=True, eq=False)
-class _Class:
-    """One class in the middle of the sequence: rows left, rows isolated so far, and what the last step found."""
+class _Side:
+    """One class during the sequence: rows left, rows isolated so far, and ellipsoids found in the last step."""
 
     is_pos: bool
     left: PointSet
     isolated: FloatArray
-    news: tuple[Found, ...] = ()
+    news: tuple[FoundEllipsoid, ...] = ()
 
 
 def partition(
@@ -111,21 +111,21 @@ def partition(
     settings: Settings,
     on_round: Callable[[Round], None] | None = None,
 ) -> Partition:
-    """Cut two classes into ellipsoids of nearly one class each, telling `on_round` after every round.
+    """Cut two classes into ellipsoids of nearly one class each; `on_round` is called after every round.
 
     Always ends: every round removes at least one row, and the first that does not is the last (row 8 of
     docs/explanation/differences.md).
     """
     none = np.empty((0, pos_rows.n_features))
-    pos = _Class(True, gather_if_small(pos_rows, settings.local_rows), none)
-    neg = _Class(False, gather_if_small(neg_rows, settings.local_rows), none)
+    pos = _Side(True, gather_if_small(pos_rows, settings.local_rows), none)
+    neg = _Side(False, gather_if_small(neg_rows, settings.local_rows), none)
     rounds: list[Round] = []
-    found: list[Found] = []
+    ellipsoids: list[FoundEllipsoid] = []
     stop = None
-    while (stop := stop or _reason_not_to_go_on(pos, neg, len(rounds), len(found), settings)) is None:
+    while (stop := stop or _reason_to_stop(pos, neg, len(rounds), len(ellipsoids), settings)) is None:
         before = Round(pos.left.n_points, neg.left.n_points)
-        pos, neg, stop = _play_round(pos, neg, len(rounds) + 1, settings)
-        found += [*pos.news, *neg.news]
+        pos, neg, stop = _run_round(pos, neg, len(rounds) + 1, settings)
+        ellipsoids += [*pos.news, *neg.news]
         rounds.append(Round(pos.left.n_points, neg.left.n_points))
         if on_round is not None:
             on_round(rounds[-1])
@@ -134,10 +134,10 @@ def partition(
         if stop is None and not (settings.is_patient or pos.news or neg.news):
             stop = Stop.NO_ELLIPSOID
     pos, neg = _finish(pos, len(rounds), settings), _finish(neg, len(rounds), settings)
-    return Partition((*found, *pos.news, *neg.news), pos.isolated, neg.isolated, tuple(rounds), stop)
+    return Partition((*ellipsoids, *pos.news, *neg.news), pos.isolated, neg.isolated, tuple(rounds), stop)
 
 
-def _reason_not_to_go_on(pos: _Class, neg: _Class, n_rounds: int, n_found: int, settings: Settings) -> Stop | None:
+def _reason_to_stop(pos: _Side, neg: _Side, n_rounds: int, n_found: int, settings: Settings) -> Stop | None:
     if not (can_enclose(pos.left) and can_enclose(neg.left)):
         return Stop.TOO_FEW
     if n_rounds >= settings.max_rounds:
@@ -145,8 +145,8 @@ def _reason_not_to_go_on(pos: _Class, neg: _Class, n_rounds: int, n_found: int, 
     return Stop.MAX_ELLIPSOIDS if n_found >= settings.max_ellipsoids else None
 
 
-def _play_round(pos: _Class, neg: _Class, n_round: int, settings: Settings) -> tuple[_Class, _Class, Stop | None]:
-    """Separate and carve both sides; each side is carved against all that is left of the other."""
+def _run_round(pos: _Side, neg: _Side, n_round: int, settings: Settings) -> tuple[_Side, _Side, Stop | None]:
+    """Separate the two classes, and carve each side against all rows left of the other."""
     apart = separate(pos.left, neg.left, settings)
     if isinstance(apart, Inseparable):
         return replace(pos, news=()), replace(neg, news=()), Stop.INSEPARABLE
@@ -158,38 +158,40 @@ def _play_round(pos: _Class, neg: _Class, n_round: int, settings: Settings) -> t
     return carved_pos, _without(neg, carve(neg.left, pos.left, apart.turned(), settings), n_round, settings), None
 
 
-def _taken_whole(one: _Class, enclosure: Enclosure, n_round: int) -> _Class:
-    found = Found(enclosure, one.is_pos, one.left.n_points, 0, (), n_round)
-    return replace(one, left=_nothing_of(one.left), news=(found,))
+def _taken_whole(side: _Side, enclosure: Enclosure, n_round: int) -> _Side:
+    ellipsoid = FoundEllipsoid(enclosure, side.is_pos, side.left.n_points, 0, (), n_round)
+    return replace(side, left=_empty_like(side.left), news=(ellipsoid,))
 
 
-def _without(one: _Class, carved: Carved, n_round: int, settings: Settings) -> _Class:
-    """The class without what was carved: a piece, by default with all rows its ellipsoid covers, or isolated rows."""
+def _without(side: _Side, carved: Carved, n_round: int, settings: Settings) -> _Side:
+    """The class without the carved piece (by default, without all rows its ellipsoid covers) or the isolated rows."""
     if carved.piece is not None:
         piece = carved.piece
         covered = carved.region if settings.published else piece.enclosure.ellipsoid
-        _, left = one.left.split(covered)
-        found = Found(piece.enclosure, one.is_pos, piece.n_own, piece.n_other, carved.cuts, n_round)
-        return replace(one, left=gather_if_small(left, settings.local_rows), news=(found,))
+        _, left = side.left.split(covered)
+        ellipsoid = FoundEllipsoid(piece.enclosure, side.is_pos, piece.n_own, piece.n_other, carved.cuts, n_round)
+        return replace(side, left=gather_if_small(left, settings.local_rows), news=(ellipsoid,))
     if carved.isolated is not None:
-        _, left = one.left.split(carved.region)
-        isolated = np.concatenate([one.isolated, carved.isolated.gather(settings.local_rows)])
-        return replace(one, left=gather_if_small(left, settings.local_rows), isolated=isolated, news=())
-    return replace(one, news=())
+        _, left = side.left.split(carved.region)
+        isolated = np.concatenate([side.isolated, carved.isolated.gather(settings.local_rows)])
+        return replace(side, left=gather_if_small(left, settings.local_rows), isolated=isolated, news=())
+    return replace(side, news=())
 
 
-def _finish(one: _Class, n_round: int, settings: Settings) -> _Class:
-    """Enclose what is left of a class; too few rows are isolated (row 9 of docs/explanation/differences.md)."""
-    left = one.left
+def _finish(side: _Side, n_round: int, settings: Settings) -> _Side:
+    """Enclose the rows left of a class, or isolate them if too few (row 9 of docs/explanation/differences.md)."""
+    left = side.left
     if left.n_points == 0:
-        return replace(one, news=())
+        return replace(side, news=())
     if left.n_points < left.n_features:
         rows = left.gather(settings.local_rows)
-        return replace(one, left=_nothing_of(left), isolated=np.concatenate([one.isolated, rows]), news=())
-    found = Found(settings.enclose(left), one.is_pos, left.n_points, NOT_COUNTED, (), n_round, is_terminal=True)
-    return replace(one, left=_nothing_of(left), news=(found,))
+        return replace(side, left=_empty_like(left), isolated=np.concatenate([side.isolated, rows]), news=())
+    ellipsoid = FoundEllipsoid(
+        settings.enclose(left), side.is_pos, left.n_points, NOT_COUNTED, (), n_round, is_terminal=True
+    )
+    return replace(side, left=_empty_like(left), news=(ellipsoid,))
 
 
-def _nothing_of(points: PointSet) -> PointSet:
+def _empty_like(points: PointSet) -> PointSet:
     everywhere = HalfSpaces(np.empty((0, points.n_features)), np.empty(0))
     return points.split(everywhere)[1]

@@ -1,4 +1,4 @@
-"""Pictures of fitted models and their decisions, in scikit-learn's style; matplotlib comes with `sepc[plot]`."""
+"""Displays of fitted models and their decisions, in scikit-learn's style; install matplotlib with `sepc[plot]`."""
 
 from sepc.plot.landscape import LandscapeDisplay
 from sepc.plot.partition import PartitionDisplay

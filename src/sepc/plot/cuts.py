@@ -1,4 +1,4 @@
-"""The hyperplanes of a partition of two features, as lines."""
+"""Hyperplanes of a partition of two features, drawn as lines."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ DOTS = (0, (1, 2.5))
 def draw_cuts(
     ax: Axes, model: SEPModel, ellipsoids: tuple[FittedEllipsoid, ...], plane: Plane, most: int
 ) -> list[tuple[Any, str]]:
-    """Draw the first hyperplanes in the colour of the label they were made for, and give the entry of the legend."""
+    """Draw the first `most` hyperplanes in the colour of their ellipsoid's class, and return their legend entry."""
     from matplotlib.lines import Line2D
 
-    cuts = [(int(owner), cut) for one, owner in zip(ellipsoids, model.owners, strict=True) for cut in one.cuts]
+    cuts = [
+        (int(owner), cut) for ellipsoid, owner in zip(ellipsoids, model.owners, strict=True) for cut in ellipsoid.cuts
+    ]
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     for number, (owner, cut) in enumerate(cuts[:most], start=1):
         ends = _ends(cut, plane, low, high)
@@ -35,12 +37,12 @@ def draw_cuts(
     if not cuts or most < 1:
         return []
     last = min(most, len(cuts))
-    told = f"hyperplanes 1 to {last} of {len(cuts):,}, as found" if len(cuts) > 1 else "hyperplane"
-    return [(Line2D([], [], color="0.35", linestyle=DOTS, linewidth=1.4), told)]
+    text = f"hyperplanes 1 to {last} of {len(cuts):,}, in order of creation" if len(cuts) > 1 else "hyperplane"
+    return [(Line2D([], [], color="0.35", linestyle=DOTS, linewidth=1.4), text)]
 
 
 def _ends(cut: Hyperplane, plane: Plane, low: FloatArray, high: FloatArray) -> FloatArray | None:
-    """Where a hyperplane of the user's features crosses the border of the picture."""
+    """Where a hyperplane crosses the border of the picture; None if it misses the picture."""
     normal = np.asarray(np.linalg.solve(plane.directions.T, cut.normal), dtype=np.float64)
     return across(normal, cut.offset - float(cut.normal @ plane.origin), low, high)
 
@@ -53,7 +55,7 @@ def _write_at_end(ax: Axes, spot: FloatArray, number: int, colour: str) -> None:
 def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray) -> FloatArray | None:
     """Where the line ``x @ normal = offset`` enters and leaves a box, of shape (2, 2); None if it misses the box."""
     size = high - low
-    # In the unit box, so that features of very different size are alike.
+    # In the unit box, so that features of very different scale are treated alike.
     scaled, rest = normal * size, offset - float(normal @ low)
     along = np.array([-scaled[1], scaled[0]])
     start = scaled * rest / float(scaled @ scaled)

@@ -1,4 +1,4 @@
-"""Ellipses, and numbers at their centres."""
+"""Draw ellipses, and numbers or names at their centres."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 # Numbers closer than this, as shares of the width and height of the picture, would cover each other.
 NUMBER_ROOM = np.array([0.025, 0.045])
-# Further down than this a number would not be understood.
+# A number moved down by more steps than this would be too far from its ellipse.
 MOST_STEPS = 4
 
 
 def draw_ellipse(ax: Axes, ellipse: Ellipsoid, how: Look, fill: float, **options: Any) -> None:
-    """The outline of an ellipse, and its inside in this strength of the colour."""
+    """Draw the outline of an ellipse, filled with this opacity."""
     points = outline(ellipse).T
     if fill > 0.0:
         ax.fill(*points, facecolor=how.colour, alpha=fill, linewidth=0.0, zorder=1.5)
@@ -29,7 +29,7 @@ def draw_ellipse(ax: Axes, ellipse: Ellipsoid, how: Look, fill: float, **options
 
 
 def set_limits(ax: Axes, points: FloatArray, margin: float = 0.04) -> None:
-    """Make all points visible, with a margin; a feature that is constant gets some room."""
+    """Set limits that show all points with a margin, also along a constant feature."""
     low, high = points.min(axis=0), points.max(axis=0)
     room = np.where(high > low, margin * (high - low), np.maximum(np.abs(low), 1.0) * 0.1)
     ax.set_xlim(low[0] - room[0], high[0] + room[0])
@@ -37,7 +37,7 @@ def set_limits(ax: Axes, points: FloatArray, margin: float = 0.04) -> None:
 
 
 def draw_names(ax: Axes, centers: FloatArray, names: list[str]) -> None:
-    """Numbers or short names at the centres; where one would cover an earlier one, a little below, or not at all."""
+    """Write numbers or short names at the centres; one that would cover another is moved down, or left out."""
     from matplotlib.patheffects import withStroke
 
     size = np.array([np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())])

@@ -12,21 +12,19 @@ from sepc._typing import FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.landscape import Landscape
-from sepc.plot.canvas import pyplot
+from sepc.plot.canvas import ALONG_AXIS, for_matplotlib, pyplot
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
-from sepc.plot.matplotlib_text import ALONG_AXIS, for_matplotlib
 from sepc.plot.palette import look
-from sepc.views.planes import Plane, feature_plane, outline
-from sepc.views.separating_features import features_apart, half_widths
+from sepc.views.planes import Plane, feature_plane, half_widths, most_separating_features, outline
 from sepc.wording import counted, interval, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CHOSEN = "\nin the two features in which they differ most"
-# Beyond this many classes, numbers in the cells could not be read.
+# With more classes than this, numbers in the cells would be unreadable.
 MOST_NUMBERS = 12
-# A longer legend would cover the picture; names are then written at the centres.
+# With more classes than this, a legend would cover the picture; names are written at the centres instead.
 MOST_IN_LEGEND = 8
 
 
@@ -34,21 +32,21 @@ MOST_IN_LEGEND = 8
 class LandscapeDisplay(ShownOnOneLine):
     """A data set before any model: the ellipsoid of every class, and how many rows lie in two of them.
 
-    Make it with `from_landscape`. On the left are the exact shadows of the ellipsoids; where shadows overlap, the
-    ellipsoids themselves need not. On the right, row by row: of the rows of this class, how many lie in the ellipsoid
-    of that class too. A data set of one feature has intervals for ellipsoids.
+    Create it with `from_landscape`. The left panel shows the exact shadows of the ellipsoids; ellipsoids whose shadows
+    overlap may still be disjoint. The right panel shows, for each pair of classes, how many rows of the first also lie
+    in the ellipsoid of the second. For a single feature, ellipsoids are intervals.
 
     Attributes
     ----------
     figures : LandscapeFigures
     plane : Plane or None
-        What is drawn in; None for a single feature.
+        The features on the axes; None for a single feature.
     is_chosen : bool
-        Whether the features were chosen for the user.
+        Whether the features were chosen automatically.
     ax_, figure_
-        What was drawn on, after `plot`.
+        The axes and the figure, after `plot`.
     ax_overlaps_ : matplotlib axes or None
-        The table on the right, if there was room for it.
+        The axes of the table, if it was drawn.
 
     Examples
     --------
@@ -77,11 +75,11 @@ class LandscapeDisplay(ShownOnOneLine):
         ----------
         landscape : Landscape or LandscapeFigures
         features : pair of str or int, optional
-            What to draw in, by name or position. By default the two features in which the classes' ellipsoids differ
-            most: for each feature, the distance of two centres over the sum of the half widths there, averaged over
-            all pairs of classes.
+            The features on the axes, by name or position. By default the two that separate the classes' ellipsoids
+            best: for each feature, the distance of two centres over the sum of the half widths, averaged over all
+            pairs of classes.
         ax : matplotlib axes, or a pair of them, optional
-            A pair takes ellipsoids and table; one takes the ellipsoids alone. A new figure takes both.
+            A pair for the ellipsoids and the table, or one for the ellipsoids alone. By default a new figure with both.
 
         Returns
         -------
@@ -90,12 +88,12 @@ class LandscapeDisplay(ShownOnOneLine):
         figures = landscape.figures if isinstance(landscape, Landscape) else landscape
         plane = None
         if features is not None or len(figures.feature_names) > 1:
-            chosen = features or tuple(features_apart(figures.ellipsoids)[:2])
+            chosen = features or tuple(most_separating_features(figures.ellipsoids)[:2])
             plane = feature_plane(figures.feature_names, chosen)
         return cls(figures, plane, is_chosen=features is None and len(figures.feature_names) > 2).plot(ax)
 
     def plot(self, ax: Axes | tuple[Axes, Axes] | None = None) -> Self:
-        """Draw, on axes given or on a new figure."""
+        """Draw on the given axes, or on a new figure."""
         if ax is None:
             _, ax = pyplot().subplots(1, 2, figsize=(11.0, 4.8), layout="constrained", width_ratios=(1.25, 1.0))
         pair = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
@@ -111,8 +109,8 @@ class LandscapeDisplay(ShownOnOneLine):
         return self
 
     def _draw_ellipses(self, plane: Plane) -> None:
-        shadows = [plane.shadow(one) for one in self.figures.ellipsoids]
-        set_limits(self.ax_, np.concatenate([outline(one) for one in shadows]))
+        shadows = [plane.shadow(ellipsoid) for ellipsoid in self.figures.ellipsoids]
+        set_limits(self.ax_, np.concatenate([outline(shadow) for shadow in shadows]))
         for k, shadow in enumerate(shadows):
             draw_ellipse(self.ax_, shadow, look(k), 0.12, linewidth=2.0)
             self.ax_.plot(
@@ -124,12 +122,12 @@ class LandscapeDisplay(ShownOnOneLine):
         if len(shadows) <= MOST_IN_LEGEND:
             self._draw_legend()
         else:
-            draw_names(self.ax_, np.array([one.center for one in shadows]), self._names(10))
+            draw_names(self.ax_, np.array([shadow.center for shadow in shadows]), self._names(10))
 
     def _draw_intervals(self) -> None:
-        """One feature: the range of every class."""
-        for k, one in enumerate(self.figures.ellipsoids):
-            middle, width = float(one.center[0]), float(half_widths(one)[0])
+        """For a single feature: the range of every class."""
+        for k, ellipsoid in enumerate(self.figures.ellipsoids):
+            middle, width = float(ellipsoid.center[0]), float(half_widths(ellipsoid)[0])
             how = look(k)
             self.ax_.plot([middle - width, middle + width], [k, k], color=how.colour, linestyle=how.dashes, linewidth=3)
             self.ax_.plot(middle, k, color=how.colour, marker=how.marker, markersize=9)
@@ -151,7 +149,7 @@ class LandscapeDisplay(ShownOnOneLine):
         self.ax_.legend(*zip(*entries, strict=True), fontsize="small")
 
     def _draw_overlaps(self, ax: Axes) -> None:
-        """A table: of the rows of one class, how many lie in the ellipsoid of another too."""
+        """Draw the table: how many rows of one class also lie in the ellipsoid of another."""
         rows = _rows_in_both(self.figures)
         totals = np.maximum(np.asarray(self.figures.n_rows, dtype=np.float64), 1.0)
         shares = rows / totals[:, None]
@@ -160,15 +158,15 @@ class LandscapeDisplay(ShownOnOneLine):
         size = "medium" if len(names) <= MOST_NUMBERS else "xx-small"
         ax.set_xticks(range(len(names)), names, **_turned(len(names)), fontsize=size)
         ax.set_yticks(range(len(names)), names, fontsize=size)
-        ax.set_xlabel("... lie in the ellipsoid of this class too")
-        ax.set_ylabel("of the rows of this class ...")
-        ax.set_title(_mixed_told(self.figures), fontsize="medium", loc="right")
+        ax.set_xlabel("... that also lie in the ellipsoid of this class")
+        ax.set_ylabel("rows of this class ...")
+        ax.set_title(_overlaps_title(self.figures), fontsize="medium", loc="right")
         if len(names) <= MOST_NUMBERS:
             _write_cells(ax, rows, shares, self.figures.n_rows)
 
 
 def _turned(n_names: int) -> dict[str, Any]:
-    """How the names below a table are written."""
+    """Text options for the names below the table: slanted if there are many."""
     return {} if n_names < 4 else {"rotation": 35 if n_names < 8 else 90, "ha": "right"}
 
 
@@ -176,8 +174,8 @@ def _rows_in_both(figures: LandscapeFigures) -> FloatArray:
     """Entry (i, j): rows of class i in the ellipsoids of both; NaN on the diagonal."""
     n_classes = len(figures.classes)
     rows = np.where(np.eye(n_classes, dtype=bool), np.nan, np.zeros((n_classes, n_classes)))
-    for one in figures.overlaps:
-        rows[one.first, one.second], rows[one.second, one.first] = one.n_first, one.n_second
+    for overlap in figures.overlaps:
+        rows[overlap.first, overlap.second], rows[overlap.second, overlap.first] = overlap.n_first, overlap.n_second
     return rows
 
 
@@ -185,12 +183,12 @@ def _write_cells(ax: Axes, rows: FloatArray, shares: FloatArray, n_rows: Sequenc
     size = 8 if len(rows) > 5 else 10
     for i, j in zip(*np.nonzero(np.isfinite(rows)), strict=True):
         colour = "white" if shares[i, j] > 0.55 else "black"
-        told = f"{int(rows[i, j]):,}\n{percent(shares[i, j], 0)}"
-        ax.text(j, i, told, ha="center", va="center", color=colour, fontsize=size)
+        text = f"{int(rows[i, j]):,}\n{percent(shares[i, j], 0)}"
+        ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=size)
     for i, n in enumerate(n_rows):
         ax.text(i, i, f"of {n:,}", ha="center", va="center", color="0.45", style="italic", fontsize=size)
 
 
-def _mixed_told(figures: LandscapeFigures) -> str:
-    told = f"{percent(figures.mixed_share)} ({interval(figures.mixed_low, figures.mixed_high)})"
-    return f"Rows in two ellipsoids\n{told} of rows lie in regions of several labels"
+def _overlaps_title(figures: LandscapeFigures) -> str:
+    share = f"{percent(figures.mixed_share)} ({interval(figures.mixed_low, figures.mixed_high)})"
+    return f"Rows in two ellipsoids\n{share} of rows lie in regions with several labels"

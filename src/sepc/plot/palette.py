@@ -1,4 +1,4 @@
-"""Colours that colour-blind readers tell apart (Okabe and Ito's), with markers and lines that differ in grey too."""
+"""Okabe and Ito's colour-blind safe colours, with markers and line styles that also differ in grey."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 
 from sepc._typing import FloatArray
 
-# The first two differ most in grey. Numbers of colours, markers and dashes have no common divisor, so that 30 classes
-# differ in both colour and dashes taken together, and 42 in colour and marker.
+# The first two differ most in grey. The numbers of colours, markers and dashes have no common divisor, so that 30
+# classes differ in colour or dashes, and 42 in colour or marker.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 RIGHT, WRONG, WRONG_HATCH = "#56B4E9", "#D55E00", "////"
 
-# Shades run from white, for a trust of no more than this, ...
+# Up to this trust the shade is white.
 NO_TRUST = 0.5
-# ... up to this share of the class's colour; what is accepted has one of its own, so that its border is seen.
+# From there it grows to the first share of the class's colour; accepted rows get the second, so that the step shows.
 DOUBTFUL, ACCEPTED = 0.25, 0.5
 
 
 @dataclass(frozen=True)
 class Look:
-    """How one class, or one curve, is drawn."""
+    """The colour, marker and line style of a class or curve."""
 
     colour: str
     marker: str
@@ -33,12 +33,12 @@ class Look:
 
 
 def look(i: int) -> Look:
-    """How class or curve `i` is drawn."""
+    """The look of class or curve `i`."""
     return Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)])
 
 
 def strength(trust: FloatArray, min_trust: float) -> FloatArray:
-    """Share of the class's colour, in [0, 1], that stands for this trust."""
+    """Strength of the class's colour, in [0, 1], for this trust."""
     doubt = np.clip((trust - NO_TRUST) / max(min_trust - NO_TRUST, 1e-9), 0.0, 1.0)
     return np.asarray(np.where(trust >= min_trust, ACCEPTED, DOUBTFUL * doubt))
 
@@ -51,5 +51,5 @@ def as_rgb(colours: Sequence[str]) -> FloatArray:
 
 
 def lightened(rgb: FloatArray, shares: FloatArray) -> FloatArray:
-    """Colours mixed with white, `shares` being what is left of them."""
+    """Colours mixed with white; `shares` is the share of the colour that stays."""
     return np.asarray(1.0 - shares[..., None] * (1.0 - rgb))

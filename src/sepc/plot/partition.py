@@ -1,4 +1,4 @@
-"""PartitionDisplay: the ellipsoids of a fitted classifier, and how they were found."""
+"""PartitionDisplay: the ellipsoids and hyperplanes of a fitted classifier."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.sep.fitted import FittedEllipsoid
 from sepc.model.sep_model import SEPModel
-from sepc.plot.canvas import axes_or_new, place_legend
+from sepc.plot.canvas import ALONG_AXIS, axes_or_new, for_matplotlib, place_legend
 from sepc.plot.cuts import draw_cuts
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
-from sepc.plot.matplotlib_text import ALONG_AXIS, for_matplotlib
-from sepc.plot.models import the_partition
+from sepc.plot.models import partition_of
 from sepc.plot.palette import look, strength
 from sepc.plot.rows import Rows, draw_isolated, draw_rows
-from sepc.plot.shading import draw_ground, trust_entries
+from sepc.plot.shading import draw_background, trust_entries
 from sepc.views.planes import Plane, feature_plane, outline, principal_plane
 from sepc.views.trust_surface import trust_in_ellipsoids
 from sepc.wording import counted
@@ -26,7 +25,7 @@ from sepc.wording import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Shadows overlap, so each is drawn lighter than the ground of a model of two features.
+# Shadows overlap, so each is drawn lighter than the background of a model of two features.
 SHADOW = 0.5
 THIN = 0.9
 
@@ -35,30 +34,30 @@ THIN = 0.9
 class PartitionDisplay(ShownOnOneLine):
     """The ellipsoids of an `SEPClassifier`, with rows, hyperplanes and trust.
 
-    Make it with `from_estimator`.
+    Create it with `from_estimator`.
 
-    For a model of two features, the colour of the ground is the label given there and its strength the trust; what is
-    accepted stands out. Hyperplanes are drawn as lines, numbered as they were found.
+    For a model of two features, the background shows the label in colour and the trust as its strength; accepted areas
+    stand out. Hyperplanes are drawn as lines, numbered in the order they were made.
 
-    For more features, the exact shadows of the ellipsoids are drawn: where two shadows overlap, the ellipsoids
-    themselves need not. The strength of an ellipsoid's colour is the trust of rows that lie in it alone, by the counts
-    of the training rows there; with weights, each row is trusted by its own values as well, and `WeightsDisplay` shows
-    what counts. Hyperplanes have no line as their shadow, so they are left out.
+    For more features, the exact shadows of the ellipsoids are drawn; ellipsoids whose shadows overlap may still be
+    disjoint. The strength of an ellipsoid's colour is the trust of rows in it alone, by the counts of its training
+    rows; with weights, the trust of a row depends on its own values too, and `WeightsDisplay` shows how. Hyperplanes
+    are not drawn, since their shadows are not lines.
 
-    Thin outlines enclose what was left at the end, and may be impure.
+    Thin outlines enclose the rows left over at the end, and may be impure.
 
     Attributes
     ----------
     model : SEPModel
     ellipsoids : tuple of FittedEllipsoid
     plane : Plane
-        What is drawn in.
+        The features or principal axes on the axes.
     min_trust : float
-        Of the classifier.
+        The threshold of the classifier.
     rows : Rows
-        To draw as points.
+        Rows drawn as points.
     ax_, figure_
-        What was drawn on, after `plot`.
+        The axes and the figure, after `plot`.
 
     Examples
     --------
@@ -96,26 +95,25 @@ class PartitionDisplay(ShownOnOneLine):
         Parameters
         ----------
         estimator : SEPClassifier
-            Fitted; also in a `FrozenEstimator` or in a `SelectiveClassifier`.
+            Fitted; also in a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X : array or DataFrame of shape (n, d), optional
-            Rows to draw, for instance those it was fitted on.
+            Rows to draw, for instance the training rows.
         y : array of shape (n,), optional
-            Their labels; without these, rows are grey.
+            Their labels; without labels, rows are grey.
         features : pair of str or int, optional
-            What to draw in, by name or position. By default, the two features of a model that has two; else its two
-            principal axes, in standardised features.
+            The features on the axes, by name or position. By default the features of a model that has two, else the
+            first two principal axes of the standardised features.
         ax : matplotlib axes, optional
             Where to draw; a new figure if not given.
         max_rows, max_hyperplanes, max_numbers : int
-            Draw at most so many. Rows are chosen at random, hyperplanes are the first, and numbers are those of the
-            ellipsoids that hold most training rows, as far as they do not cover each other. The legend says if there
-            are more rows or hyperplanes.
+            Draw at most this many: rows at random, the first hyperplanes, and the numbers of the ellipsoids with the
+            most training rows, as far as they do not overlap. The legend says if rows or hyperplanes were left out.
 
         Returns
         -------
         PartitionDisplay
         """
-        classifier = the_partition(estimator, cls.__name__)
+        classifier = partition_of(estimator, cls.__name__)
         model: SEPModel = classifier.model_
         rows = Rows.checked(classifier, X, y)
         display = cls(model, classifier.ellipsoids_, _plane(model, features), classifier.min_trust, rows)
@@ -124,14 +122,14 @@ class PartitionDisplay(ShownOnOneLine):
     def plot(
         self, ax: Axes | None = None, *, max_rows: int = 5_000, max_hyperplanes: int = 10, max_numbers: int = 40
     ) -> Self:
-        """Draw, on axes given or on a new figure; the parameters are those of `from_estimator`."""
+        """Draw on the given axes, or on a new figure; parameters are those of `from_estimator`."""
         self.ax_ = axes_or_new(ax, (8.0 + 1.8 * (len(self.model.classes) // 15), 5.2))
         self.figure_ = self.ax_.figure
         rows = self.rows.sample(max_rows)
         self._frame(rows)
         entries = self._class_entries()
         if self.is_whole:
-            draw_ground(self.ax_, self.model, self.plane, self.min_trust)
+            draw_background(self.ax_, self.model, self.plane, self.min_trust)
         self._draw_ellipses(max_numbers)
         draw_rows(self.ax_, self.plane, rows)
         entries += draw_isolated(self.ax_, self.model, self.plane)
@@ -144,16 +142,16 @@ class PartitionDisplay(ShownOnOneLine):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the model has just the two features drawn, so that the picture leaves nothing out."""
+        """Whether the model has only the two features drawn."""
         return len(self.plane.origin) == 2
 
     def _frame(self, rows: Rows) -> None:
-        """Limits, names and title."""
-        outlines = [outline(self.plane.shadow(one.ellipsoid)) for one in self.ellipsoids]
+        """Set limits, axis labels and title."""
+        outlines = [outline(self.plane.shadow(fitted.ellipsoid)) for fitted in self.ellipsoids]
         isolated = self.model.shift + self.model.scale * self.model.isolated
         set_limits(self.ax_, np.concatenate([*outlines, self.plane.place(rows.values), self.plane.place(isolated)]))
-        found, d = counted(len(self.ellipsoids), "ellipsoid"), len(self.plane.origin)
-        title = found if self.is_whole else f"Shadows of {found} in {d} features"
+        n_ellipsoids, d = counted(len(self.ellipsoids), "ellipsoid"), len(self.plane.origin)
+        title = n_ellipsoids if self.is_whole else f"Shadows of {n_ellipsoids} in {d} features"
         if not self.ellipsoids:
             title = "No ellipsoid, only isolated rows"
         self.ax_.set_xlabel(for_matplotlib(self.plane.names[0], ALONG_AXIS))
@@ -169,16 +167,16 @@ class PartitionDisplay(ShownOnOneLine):
             sign = Line2D([], [], color=how.colour, linestyle=how.dashes, marker=how.marker, markersize=5)
             entries.append((sign, for_matplotlib(label, 24)))
         if self.model.is_terminal.any():
-            entries.append((Line2D([], [], color="0.35", linewidth=THIN), "thin: encloses what was left"))
+            entries.append((Line2D([], [], color="0.35", linewidth=THIN), "thin: encloses leftover rows"))
         return entries
 
     def _draw_ellipses(self, max_numbers: int) -> None:
-        """Outlines and numbers; shadows are filled by trust."""
+        """Draw outlines and numbers; shadows are filled by trust."""
         trust = trust_in_ellipsoids(self.model)
         fills = np.zeros(len(trust)) if self.is_whole else SHADOW * strength(trust, self.min_trust)
-        shadows = [self.plane.shadow(one.ellipsoid) for one in self.ellipsoids]
-        for one, shadow, owner, fill in zip(self.ellipsoids, shadows, self.model.owners, fills, strict=True):
-            draw_ellipse(self.ax_, shadow, look(int(owner)), fill, linewidth=THIN if one.is_terminal else 1.6)
+        shadows = [self.plane.shadow(fitted.ellipsoid) for fitted in self.ellipsoids]
+        for fitted, shadow, owner, fill in zip(self.ellipsoids, shadows, self.model.owners, fills, strict=True):
+            draw_ellipse(self.ax_, shadow, look(int(owner)), fill, linewidth=THIN if fitted.is_terminal else 1.6)
         most = sorted(range(len(shadows)), key=lambda k: -int(self.ellipsoids[k].counts.sum()))[:max_numbers]
         centers = np.array([shadows[k].center for k in most]).reshape(-1, 2)
         draw_names(self.ax_, centers, [str(self.ellipsoids[k].number) for k in most])

@@ -1,4 +1,4 @@
-"""TrustDisplay: right and wrong rows of every region, with the trust they were given."""
+"""TrustDisplay: right and wrong rows of every region, and their mean trust."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.base import decide_rows
-from sepc.plot.canvas import axes_or_new, place_legend
-from sepc.plot.matplotlib_text import for_matplotlib
-from sepc.plot.models import the_partition
+from sepc.plot.canvas import axes_or_new, for_matplotlib, place_legend
+from sepc.plot.models import partition_of
 from sepc.plot.palette import RIGHT, WRONG, WRONG_HATCH
 from sepc.views.outcomes import RegionOutcomes, outcomes_by_region
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bars(ShownOnOneLine):
-    """What the bars of the chart show; the regions beyond the largest are one bar."""
+    """The data of the bars; all but the largest regions share one bar."""
 
     names: list[str]
     right: IntArray
@@ -31,40 +30,39 @@ class Bars(ShownOnOneLine):
     trust: FloatArray
 
     @classmethod
-    def of(cls, found: RegionOutcomes, most: int) -> Self:
-        """The `most` largest regions, and the others together if there is more than one."""
-        n = len(found) if len(found) <= most + 1 else most
-        told = zip(found.names[:n], found.label[:n], strict=True)
-        names = [f"{for_matplotlib(name, 36)}: {for_matplotlib(label, 20)}" for name, label in told]
-        if n == len(found):
-            return cls(names, found.right, found.wrong, found.trust)
-        right, wrong = found.right[n:].sum(), found.wrong[n:].sum()
-        trust = np.average(found.trust[n:], weights=(found.right + found.wrong)[n:])
+    def of(cls, outcomes: RegionOutcomes, most: int) -> Self:
+        """The `most` largest regions, and all others as one bar if there is more than one."""
+        n = len(outcomes) if len(outcomes) <= most + 1 else most
+        pairs = zip(outcomes.names[:n], outcomes.label[:n], strict=True)
+        names = [f"{for_matplotlib(name, 36)}: {for_matplotlib(label, 20)}" for name, label in pairs]
+        if n == len(outcomes):
+            return cls(names, outcomes.right, outcomes.wrong, outcomes.trust)
+        right, wrong = outcomes.right[n:].sum(), outcomes.wrong[n:].sum()
+        trust = np.average(outcomes.trust[n:], weights=(outcomes.right + outcomes.wrong)[n:])
         return cls(
-            [*names, f"{len(found) - n:,} other regions"],
-            np.append(found.right[:n], right),
-            np.append(found.wrong[:n], wrong),
-            np.append(found.trust[:n], trust),
+            [*names, f"{len(outcomes) - n:,} other regions"],
+            np.append(outcomes.right[:n], right),
+            np.append(outcomes.wrong[:n], wrong),
+            np.append(outcomes.trust[:n], trust),
         )
 
 
 @dataclass(eq=False, repr=False)
 class TrustDisplay(ShownOnOneLine):
-    """The paper's charts of regions: for each, the test rows labelled right and wrong, and the trust.
+    """The paper's chart of regions: for each, the test rows with right and wrong labels, and the trust.
 
-    Make it with `from_estimator`. Where labels can be trusted, long bars have no hatched part and trust is near 1; a
-    hatched bar beside a high trust is a region to look at.
+    Create it with `from_estimator`. A large hatched part next to a high trust marks a region to look into.
 
     Attributes
     ----------
     outcomes : RegionOutcomes
-        Of all regions in which test rows lie.
+        Outcomes of all regions with test rows.
     min_trust : float or None
-        The trust from which labels are accepted, drawn as a line.
+        The least trust at which labels are accepted, drawn as a line.
     ax_, figure_
-        What was drawn on, after `plot`.
+        The axes and the figure, after `plot`.
     ax_trust_ : matplotlib axes
-        The scale of trust, above.
+        The axes for trust, at the top.
 
     Examples
     --------
@@ -84,27 +82,27 @@ class TrustDisplay(ShownOnOneLine):
     def from_estimator(
         cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, max_regions: int = 12, ax: Axes | None = None
     ) -> Self:
-        """Draw how a fitted classifier does on rows that it was not fitted on, by region.
+        """Draw how a fitted classifier does on test rows, by region.
 
         Parameters
         ----------
         estimator : SEPClassifier
-            Fitted; also in a `FrozenEstimator` or in a `SelectiveClassifier`.
+            Fitted; also in a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X, y : rows and their true labels
         max_regions : int
-            Regions drawn by themselves, those with the most rows; the others are one bar together.
+            Regions with a bar of their own, those with the most rows; all others share one.
         ax : matplotlib axes, optional
 
         Returns
         -------
         TrustDisplay
         """
-        classifier = the_partition(estimator, cls.__name__)
+        classifier = partition_of(estimator, cls.__name__)
         outcomes = outcomes_by_region(decide_rows(classifier, X), classifier.regions_, y)
         return cls(outcomes, classifier.min_trust).plot(ax, max_regions=max_regions)
 
     def plot(self, ax: Axes | None = None, *, max_regions: int = 12) -> Self:
-        """Draw, on axes given or on a new figure."""
+        """Draw on the given axes, or on a new figure."""
         if max_regions < 1:
             raise ValueError(f"max_regions is {max_regions}; it must be at least 1.")
         bars = Bars.of(self.outcomes, max_regions)
@@ -125,8 +123,8 @@ class TrustDisplay(ShownOnOneLine):
         style: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.0, "marker": "D", "markersize": 5}
         self.ax_trust_.plot(trust, np.arange(len(trust)), label="trust (mean)", markerfacecolor="white", **style)
         if self.min_trust is not None:
-            told = f"accepted from {self.min_trust:g}"
-            self.ax_trust_.axvline(self.min_trust, color="0.4", linestyle=":", linewidth=1.2, label=told)
+            text = f"accepted from {self.min_trust:g}"
+            self.ax_trust_.axvline(self.min_trust, color="0.4", linestyle=":", linewidth=1.2, label=text)
         self.ax_trust_.set_xlim(0.0, 1.02)
         self.ax_trust_.set_xlabel("trust")
 
@@ -134,7 +132,7 @@ class TrustDisplay(ShownOnOneLine):
         from matplotlib.ticker import MaxNLocator
 
         self.ax_.set_xlabel(f"test rows: {n_right:,} right, {n_wrong:,} wrong")
-        self.ax_.set_ylabel("region, and the label given there")
+        self.ax_.set_ylabel("region and predicted label")
         self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
         self.ax_.set_xlim(0.0, 1.04 * self.ax_.dataLim.x1)
         entries = [self.ax_.get_legend_handles_labels(), self.ax_trust_.get_legend_handles_labels()]

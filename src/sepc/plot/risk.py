@@ -1,4 +1,4 @@
-"""RiskCoverageDisplay: how many errors are accepted, for every share of rows accepted."""
+"""RiskCoverageDisplay: the error rate among accepted rows, for every share of rows accepted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray
 from sepc.cards import ShownOnOneLine
-from sepc.estimators.opened import name_of
-from sepc.plot.canvas import axes_or_new, in_percent
-from sepc.plot.matplotlib_text import for_matplotlib
-from sepc.plot.models import ask
+from sepc.estimators.unwrapping import classifier_name
+from sepc.plot.canvas import axes_or_new, for_matplotlib, in_percent
+from sepc.plot.models import decide_for_plot
 from sepc.plot.palette import look
 from sepc.views.outcomes import RiskCoverage, is_right, risk_coverage
 from sepc.wording import percent
@@ -21,27 +20,27 @@ from sepc.wording import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More points than a screen has pixels are not seen.
+# More points than a screen has pixels would not be visible.
 MOST_POINTS = 2_000
 OURS = "sepc risk-coverage"
 
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(ShownOnOneLine):
-    """Share of wrong labels among the most trusted rows, for every share of rows.
+    """A risk-coverage curve: the share of wrong labels among the most trusted rows, for every share of rows.
 
-    Make it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. Lower is better, and so
-    is a smaller AURC, the mean of the curve. Tied rows are averaged over their orders, as in `sepc.metrics.aurc`.
+    Create it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. Lower is better, and
+    so is a smaller AURC, the mean of the curve. Ties are averaged over all orders, as in `sepc.metrics.aurc`.
 
     Attributes
     ----------
     curve : RiskCoverage
     name : str
-        For the legend.
+        Shown in the legend.
     accepted : (float, float) or None
-        Coverage and risk of the rows that the estimator accepts, drawn as a point; the risk of none is NaN.
+        Coverage and risk of the rows that the estimator accepts, drawn as a point; NaN is the risk of no rows.
     line_, ax_, figure_
-        What was drawn, after `plot`.
+        The line, the axes and the figure, after `plot`.
 
     Examples
     --------
@@ -59,28 +58,28 @@ class RiskCoverageDisplay(ShownOnOneLine):
     def from_estimator(
         cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, name: str | None = None, ax: Axes | None = None, **line: Any
     ) -> Self:
-        """Draw the curve of an estimator on rows that it was not fitted on.
+        """Draw the curve of an estimator on test rows.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted. Labels and trust are those of `decide`, also at the end of a pipeline; for a classifier that has no
-            `decide`, trust is the largest of its `predict_proba`.
+            Fitted. Labels and trust come from `decide`, also at the end of a pipeline; for a classifier without
+            `decide`, trust is its largest class probability.
         X, y : rows and their true labels
         name : str, optional
-            For the legend; by default the estimator's type.
+            Shown in the legend; by default the name of the estimator.
         ax : matplotlib axes, optional
         **line
-            Handed to matplotlib's `plot`, for instance ``color="black"``.
+            Passed to matplotlib's `plot`, for instance ``color="black"``.
 
         Returns
         -------
         RiskCoverageDisplay
         """
-        answers = ask(estimator, X)
-        right = is_right(answers.label, y)
-        named = name_of(estimator) if name is None else name
-        display = cls(risk_coverage(right, answers.trust), named, _of_accepted(right, answers.accepted))
+        decisions = decide_for_plot(estimator, X)
+        right = is_right(decisions.label, y)
+        named = classifier_name(estimator) if name is None else name
+        display = cls(risk_coverage(right, decisions.trust), named, _of_accepted(right, decisions.accepted))
         return display.plot(ax, **line)
 
     @classmethod
@@ -94,18 +93,18 @@ class RiskCoverageDisplay(ShownOnOneLine):
         ax: Axes | None = None,
         **line: Any,
     ) -> Self:
-        """Draw the curve of any labels and any score that is larger for labels more likely to be right."""
+        """Draw the curve of any labels, ranked by any score that is larger where labels are more likely right."""
         return cls(risk_coverage(is_right(y_pred, y_true), trust), name).plot(ax, **line)
 
     def plot(self, ax: Axes | None = None, **line: Any) -> Self:
-        """Draw, on axes given or on a new figure."""
+        """Draw on the given axes, or on a new figure."""
         self.ax_ = axes_or_new(ax, (6.0, 4.5))
         self.figure_ = self.ax_.figure
-        how = look(sum(one.get_gid() == OURS for one in self.ax_.get_lines()))
+        how = look(sum(drawn_line.get_gid() == OURS for drawn_line in self.ax_.get_lines()))
         options: dict[str, Any] = {"color": how.colour, "linestyle": how.dashes, "linewidth": 1.8, **line}
         kept = np.unique(np.linspace(0, len(self.curve.risk) - 1, MOST_POINTS).round().astype(np.int64))
-        told = f"{for_matplotlib(self.name)} (AURC {self.curve.aurc:.3g})"
-        (self.line_,) = self.ax_.plot(self.curve.coverage[kept], self.curve.risk[kept], label=told, **options)
+        text = f"{for_matplotlib(self.name)} (AURC {self.curve.aurc:.3g})"
+        (self.line_,) = self.ax_.plot(self.curve.coverage[kept], self.curve.risk[kept], label=text, **options)
         self.line_.set_gid(OURS)
         if self.accepted is not None:
             style: dict[str, Any] = {
@@ -114,19 +113,21 @@ class RiskCoverageDisplay(ShownOnOneLine):
                 "linestyle": "",
                 "gid": f"{OURS}: accepted",
             }
-            self.ax_.plot(*self.accepted, color=self.line_.get_color(), marker=how.marker, label=self._told(), **style)
+            self.ax_.plot(
+                *self.accepted, color=self.line_.get_color(), marker=how.marker, label=self._accepted_label(), **style
+            )
         self._frame()
         return self
 
-    def _told(self) -> str:
+    def _accepted_label(self) -> str:
         coverage, risk = self.accepted or (0.0, np.nan)
         if coverage == 0.0:
             return "accepts no row"
-        return f"accepts {percent(coverage)}, {percent(risk)} of it wrong"
+        return f"accepts {percent(coverage)}, {percent(risk)} of these wrong"
 
     def _frame(self) -> None:
-        ours = [one for one in self.ax_.get_lines() if str(one.get_gid()).startswith(OURS)]
-        risks = [np.asarray(one.get_ydata(), dtype=np.float64) for one in ours]
+        ours = [line for line in self.ax_.get_lines() if str(line.get_gid()).startswith(OURS)]
+        risks = [np.asarray(line.get_ydata(), dtype=np.float64) for line in ours]
         highest = max(float(np.nanmax(np.concatenate(risks))), 0.01)
         self.ax_.set_xlim(0.0, 1.02)
         self.ax_.set_ylim(-0.02 * highest, 1.08 * highest)
@@ -138,6 +139,6 @@ class RiskCoverageDisplay(ShownOnOneLine):
 
 
 def _of_accepted(right: BoolArray, accepted: BoolArray) -> tuple[float, float]:
-    """Coverage and risk of what is accepted."""
+    """Coverage and risk of the accepted rows."""
     risk = float(1.0 - right[accepted].mean()) if accepted.any() else float("nan")
     return float(accepted.mean()), risk

@@ -1,4 +1,4 @@
-"""Rows as points."""
+"""Rows drawn as points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNKNOWN = "0.45"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows(ShownOnOneLine):
-    """Rows to draw.
+    """A sample of rows to draw.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Rows(ShownOnOneLine):
     owner : (n,) array
         Their classes as positions in `model.classes`; -1 if unknown.
     n_all : int
-        How many there are, of which these are a sample.
+        The number of rows before sampling.
     """
 
     values: FloatArray
@@ -44,13 +44,13 @@ class Rows(ShownOnOneLine):
 
     @classmethod
     def checked(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
-        """The user's rows and labels; none if no rows are given."""
+        """Check the user's rows and labels; without X there are no rows."""
         model = classifier.model_
         if X is None:
             if y is not None:
-                raise ValueError("y is given without X; labels are drawn on rows.")
+                raise ValueError("y is given without X; give the rows that the labels belong to.")
             return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
-        # Also compares the names of the columns, and their order.
+        # This also checks the names and the order of the columns.
         values = validate_data(classifier, X, dtype=np.float64, reset=False, ensure_min_samples=0)
         owner = np.full(len(values), -1)
         if y is not None:
@@ -60,19 +60,19 @@ class Rows(ShownOnOneLine):
         return cls(values, owner, len(values))
 
     def sample(self, most: int) -> Rows:
-        """At most so many of the rows, chosen at random, always the same."""
+        """At most this many rows, chosen at random with a fixed seed."""
         if len(self.values) <= most:
             return self
         chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
         return Rows(self.values[chosen], self.owner[chosen], self.n_all)
 
     def summary(self) -> str | None:
-        """How many of the rows are drawn, if not all are."""
+        """How many rows are drawn, if not all of them."""
         return f"{len(self.values):,} of {self.n_all:,} rows drawn" if len(self.values) < self.n_all else None
 
 
 def draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
-    """Each row as a point of its class."""
+    """Draw each row as a point in the look of its class."""
     size = 16.0 if len(rows.values) < 1_000 else 8.0
     for k in np.unique(rows.owner):
         x, y = plane.place(rows.values[rows.owner == k]).T
@@ -81,7 +81,7 @@ def draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
 
 
 def draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, str]]:
-    """Isolated training rows as hollow points, and their entry of the legend."""
+    """Draw isolated training rows as hollow points, and return their legend entry."""
     from matplotlib.lines import Line2D
 
     for k in np.unique(model.isolated_owners):

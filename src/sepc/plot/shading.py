@@ -1,4 +1,4 @@
-"""Trust as the strength of a colour."""
+"""Trust shown as the strength of a colour."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_ground(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
-    """For a model of two features: the label given everywhere, its colour stronger where it is trusted more."""
+def draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
+    """Draw the labels of a model of two features as a background, stronger where trust is higher."""
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     label, trust = trust_over(model, plane, low, high)
     colours = as_rgb([look(k).colour for k in range(len(model.classes))])
@@ -25,18 +25,18 @@ def draw_ground(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> No
 
 
 def trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[Any, str]]:
-    """Entries of a legend for the shades of trust, in grey; trust `by_counts` does not decide what is accepted."""
+    """Legend entries for the shades of trust, in grey; with `by_counts`, they do not say what is accepted."""
     from matplotlib.patches import Patch
 
     trust = "trust by counts" if by_counts else "trust"
-    told = {min_trust: f"{trust} ≥ {min_trust:g}" if by_counts else f"accepted: trust ≥ {min_trust:g}"}
+    texts = {min_trust: f"{trust} ≥ {min_trust:g}" if by_counts else f"accepted: trust ≥ {min_trust:g}"}
     middle = round(0.5 * (NO_TRUST + min_trust), 1)
     if NO_TRUST < middle < min_trust:
-        told[middle] = f"{trust} {middle:g}"
+        texts[middle] = f"{trust} {middle:g}"
     if min_trust > NO_TRUST:
-        told[NO_TRUST] = f"{trust} ≤ {NO_TRUST:g}"
-    greys = lightened(as_rgb(["0.35"]), strength(np.array(list(told)), min_trust))
+        texts[NO_TRUST] = f"{trust} ≤ {NO_TRUST:g}"
+    greys = lightened(as_rgb(["0.35"]), strength(np.array(list(texts)), min_trust))
     return [
         (Patch(facecolor=tuple(grey), edgecolor="0.6", linewidth=0.5), text)
-        for grey, text in zip(greys, told.values(), strict=True)
+        for grey, text in zip(greys, texts.values(), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""WeightsDisplay: the curves of the features that count most, and the ellipsoids by weight."""
+"""WeightsDisplay: the curves of the features that count most, and the weights of ellipsoids."""
 
 from __future__ import annotations
 
@@ -11,38 +11,37 @@ from numpy.typing import ArrayLike
 
 from sepc.cards import ShownOnOneLine
 from sepc.model.sep_model import SEPModel
-from sepc.plot.canvas import panels
-from sepc.plot.matplotlib_text import for_matplotlib
-from sepc.plot.models import the_partition
+from sepc.plot.canvas import for_matplotlib, panels
+from sepc.plot.models import partition_of
 from sepc.plot.palette import look
 from sepc.plot.rows import Rows
-from sepc.views.weighed import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoids_of
+from sepc.views.log_odds import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights
 from sepc.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of all others together, where there are more than two classes.
+# The colour of all other classes together, if there are more than two.
 OTHERS = "0.62"
 FILLED = 0.55
-# The share of a panel, at its foot, that shows where rows lie.
+# The share of a panel's height, at its foot, for the histogram of rows.
 FOOT = 0.17
 DENSITY = "0.45"
-# Fewer ellipsoids leave room below, so that their bars are not huge.
+# With fewer ellipsoids, the rest of the panel stays empty, so that bars are not huge.
 FEWEST_BARS = 7
 
 
 @dataclass(eq=False, repr=False)
 class WeightsDisplay(ShownOnOneLine):
-    """What counts in an `SEPClassifier` that weighs: curves of features, and ellipsoids by weight.
+    """What counts in an `SEPClassifier` with weights: curves of features, and weights of ellipsoids.
 
-    Make it with `from_estimator`. Each curve is what a feature adds to the log-odds of a class against the other or,
-    of more than two, against the average of the others; the terms of a row add up. Above zero a feature speaks for the
-    class, below against it. All curves have one scale. A feature of few values has bars instead of a curve. At the
-    foot is where rows lie: a curve means little where there are none.
+    Create it with `from_estimator`. Each curve shows what a feature adds to the log-odds of a class against the other
+    class or, if there are more, against their average; the terms of a row add up. Positive terms speak for the class,
+    negative ones against it. All curves share one scale; a feature with few distinct values has bars instead. The
+    histogram at the foot shows where rows lie: a curve means little where there are none.
 
-    A bar of the last panel is what lying in an ellipsoid adds, coloured by the class the ellipsoid was made for; the
-    thin line holds the terms of nine in ten rows, inside or not. Isolated rows have a term too, which is not drawn.
+    A bar in the last panel shows what lying in an ellipsoid adds, in the colour of the ellipsoid's class; the thin line
+    covers the terms of 90 % of the rows, inside or not. Isolated rows have terms too, which are not drawn.
 
     Attributes
     ----------
@@ -50,13 +49,13 @@ class WeightsDisplay(ShownOnOneLine):
     contrast : Contrast
         The class, and what it is compared with.
     curves : tuple of Curve
-        That of the largest spread first.
+        Sorted by spread, the largest first.
     ellipsoids : tuple of EllipsoidWeight
-        That which counts most first.
+        Sorted by mean absolute term, the largest first.
     axes_ : tuple of matplotlib axes
-        Of the curves, after `plot`.
+        The axes of the curves, after `plot`.
     ax_ellipsoids_ : matplotlib axes or None
-        Of the ellipsoids, if there are any.
+        The axes of the ellipsoids, if there are any.
     figure_
 
     Examples
@@ -92,19 +91,19 @@ class WeightsDisplay(ShownOnOneLine):
         Parameters
         ----------
         estimator : SEPClassifier
-            Fitted, with ``trust="weights"``; also in a `FrozenEstimator` or in a `SelectiveClassifier`.
+            Fitted, with ``trust="weights"``; also in a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X : array or DataFrame of shape (n, d), optional
-            Rows to tell by what counts, for instance those it was fitted on; their histogram is at the foot of each
-            curve, which ends where all but one in a hundred lie. Without rows, ticks at the foot are the quantiles of
-            the training rows at which the curve may step.
+            Rows that decide what counts most, for instance the training rows. Their histogram is at the foot of each
+            curve, and the curve covers 99 % of them. Without rows, ticks at the foot mark the quantiles of the training
+            rows at which the curve may step.
         features : sequence of str or int, optional
-            Which curves to draw, by name or position. By default, those whose terms spread most over the rows.
+            The curves to draw, by name or position. By default those whose terms vary most over the rows.
         label : object, optional
-            The class whose log-odds are drawn. By default the second of two classes, and the first of more.
+            The class whose log-odds are drawn. By default the second of two classes, or the first of more.
         max_features, max_ellipsoids : int
-            Draw at most so many.
+            Draw at most this many.
         ax : matplotlib axes, or a sequence of them, optional
-            One is divided into panels. Of several, each takes a curve, and one more the ellipsoids.
+            One is divided into panels. Several take a curve each, and one more the ellipsoids.
 
         Returns
         -------
@@ -113,15 +112,15 @@ class WeightsDisplay(ShownOnOneLine):
         for name, most in (("max_features", max_features), ("max_ellipsoids", max_ellipsoids)):
             if most < 1:
                 raise ValueError(f"{name} is {most}; it must be at least 1.")
-        classifier = the_partition(estimator, cls.__name__)
+        classifier = partition_of(estimator, cls.__name__)
         model: SEPModel = classifier.model_
         contrast = contrast_of(model, label)
         rows = None if X is None else Rows.checked(classifier, X, None).values
         curves = curves_of(model, contrast, rows, features, max_features)
-        return cls(model, contrast, curves, ellipsoids_of(model, contrast, rows, max_ellipsoids)).plot(ax)
+        return cls(model, contrast, curves, ellipsoid_weights(model, contrast, rows, max_ellipsoids)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw, on axes given or on a new figure."""
+        """Draw on the given axes, or on a new figure."""
         self.axes_, self.ax_ellipsoids_, is_first = panels(ax, len(self.curves), with_last=bool(self.ellipsoids))
         self.figure_ = self.axes_[0].figure
         low, high = self._heights()
@@ -149,7 +148,7 @@ class WeightsDisplay(ShownOnOneLine):
         return "the average of the others" if other is None else for_matplotlib(self.model.classes[other], 14)
 
     def _heights(self) -> tuple[float, float]:
-        """One range for all curves, with a little room."""
+        """The range of all curves, with a margin."""
         terms = np.concatenate([[0.0], *(curve.term for curve in self.curves)])
         room = 0.08 * float(np.ptp(terms)) or 0.1
         return float(terms.min()) - room, float(terms.max()) + room
@@ -174,28 +173,37 @@ class WeightsDisplay(ShownOnOneLine):
 
     def _draw_ellipsoids(self, ax: Axes) -> None:
         at = np.arange(len(self.ellipsoids))
-        colours = [look(one.owner).colour for one in self.ellipsoids]
-        ax.barh(at, [one.inside for one in self.ellipsoids], 0.66, color=colours, edgecolor="0.15", linewidth=0.6)
-        for y, one in zip(at, self.ellipsoids, strict=True):
-            if one.low is not None and one.high is not None:
+        colours = [look(ellipsoid.owner).colour for ellipsoid in self.ellipsoids]
+        ax.barh(
+            at,
+            [ellipsoid.inside for ellipsoid in self.ellipsoids],
+            0.66,
+            color=colours,
+            edgecolor="0.15",
+            linewidth=0.6,
+        )
+        for y, ellipsoid in zip(at, self.ellipsoids, strict=True):
+            if ellipsoid.low is not None and ellipsoid.high is not None:
                 for colour, width in (("white", 3.2), ("0.1", 1.3)):
-                    ax.plot([one.low, one.high], [y, y], color=colour, linewidth=width, solid_capstyle="butt")
+                    ax.plot(
+                        [ellipsoid.low, ellipsoid.high], [y, y], color=colour, linewidth=width, solid_capstyle="butt"
+                    )
         ax.axvline(0.0, color="0.3", linewidth=0.8)
-        owners = [for_matplotlib(self.model.classes[one.owner], 14) for one in self.ellipsoids]
-        names = [f"{one.number} of {owner}" for one, owner in zip(self.ellipsoids, owners, strict=True)]
+        owners = [for_matplotlib(self.model.classes[ellipsoid.owner], 14) for ellipsoid in self.ellipsoids]
+        names = [f"{ellipsoid.number} of {owner}" for ellipsoid, owner in zip(self.ellipsoids, owners, strict=True)]
         ax.set_yticks(at, names, fontsize="small")
         ax.set_ylim(max(len(at), FEWEST_BARS) - 0.4, -0.6)
         has_line = self.ellipsoids[0].low is not None
         line = "\n(line: 90 % of all rows)" if has_line else ""
         ax.set_xlabel(f"log-odds that lying inside adds{line}", fontsize="small")
         n, n_all = len(self.ellipsoids), self.model.n_ellipsoids
-        told = counted(n, "ellipsoid") if n == n_all else f"{n} of {n_all:,} ellipsoids"
-        order = "\nthat with the largest terms first" if has_line and n > 1 else ""
-        ax.set_title(f"{told}{order}", fontsize="small")
+        text = counted(n, "ellipsoid") if n == n_all else f"{n} of {n_all:,} ellipsoids"
+        order = "\nlargest terms first" if has_line and n > 1 else ""
+        ax.set_title(f"{text}{order}", fontsize="small")
 
 
 def _draw_foot(ax: Axes, curve: Curve) -> None:
-    """Where rows lie: a histogram, or ticks at the quantiles."""
+    """Draw a histogram of the rows or, without rows, ticks at the knots."""
     foot: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": DENSITY, "linewidth": 0.0, "zorder": 0.5}
     if len(curve.n_rows) == 0:
         ax.vlines(curve.knots, 0.0, 0.35 * FOOT, transform=foot["transform"], color=DENSITY, linewidth=0.9)

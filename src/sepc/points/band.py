@@ -1,4 +1,4 @@
-"""The rows near a threshold, and the sum of those surely below it: a tail for many directions in one read."""
+"""The rows near a threshold, and the sum of those surely below it: one pass gives the tail for many directions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class BandRows:
-    """What a band found, in the coordinates of its frame.
+    """The result of `Band`, in the coordinates of its frame.
 
     Attributes
     ----------
@@ -85,8 +85,8 @@ class Band:
     --------
     >>> rows = np.array([[-3.0], [-1.0], [0.1], [2.0]])
     >>> band = Band(Frame(np.zeros(1), 1.0), np.ones(1), threshold=0.0, slack=1.0, radius=0.2, max_rows=10)
-    >>> found = band.finish(band.map(rows))
-    >>> found.n_certain, found.certain_sum.tolist(), found.rows.tolist()
+    >>> divided = band.finish(band.map(rows))
+    >>> divided.n_certain, divided.certain_sum.tolist(), divided.rows.tolist()
     (2, [-4.0], [[0.1]])
     """
 

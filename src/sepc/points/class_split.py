@@ -1,4 +1,4 @@
-"""Labels of blocks of rows: which there are, and which rows have them."""
+"""Split blocks of rows by class: the distinct labels, and which rows have them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sepc.points.in_memory import BlockPoints, narrowed_mask
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The labels of one block: the distinct ones, sorted, and the position among them for each row.
+    """The labels of one block: the distinct ones, sorted, and for each row its position among them.
 
-    One or two bytes a row: labels may be text, of which a block must not keep a copy for every row.
+    Positions take one or two bytes per row, so that long text labels are not kept for every row.
     """
 
     values: NDArray[Any]
@@ -25,7 +25,7 @@ class Labels:
 
     @classmethod
     def of(cls, labels: NDArray[Any]) -> Labels:
-        """Look for the distinct labels, and refuse empty ones."""
+        """Find the distinct labels, and refuse missing ones."""
         try:
             values, codes = np.unique(labels, return_inverse=True)
         except TypeError:
@@ -44,7 +44,7 @@ class Labels:
         return cls(values[order], place[codes])
 
     def masks(self, classes: NDArray[Any]) -> tuple[BoolArray | None, ...]:
-        """For each of the classes, the mask of its rows; None for all rows."""
+        """The mask of the rows of each class; None stands for all rows."""
         places = [np.flatnonzero(self.values == label) for label in classes]
         marks = [self.codes == place[0] if len(place) else np.zeros(len(self.codes), dtype=bool) for place in places]
         return tuple(narrowed_mask(None, own, len(own)) for own in marks)
@@ -61,7 +61,7 @@ def classes_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def points_by_class(
     blocks: Sequence[FloatArray], labels: Sequence[Labels], shapes: Sequence[tuple[int, int]] | None = None
 ) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any]]:
-    """All rows, the rows of each class, and the classes, of blocks and their labels."""
+    """Point sets of all rows and of each class, and the classes, from blocks and their labels."""
     classes = classes_of([own.values for own in labels])
     masks = [own.masks(classes) for own in labels]
     of_classes = tuple(BlockPoints(blocks, kept, shapes) for kept in zip(*masks, strict=True))

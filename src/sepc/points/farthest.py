@@ -1,4 +1,4 @@
-"""The rows that lie farthest out in an ellipsoid's own measure."""
+"""The rows with the largest squared radius in an ellipsoid."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class OutermostRows:
 class Farthest:
     """The `n_most` distinct rows with the largest ``|root (x - center)|^2`` above a threshold.
 
-    `root` has one row for each dimension that counts, so it need not be square. Repeated rows are listed once: they
-    would otherwise crowd out all others.
+    `root` need not be square: it has one row for each dimension that matters. Repeated rows are listed once, since they
+    would crowd out all others.
     """
 
     center: FloatArray
@@ -33,7 +33,7 @@ class Farthest:
     above: float = -np.inf
 
     def map(self, block: FloatArray) -> OutermostRows:
-        """Pick from one block."""
+        """Pick the farthest rows of one block."""
         squared = squared_norms(block, self.center, self.root)
         largest = float(squared.max(initial=-np.inf))
         if self.above > -np.inf:
@@ -43,7 +43,7 @@ class Farthest:
         return OutermostRows(block[chosen], squared[chosen], largest)
 
     def combine(self, left: OutermostRows, right: OutermostRows) -> OutermostRows:
-        """Pick from what two runs of blocks have picked."""
+        """Pick the farthest rows of two runs of blocks."""
         rows = np.concatenate([left.rows, right.rows])
         squared = np.concatenate([left.squared, right.squared])
         chosen = self._choose(rows, squared)

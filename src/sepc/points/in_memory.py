@@ -1,4 +1,4 @@
-"""Point sets in this process: one array, or a sequence of blocks of which one at a time is in memory."""
+"""Point sets in this process: one array, or a sequence of blocks that are loaded one at a time."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ArrayPoints:
         return ArrayPoints((self.rows - shift) / scale)
 
     def gather(self, max_rows: int, /) -> FloatArray:
-        """Give the array itself, or refuse if it has more than `max_rows` rows."""
+        """The array itself; raises if it has more than `max_rows` rows."""
         check_gatherable(self, max_rows)
         return self.rows
 
@@ -81,9 +81,9 @@ class ArrayPoints:
 class BlockPoints:
     """The rows of a sequence of blocks, of which one at a time is in memory.
 
-    `blocks` may be a list of arrays, or any sequence that reads or makes a block when asked for it, always the same
-    one. A smaller set keeps the sequence and remembers which rows of each block are left, one byte for each. A block
-    without rows left is not asked for again.
+    `blocks` may be a list of arrays, or any sequence that reads or computes a block when it is indexed, always with the
+    same result. A smaller set keeps the sequence and a mask of the rows left, one byte per row. Blocks without rows
+    left are not loaded again.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class BlockPoints:
     kept : sequence, optional
         For each block the (n_b,) mask of the rows in the set, or None for all rows.
     shapes : sequence of (n_b, d), optional
-        Shapes of the blocks; if not given, each block is asked for once to learn it.
+        Shapes of the blocks; if not given, each block is loaded once to find out.
     """
 
     blocks: Sequence[FloatArray]
@@ -150,11 +150,11 @@ class BlockPoints:
         return self._narrowed(self._marks(lambda rows: is_sampled(rows, share, seed)))
 
     def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> BlockPoints:
-        """The rows as ``(x - shift) / scale``, computed anew whenever a block is asked for."""
+        """The rows as ``(x - shift) / scale``, computed whenever a block is loaded."""
         return BlockPoints(_Rescaled(self.blocks, shift, scale), self._kept, self._shapes)
 
     def gather(self, max_rows: int, /) -> FloatArray:
-        """Bring all rows together in one array, or refuse if there are more than `max_rows`."""
+        """All rows in one array; raises if there are more than `max_rows`."""
         check_gatherable(self, max_rows)
         gathered = np.empty((self.n_points, self.n_features))
         stop = 0
@@ -168,7 +168,7 @@ class BlockPoints:
         return self._n_kept[i]
 
     def rows_of(self, i: int, block: FloatArray | None = None) -> FloatArray:
-        """The rows of block `i` that are in the set; the block is asked for unless it is given."""
+        """The rows of block `i` that are in the set; the block is loaded unless it is given."""
         if self._n_kept[i] == 0:
             return np.empty((0, self.n_features))
         block = _as_table(self.blocks[i] if block is None else block)
@@ -193,11 +193,11 @@ class BlockPoints:
         )
 
     def _place(self, i: int) -> tuple[Sequence[FloatArray], int]:
-        """Where block `i` comes from, past earlier unions: a chain of unions stays one step deep."""
+        """The sequence and position that block `i` comes from, so that a chain of unions stays one step deep."""
         return self.blocks.places[i] if isinstance(self.blocks, _Picked) else (self.blocks, i)
 
     def _marks(self, test: Callable[[FloatArray], BoolArray]) -> list[BoolArray]:
-        """Answers of `test` for the rows of each block that are in the set."""
+        """The result of `test` for the rows of each block that are in the set."""
         return [test(self.rows_of(i)) for i in range(len(self.blocks))]
 
     def _narrowed(self, marks: list[BoolArray]) -> BlockPoints:
@@ -215,16 +215,16 @@ def gather_if_small(points: PointSet, local_rows: int) -> PointSet:
 
 
 def combine_in_order(reduction: Reduction[State, Any], states: Iterable[State]) -> State:
-    """Join the states of neighbouring blocks pairwise, in a tree that only their number decides.
+    """Combine the states of neighbouring blocks pairwise, in a tree that depends only on their number.
 
-    Works like a binary counter: two states that stand for equally many blocks are joined at once, so of n blocks at
-    most log2(n) + 1 states are alive. At least one state must be given.
+    Works like a binary counter: two states of equally many blocks are combined at once, so that at most log2(n) + 1 of
+    n states are in memory. There must be at least one state.
     """
     return combine_runs(reduction, ((1, state) for state in states))
 
 
 def combine_runs(reduction: Reduction[State, Any], runs: Iterable[tuple[int, State]]) -> State:
-    """The same for states of a power of two of blocks each, given with that number, in the order of the blocks."""
+    """Like `combine_in_order`, for pairs of a number of blocks, a power of two, and their state, in order."""
     waiting: list[tuple[int, State]] = []
     for n_blocks, state in runs:
         while waiting and waiting[-1][0] == n_blocks:
@@ -248,7 +248,7 @@ def check_gatherable(points: PointSet, max_rows: int) -> None:
 
 
 class _Picked(Sequence[FloatArray]):
-    """Blocks of other sequences, asked for when they are needed."""
+    """Blocks of other sequences, loaded when they are needed."""
 
     def __init__(self, places: list[tuple[Sequence[FloatArray], int]]) -> None:
         self.places = places
@@ -262,7 +262,7 @@ class _Picked(Sequence[FloatArray]):
 
 
 class _Rescaled(Sequence[FloatArray]):
-    """Blocks of another sequence, moved and divided when they are needed."""
+    """Blocks of another sequence, rescaled when they are needed."""
 
     def __init__(self, blocks: Sequence[FloatArray], shift: FloatArray, scale: FloatArray) -> None:
         self.blocks, self.shift, self.scale = blocks, shift, scale
@@ -287,7 +287,7 @@ def _shape(block: FloatArray) -> tuple[int, int]:
 
 
 def narrowed_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
-    """Mask of the rows of a block of `n` that are in `old` and marked there; None for all rows."""
+    """Mask of the rows of a block of `n` that are in the mask `old` and marked among its rows; None for all rows."""
     if marked.all():
         return old
     if old is None:

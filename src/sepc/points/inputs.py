@@ -1,4 +1,4 @@
-"""From what users have, arrays, lists and DataFrames, to validated point sets."""
+"""Turn arrays, lists and DataFrames into validated point sets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
 from sepc.wording import counted
 
-# Kinds of NumPy types: those that are numbers, and those whose cells may be.
+# NumPy dtype kinds: numbers, and types whose cells may be numbers.
 NUMBER_KINDS = "biuf"
 CELL_KINDS = "OUS"
 
-# How pandas spells a missing cell in columns that are not floats; NumPy converts None by itself.
+# The types of pandas' missing values in columns that are not floats; NumPy converts None by itself.
 MISSING_TYPES = ("NAType", "NaTType")
 
 
@@ -28,7 +28,7 @@ def as_points(X: Any) -> PointSet:
     Parameters
     ----------
     X : array, list of rows, DataFrame or PointSet
-        Numbers of any type become 64-bit floats; 64-bit floats are not copied. A point set is given back as it is.
+        Numbers of any type become 64-bit floats; 64-bit floats are not copied. A point set is returned unchanged.
 
     Returns
     -------

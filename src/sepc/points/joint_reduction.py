@@ -1,4 +1,4 @@
-"""Several questions in one read of the rows, for sets that are slow to read."""
+"""Several reductions in one pass over the rows."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from sepc.points.protocol import Answer, PointSet, Reduction, State
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
-    """Several reductions of one set; the answer is a tuple of theirs.
+class JointReduction:
+    """Several reductions of one set; the answer is the tuple of their answers.
 
     Examples
     --------
     >>> import numpy as np
     >>> points = BlockPoints([np.array([[1.0], [3.0]])])
-    >>> points.reduce(Together(())), points.n_points
+    >>> points.reduce(JointReduction(())), points.n_points
     ((), 2)
     """
 
     reductions: tuple[Reduction[Any, Any], ...]
 
     def map(self, block: Any) -> tuple[Any, ...]:
-        """Summarise one block in every way."""
-        return tuple(one.map(block) for one in self.reductions)
+        """Summarise one block by every reduction."""
+        return tuple(reduction.map(block) for reduction in self.reductions)
 
     def combine(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Join the summaries one by one."""
-        return tuple(one.combine(a, b) for one, a, b in zip(self.reductions, left, right, strict=True))
+        """Combine the summaries one by one."""
+        return tuple(reduction.combine(a, b) for reduction, a, b in zip(self.reductions, left, right, strict=True))
 
     def finish(self, states: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Give all answers."""
-        return tuple(one.finish(state) for one, state in zip(self.reductions, states, strict=True))
+        """Finish every reduction."""
+        return tuple(reduction.finish(state) for reduction, state in zip(self.reductions, states, strict=True))
 
 
 def reduce_each(sets: Sequence[PointSet], reduction: Reduction[Any, Answer]) -> list[Answer]:
-    """One reduction of several sets; those that are parts of the same blocks share one read of them."""
+    """Apply one reduction to several sets; sets that are parts of the same blocks share one pass."""
     return reduce_each_its_own(sets, [reduction] * len(sets))
 
 
 def reduce_each_its_own(sets: Sequence[PointSet], reductions: Sequence[Reduction[Any, Answer]]) -> list[Answer]:
-    """The same with a reduction for each set."""
+    """Like `reduce_each`, with a reduction for each set."""
     parts = _parts_of_same_blocks(sets)
     if not parts:
         return [points.reduce(reduction) for points, reduction in zip(sets, reductions, strict=True)]
@@ -55,13 +55,13 @@ def reduce_each_its_own(sets: Sequence[PointSet], reductions: Sequence[Reduction
 
 
 def _parts_of_same_blocks(sets: Sequence[PointSet]) -> list[BlockPoints]:
-    """The sets, if all are rows of the same blocks; else none."""
+    """The sets if all of them are parts of the same blocks; else an empty list."""
     parts = [points for points in sets if isinstance(points, BlockPoints)]
     same = len(parts) == len(sets) and all(points.blocks is parts[0].blocks for points in parts)
     return parts if same else []
 
 
 def _states(parts: Sequence[BlockPoints], reductions: Sequence[Reduction[State, Any]], i: int) -> list[State]:
-    """A state for each part, of the rows it has in block `i`; the block is not asked for if none has any."""
+    """The state of each part for its rows in block `i`; the block is not loaded if no part has rows there."""
     block = parts[0].blocks[i] if any(points.n_left(i) for points in parts) else None
     return [reduction.map(points.rows_of(i, block)) for points, reduction in zip(parts, reductions, strict=True)]

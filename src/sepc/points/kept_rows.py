@@ -1,4 +1,4 @@
-"""Rows that a worker has picked out of its blocks, kept for the next pass over the same set."""
+"""A cache of the rows that a worker has picked out of its blocks, for the next pass over the same set."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from threading import Lock
 
 from sepc._typing import FloatArray
 
-# What a worker keeps at most, in bytes. A part of a shard that is larger is picked anew in every pass.
+# The most bytes that a worker keeps. A larger part of a shard is picked again in every pass.
 KEPT_BYTES = 256_000_000
 
 
 class KeptRows:
-    """Arrays by name, of which the ones used last are kept as long as they fit.
+    """A cache of arrays by name; the least recently used are dropped once it is full.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class KeptRows:
         self._lock = Lock()
 
     def get(self, name: Hashable, pick: Callable[[], FloatArray]) -> FloatArray:
-        """The array of this name, which `pick` makes if it is not kept."""
+        """The array of this name, computed by `pick` if it is not in the cache."""
         with self._lock:
             if name in self._arrays:
                 self._arrays.move_to_end(name)

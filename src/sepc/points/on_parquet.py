@@ -1,4 +1,4 @@
-"""Point sets whose blocks are read from Parquet files whenever they are asked for."""
+"""Point sets whose blocks are read from Parquet files when they are needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLOCK_CELLS = 2**23
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """The columns of numbers of a Parquet file or folder, and where its row groups are.
+    """The numeric columns of a Parquet file or folder, and where its row groups are.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class ParquetTable:
     groups : tuple of tuples
         Row groups that make a block, as fragments of a pyarrow data set.
     n_rows : tuple of int
-        Of each block.
+        Rows of each block.
     """
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ class ParquetTable:
             raise ValueError(f"{path} has no column {target!r}; its columns are {known}.")
         features = tuple(name for name in names if name != target)
         _refuse_text(source.schema, features, path)
-        groups = [one for fragment in source.get_fragments() for one in fragment.split_by_row_group()]
+        groups = [group for fragment in source.get_fragments() for group in fragment.split_by_row_group()]
         sizes = [group.row_groups[0].num_rows for group in groups]
         runs = _runs(sizes, max(1, BLOCK_CELLS // max(1, len(features))))
         return cls(
@@ -77,7 +77,7 @@ class ParquetTable:
         rows = np.empty((table.num_rows, len(self.names)))
         for j, name in enumerate(self.names):
             rows[:, j] = table.column(name).cast("double", safe=False).to_numpy()
-        # A sum is quick, and not finite if a cell is not; the second look tells that from an overflow.
+        # A quick test first: the sum is not finite if a cell is not. The second test rules out a mere overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             is_finite = np.isfinite(rows.sum()) or np.isfinite(rows).all()
         if not is_finite:
@@ -100,14 +100,14 @@ class ParquetTable:
         return pa.concat_tables(tables)
 
     def _place(self, i: int, row: int) -> str:
-        """Where a row of a block is found."""
+        """The file and row of a row of a block, for error messages."""
         sizes = [group.row_groups[0].num_rows for group in self.groups[i]]
         k = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
         return f"row {row - sum(sizes[:k])} of {_name_of(self.groups[i][k])}"
 
 
 class ParquetBlocks(Sequence[FloatArray]):
-    """The rows of a table, block by block; while one is worked on, the next is read."""
+    """The rows of a table, block by block; the next block is read while one is in use."""
 
     def __init__(self, table: ParquetTable) -> None:
         self.table = table
@@ -129,9 +129,9 @@ class ParquetBlocks(Sequence[FloatArray]):
 def labelled_points(
     path: str | PathLike[str], y: Any
 ) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any], tuple[str, ...]]:
-    """All rows, the rows of each class, the classes and the names of the features of Parquet files."""
+    """Point sets of all rows and of each class, the classes, and the feature names of Parquet files."""
     if not isinstance(y, str):
-        raise ValueError("With a Parquet path as X, y is the name of the column of labels.")
+        raise ValueError("If X is a path to Parquet files, y must be the name of the label column.")
     table = ParquetTable.at(path, y)
     labels = [table.labels(i) for i in range(len(table.n_rows))]
     shapes = [(n, len(table.names)) for n in table.n_rows]
@@ -164,7 +164,7 @@ def _refuse_text(schema: Any, features: tuple[str, ...], path: Any) -> None:
 
 
 def _runs(sizes: Sequence[int], n_most: int) -> list[list[int]]:
-    """Neighbouring row groups put together while they have at most so many rows."""
+    """Join neighbouring row groups into runs of at most this many rows."""
     runs: list[list[int]] = []
     n = n_most
     for i, size in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""Count passes over data, the unit in which the cost of fitting is told."""
+"""Count passes over the data, the unit in which the cost of fitting is measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc.points.protocol import Answer, PointSet, Reduction, Region
 
 @dataclass
 class PassLog:
-    """What has been read so far, by all sets that share the log.
+    """Passes over the data so far, by all sets that share the log.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A sample in which rows that repeat keep their share, the same on every engine and in any order of the rows."""
+"""A sample in which repeated rows keep their share; the same on every engine and for any order of the rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sepc.points.protocol import PointSet
 from sepc.points.row_counts import HIGHEST_HASH, CountedRows, Counts, RowCounts
 from sepc.points.row_hash import N_HASHES, row_hashes
 
-# Distinct rows held for each row wanted, and how many more than wanted at most: a sample of a million is large enough
-# as it is, and what is held travels from every worker. Where copies are as unequal as if their deviation were 1.7
-# times their mean, a sample drawn from four times the rows is still as good as one of single rows.
+# Distinct rows held per row wanted, and the most rows held beyond those wanted: a sample of a million is large enough
+# as it is, and held rows are sent by every worker. Even if the numbers of copies have a deviation of 1.7 times their
+# mean, a sample drawn from four times the rows is as good as one of distinct rows.
 HELD_PER_WANTED = 4
 MOST_SPARE = 200_000
 
@@ -27,10 +27,10 @@ class Room:
     Attributes
     ----------
     n_rows : int
-        Distinct rows held at least; half of them whatever their hashes are.
+        The fewest distinct rows held; half of them whatever their hashes are.
     n_counters : int
-        To find frequent rows: of n rows, those with more than 2 n / `n_counters` copies. Twice as many as needed, so
-        that rows that do not repeat at all are never taken for frequent ones, and then need no second pass.
+        Number of counters for frequent rows: of n rows, those with more than 2 n / `n_counters` copies. Twice as many
+        as needed, so that rows that never repeat are not taken for frequent ones and need no second pass.
     """
 
     n_rows: int = 2**14
@@ -65,15 +65,15 @@ def sample_classes(
 ) -> list[ClassSample]:
     """Draw about `n_wanted` rows, of each class its share, but at least `n_least` or all it has.
 
-    Of m copies of a row, the share that is drawn of all rows is kept, to within one copy. For that copies are counted:
-    of all distinct rows if there is room, else of those whose hashes are low, which stand for the others. Frequent
-    rows are counted whatever their hashes: they must not be in or out by accident. Where a few thousand rows repeat
-    often, but not often enough to be found, beside many more that do not, the sample is unbiased but varies more than
-    one of single rows.
+    Of the copies of a row, the same share is kept as of all rows, to within one copy. This needs the number of copies:
+    of all distinct rows if there is room, otherwise of those with low hashes, which represent the others. Frequent rows
+    are counted whatever their hashes, so that they are never in or out by chance. If a few thousand rows repeat often,
+    but not often enough to count as frequent, among many more that do not, the sample is unbiased but varies more than
+    one of distinct rows.
 
-    One pass, if there is room for all rows, if a class has at most 8,192 distinct ones, or if rows repeat little or not
-    at all. Two, if some rows are frequent among many others, or if rows have two copies or more on average and there
-    are more distinct ones than room. Classes share passes as in `reduce_each`.
+    Takes one pass if there is room for all rows, if a class has at most 8,192 distinct rows, or if rows hardly repeat.
+    Takes two if some rows are frequent among many others, or if rows have two or more copies on average and there is no
+    room for all distinct ones. Classes share passes as in `reduce_each`.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def sample_classes(
     counts = reduce_each_its_own(classes, looks)
     again = {i: look for i, draw in enumerate(draws) if (look := draw.second_look(looks[i], counts[i])) is not None}
     second = reduce_each_its_own([classes[i] for i in again], list(again.values()))
-    for i, found in zip(again, second, strict=True):
-        looks[i], counts[i] = again[i], found
-    return [draw.sample(look, found) for draw, look, found in zip(draws, looks, counts, strict=True)]
+    for i, counted in zip(again, second, strict=True):
+        looks[i], counts[i] = again[i], counted
+    return [draw.sample(look, counted) for draw, look, counted in zip(draws, looks, counts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ class _Draw:
         return RowCounts(self.seed, _hash_below(n_held / self.n), self.room.n_rows // 2, self.room.n_counters)
 
     def second_look(self, first: RowCounts, counts: Counts) -> RowCounts | None:
-        """What is still to be counted, if anything is."""
+        """The second count that is needed, if any."""
         if counts.held.counts.sum() == self.n:
             return None
         limit = highest = _highest(first, counts.held)
         n_held = self.room.n_held(self.n_wanted)
         if len(counts.held.hashes) < n_held / 2:
-            # As many as wanted, by the share of hashes that those found take up.
+            # The hash below which there should be as many rows as wanted, judged by the hashes seen.
             limit = max(limit, _hash_below(n_held * (highest / N_HASHES) / len(counts.held.hashes)))
         frequent = counts.frequent.may_exceed(self._n_frequent)
         also = frequent[frequent > np.uint64(limit)]
@@ -143,20 +143,20 @@ class _Draw:
 
     @property
     def _n_frequent(self) -> float:
-        """A row with more copies is frequent."""
+        """Rows with more copies than this are frequent."""
         return 2 * self.n / self.room.n_counters
 
     def _n_kept(self, counts: IntArray) -> IntArray:
-        """How many copies to keep of each: systematic sampling in the order of hashes, from a random start.
+        """How many copies of each row to keep: systematic sampling in the order of hashes, from a random start.
 
-        The rows that are not frequent stand for all such rows, also those not held.
+        The rows held that are not frequent represent all such rows, including those not held.
         """
         share = self.n_wanted / max(1, self.n)
         is_frequent = counts > self._n_frequent
         n_frequent, n_others = counts[is_frequent].sum(), counts[~is_frequent].sum()
         share_of_others = min(1.0, share * (self.n - n_frequent) / max(1, n_others))
         ends = np.cumsum(counts * np.where(is_frequent, share, share_of_others))
-        # The sum is a whole number but for rounding, unless too few rows are held.
+        # The sum is an integer up to rounding, unless too few rows are held.
         total = np.round(ends[-1:])
         steps = np.floor(np.append(np.minimum(ends[:-1], total), total) + _start(self.seed)).astype(np.int64)
         return np.minimum(np.diff(steps, prepend=0), counts)
@@ -169,7 +169,7 @@ def _draws(classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int, 
 
 
 def _hash_below(share: float) -> int:
-    """The hash that about this share of the rows has at most."""
+    """The hash below which about this share of the rows lies."""
     return min(int(share * N_HASHES), HIGHEST_HASH)
 
 
@@ -179,5 +179,5 @@ def _highest(look: RowCounts, held: CountedRows) -> int:
 
 
 def _start(seed: int) -> float:
-    """A number from 0 to 1 that depends on the seed alone: the hash of a row without values."""
+    """A number from 0 to 1 that depends only on the seed: the hash of an empty row."""
     return float(row_hashes(np.empty((1, 0)), seed)[0] >> np.uint64(32)) / 2**32

@@ -28,7 +28,7 @@ class Reduction(Protocol[State, Answer_co]):
 
 
 class Region(Protocol):
-    """A part of space: whatever can say which rows it contains."""
+    """A part of the feature space: anything that can tell which rows it contains."""
 
     def contains(self, rows: FloatArray, /) -> BoolArray:
         """Tell for each row whether it lies in the region."""
@@ -37,7 +37,7 @@ class Region(Protocol):
 
 @runtime_checkable
 class PointSet(Protocol):
-    """A set of rows, wherever they are kept. Values are never changed: every method gives a new set."""
+    """A set of rows, wherever they are stored. Sets are immutable: every method returns a new one."""
 
     @property
     def n_features(self) -> int:
@@ -70,5 +70,5 @@ class PointSet(Protocol):
         ...
 
     def gather(self, max_rows: int, /) -> FloatArray:
-        """Bring all rows to this process as one array, or refuse if there are more than `max_rows`."""
+        """Bring all rows to this process as one array; raises if there are more than `max_rows`."""
         ...

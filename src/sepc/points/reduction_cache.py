@@ -1,4 +1,4 @@
-"""What is known of a set already: sets never change, so a summary asked for again needs no further pass."""
+"""Cached reductions: sets never change, so a reduction computed once needs no second pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KNOWN: WeakKeyDictionary[PointSet, dict[Reduction[Any, Any], Any]] = WeakKeyDic
 
 
 def reduce_once(points: PointSet, reduction: Reduction[Any, Answer]) -> Answer:
-    """The answer of a reduction, kept as long as the set is. Equal reductions must have equal hashes."""
+    """The answer of a reduction, cached as long as the set exists. Equal reductions must have equal hashes."""
     known = _KNOWN.setdefault(points.points if isinstance(points, CountedPoints) else points, {})
     if reduction not in known:
         known[reduction] = points.reduce(reduction)

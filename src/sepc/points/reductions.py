@@ -17,7 +17,7 @@ Range: TypeAlias = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How many rows, their mean, and their scatter: the sum of (x - mean)(x - mean)'."""
+    """Number of rows, their mean, and their scatter, the sum of (x - mean)(x - mean)'."""
 
     n: int
     mean: FloatArray
@@ -26,7 +26,7 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class _Partial:
-    """A spread whose mean is `base + rest`: rounded to one number it would lose digits that the joins need."""
+    """A spread whose mean is `base + rest`: one number would lose digits that later joins need."""
 
     n: int
     base: FloatArray
@@ -64,7 +64,7 @@ class Moments:
         """Join the tiles of one block."""
         d = block.shape[1] if self.matrix is None else self.matrix.shape[1]
         total = _Partial(0, np.zeros(d), np.zeros(d), np.zeros((d, d)))
-        # One feature per row: the short side of a tile as inner loop takes 1.5 times as long to centre.
+        # One feature per row: with the short side of a tile as the inner loop, centring takes 1.5 times as long.
         buffer = np.empty((d, min(TILE_ROWS, len(block))))
         with np.errstate(over="ignore", invalid="ignore"):
             for tile in row_tiles(block):
@@ -72,7 +72,7 @@ class Moments:
         return total
 
     def combine(self, left: _Partial, right: _Partial) -> _Partial:
-        """Join two spreads; one of no rows changes nothing."""
+        """Join two spreads; a spread of zero rows changes nothing."""
         if left.n == 0 or right.n == 0:
             return right if left.n == 0 else left
         share = right.n / (left.n + right.n)
@@ -95,7 +95,7 @@ class Moments:
         mean = columns @ weights
         centred = np.subtract(columns, mean[:, None], out=buffer)
         rest = centred @ weights
-        # The mean was rounded; of rows far from zero that is a good part of their deviation.
+        # The mean was rounded; for rows far from zero that may be a good part of their deviation.
         centred -= rest[:, None]
         return _Partial(n, mean, rest, centred @ centred.T)
 
@@ -104,19 +104,19 @@ class Moments:
         return moved if self.matrix is None else self.matrix.T @ moved
 
 
-# Of the rows as they are; one object, so that `reduce_once` knows it again.
+# The moments of the plain rows; a single object, so that `reduce_once` recognises it.
 MOMENTS = Moments()
 
 
 class _RangeJoin:
-    """What the range reductions share: no rows have the range (inf, -inf)."""
+    """Shared by the range reductions; the range of zero rows is (inf, -inf)."""
 
     def combine(self, left: Range, right: Range) -> Range:
         """Keep the smaller minimum and the larger maximum."""
         return np.minimum(left[0], right[0]), np.maximum(left[1], right[1])
 
     def finish(self, ends: Range) -> Range:
-        """Give the two ends as they are."""
+        """Return the two ends unchanged."""
         return ends
 
 
@@ -125,7 +125,7 @@ class ColumnRange(_RangeJoin):
     """Minimum and maximum of every column, two (d,) arrays; inf and -inf if there are no rows."""
 
     def map(self, block: FloatArray) -> Range:
-        """Find the range of one block, tile against tile: along short rows NumPy is four times slower."""
+        """Find the range of one block by comparing tiles: along short rows NumPy is four times slower."""
         lowest = np.full((min(TILE_ROWS, len(block)), block.shape[1]), np.inf)
         highest = -lowest
         for tile in row_tiles(block):
@@ -190,7 +190,7 @@ class ProjectionCounts:
     origin: FloatArray | None = None
 
     def map(self, block: FloatArray) -> Histogram:
-        """Sort the values of one block and look the edges up among them; the other way round takes 7 times as long."""
+        """Sort the values of one block and look up the edges; the other way round takes 7 times as long."""
         values = np.sort(project(block, self.direction, self.origin))
         cuts = np.concatenate(([0], np.searchsorted(values, self.edges), [len(values)]))
         counts = np.diff(cuts)
@@ -209,13 +209,13 @@ class ProjectionCounts:
         )
 
     def finish(self, histogram: Histogram) -> Histogram:
-        """Give the histogram as it is."""
+        """Return the histogram unchanged."""
         return histogram
 
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """How many rows, and their mean; zero if there are none."""
+    """Number of rows, and their mean; zero if there are none."""
 
     n: int
     mean: FloatArray
@@ -243,7 +243,7 @@ class Tail:
         return _joined(left[0], right[0]), _joined(left[1], right[1])
 
     def finish(self, groups: tuple[Average, Average]) -> tuple[Average, Average]:
-        """Give the groups as they are: beyond, between."""
+        """Return the two groups unchanged: beyond, between."""
         return groups
 
     def _of_tile(self, tile: FloatArray) -> tuple[Average, Average]:
@@ -283,5 +283,5 @@ class CountInside:
         return left + right
 
     def finish(self, counts: IntArray) -> IntArray:
-        """Give the counts as they are."""
+        """Return the counts unchanged."""
         return counts

@@ -20,8 +20,8 @@ HIGHEST_HASH = N_HASHES - 1
 class CountedRows:
     """Distinct rows in the order of their hashes, each with its number of copies.
 
-    Rows are taken for copies if their hashes are equal. Among 10^8 distinct rows the odds that any two share a hash of
-    64 bits are 1 to 3,700, and then these two are counted as one.
+    Rows count as copies if their 64-bit hashes are equal. Among 10^8 distinct rows, the odds that any two share a hash
+    are 1 to 3,700; these two would be counted as one.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class CountedRows:
     counts: IntArray
 
     def picked(self, which: BoolArray | slice) -> CountedRows:
-        """Some of them."""
+        """A subset of the rows."""
         return CountedRows(self.hashes[which], self.rows[which], self.counts[which])
 
     def merged(self, other: CountedRows) -> CountedRows:
-        """The rows of both."""
+        """The rows of both, with copies added up."""
         hashes, counts, first = _added(self.hashes, self.counts, other.hashes, other.counts)
         return CountedRows(hashes, np.concatenate((self.rows, other.rows))[first], counts)
 
@@ -58,7 +58,7 @@ class FrequentHashes:
     counts : (m,) array of int
         Copies of each, less what was subtracted.
     n_lost : int
-        What was subtracted in all: the most copies that a count can be short of.
+        The total subtracted: a count is short by at most this many copies.
     """
 
     hashes: HashArray
@@ -66,12 +66,12 @@ class FrequentHashes:
     n_lost: int = 0
 
     def merged(self, other: FrequentHashes) -> FrequentHashes:
-        """The counters of both."""
+        """The counters of both, added up."""
         hashes, counts, _ = _added(self.hashes, self.counts, other.hashes, other.counts)
         return FrequentHashes(hashes, counts, self.n_lost + other.n_lost)
 
     def trimmed(self, n_counters: int) -> FrequentHashes:
-        """At most so many counters."""
+        """Reduce to at most this many counters."""
         n_over = len(self.counts) - n_counters
         if n_over <= 0:
             return self
@@ -80,13 +80,13 @@ class FrequentHashes:
         return FrequentHashes(self.hashes[stays], self.counts[stays] - cut, self.n_lost + cut)
 
     def may_exceed(self, n_copies: float) -> HashArray:
-        """All hashes with more copies than this, and some others."""
+        """Hashes that may have more copies than this: all that do, and some others."""
         return self.hashes[self.counts + self.n_lost > n_copies]
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What a pass of `RowCounts` finds."""
+    """The result of `RowCounts`."""
 
     held: CountedRows
     frequent: FrequentHashes
@@ -94,23 +94,23 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class RowCounts:
-    """Exact numbers of copies of the rows whose hashes are low, and which other rows may have very many copies.
+    """Exact numbers of copies of the rows with low hashes, and which other rows may have very many copies.
 
-    A row dropped from a block is not among the lowest of all rows either, so that every count is that of all rows, and
-    what is held depends on the rows alone and not on blocks or order.
+    A row that is not among the lowest of its block is not among the lowest of all rows either. So every count is exact,
+    and which rows are held does not depend on blocks or order.
 
     Parameters
     ----------
     seed : int
-        Of the hashes.
+        Seed of the hashes.
     limit : int
         Rows with hashes up to this are held.
     n_least : int
-        So many distinct rows are held in any case, those with the lowest hashes.
+        At least this many distinct rows are held, those with the lowest hashes.
     n_counters : int
-        For frequent rows; 0 if nobody asks for these.
+        Number of counters for frequent rows; 0 to not look for them.
     also : array of uint64, sorted
-        Further hashes whose rows are held.
+        Hashes of further rows to hold.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class RowCounts:
         held = self._is_held(distinct, highest)
         copies = np.flatnonzero(self._is_held(hashes, highest))
         _, first = np.unique(hashes[copies], return_index=True)
-        # Equal rows may differ in the sign of a zero: adding zero makes them the same, as their hashes are.
+        # Equal rows may differ in the sign of a zero; adding zero makes them identical, like their hashes.
         rows = CountedRows(distinct[held], block[copies[first]] + 0.0, counts[held])
         n_counted = len(distinct) if self.n_counters else 0
         frequent = FrequentHashes(distinct[:n_counted], counts[:n_counted])
@@ -146,11 +146,11 @@ class RowCounts:
         return Counts(held, left.frequent.merged(right.frequent).trimmed(self.n_counters))
 
     def finish(self, state: Counts) -> Counts:
-        """Give the counts as they are."""
+        """Return the counts unchanged."""
         return state
 
     def _highest_low(self, distinct: HashArray) -> int:
-        """The hash up to which rows are held; hashes are sorted."""
+        """The hash up to which rows are held, given sorted hashes."""
         n_low = min(self.n_least, len(distinct))
         return max(self.limit, int(distinct[n_low - 1])) if n_low else self.limit
 
@@ -165,9 +165,9 @@ class RowCounts:
 def _added(
     left: HashArray, left_counts: IntArray, right: HashArray, right_counts: IntArray
 ) -> tuple[HashArray, IntArray, IntArray]:
-    """Hashes of both sides, sorted, the sums of their counts, and where in both together each comes first."""
+    """The sorted hashes of both sides, the sums of their counts, and the first position of each in both joined."""
     both = np.concatenate((left, right))
-    # Two sorted runs, which a stable sort merges in one go.
+    # A stable sort merges two sorted runs in linear time.
     order = np.argsort(both, kind="stable")
     hashes = both[order]
     is_first = np.ones(len(hashes), dtype=np.bool_)

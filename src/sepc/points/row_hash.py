@@ -1,4 +1,4 @@
-"""A number for every row that depends on its values alone, so that all engines draw the same sample."""
+"""A hash of every row that depends only on its values, so that all engines draw the same sample."""
 
 from __future__ import annotations
 

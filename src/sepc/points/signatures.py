@@ -1,4 +1,4 @@
-"""Which regions rows lie in, counted: the reduction behind the signature table."""
+"""Count rows by the set of regions they lie in: the reduction behind the signature table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.points.protocol import Region
 from sepc.points.tiles import row_tiles
 
-# Signatures as columns of 64-bit words, the first region in the highest bit of the first word: numbers in ascending
-# order are sets in lexicographic order.
+# Signatures as columns of 64-bit words, with the first region in the highest bit of the first word, so that numeric
+# order is the lexicographic order of the sets.
 Words: TypeAlias = NDArray[np.uint64]
 WORD_BITS = 64
 
@@ -22,7 +22,7 @@ SignatureState: TypeAlias = tuple[Words, IntArray]
 
 @dataclass(frozen=True, eq=False)
 class SignatureCounts:
-    """The distinct membership sets, (T, K) in lexicographic order, and how many rows have each of them, (T,)."""
+    """The distinct sets of regions, (T, K) in lexicographic order, and the number of rows with each of them, (T,)."""
 
     memberships: BoolArray
     counts: IntArray
@@ -30,7 +30,7 @@ class SignatureCounts:
 
 @dataclass(frozen=True)
 class Signatures:
-    """For every set of regions that some row lies in, and in no others: how many rows there are.
+    """How many rows lie in exactly which regions, for every set of regions that occurs.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ class Signatures:
     >>> from sepc import ArrayPoints
     >>> from sepc import Ellipsoid
     >>> intervals = (Ellipsoid(np.zeros(1), np.eye(1)), Ellipsoid(np.ones(1), np.eye(1)))
-    >>> found = ArrayPoints(np.array([[-1.0], [0.5], [0.6], [9.0]])).reduce(Signatures(intervals))
-    >>> found.memberships.tolist(), found.counts.tolist()
+    >>> signatures = ArrayPoints(np.array([[-1.0], [0.5], [0.6], [9.0]])).reduce(Signatures(intervals))
+    >>> signatures.memberships.tolist(), signatures.counts.tolist()
     ([[False, False], [True, False], [True, True]], [1, 1, 2])
     """
 
     regions: tuple[Region, ...]
 
     def map(self, block: FloatArray) -> SignatureState:
-        """Count the signatures of one block: first of every tile, while it is in the cache."""
+        """Count the signatures of one block, tile by tile while each is in the cache."""
         tallies = [
             _tally(words, np.ones(words.shape[1], dtype=np.int64)) for words in map(self.words, row_tiles(block))
         ]
@@ -61,7 +61,7 @@ class Signatures:
         return _merged([left, right])
 
     def finish(self, state: SignatureState) -> SignatureCounts:
-        """Unpack the words."""
+        """Unpack the words into sets."""
         words, counts = state
         memberships = np.empty((len(counts), len(self.regions)), dtype=np.bool_)
         for k in range(len(self.regions)):
@@ -79,7 +79,7 @@ class Signatures:
 
 
 def _place(k: int) -> tuple[int, np.uint64]:
-    """Word that holds the bit of region `k`, and by how much it is shifted there."""
+    """The word that holds the bit of region `k`, and the position of the bit in it."""
     return k // WORD_BITS, np.uint64(WORD_BITS - 1 - k % WORD_BITS)
 
 

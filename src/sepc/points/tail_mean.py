@@ -1,4 +1,4 @@
-"""Find the rows that lie farthest along a direction by counting, so that no rows travel."""
+"""The mean of the rows farthest along a direction, found by counting, so that no rows need to be moved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc.points.reductions import ProjectionCounts, Tail
 
 LARGEST = float(np.finfo(np.float64).max)
 
-# One bin for each power of two in the first pass, and a state of 100 kB; a pass gains 12 of the 64 bits of a number.
+# One bin for each power of two in the first pass, and a state of 100 kB; each pass fixes 12 of the 64 bits of a number.
 N_BINS = 4096
 
 
@@ -28,7 +28,7 @@ def tail_mean(points: PointSet, direction: FloatArray, k: int, origin: FloatArra
     ----------
     points : PointSet
     direction : (d,) array
-        Only its direction matters. All rows tie along zero.
+        Its length does not matter. Along a zero vector all rows tie.
     k : int
         From 1 to the number of rows.
     origin : (d,) array, optional
@@ -60,7 +60,7 @@ def _shrunk(direction: FloatArray) -> FloatArray:
 
 
 def _boundary(points: PointSet, direction: FloatArray, k: int, origin: FloatArray | None) -> tuple[float, float]:
-    """Give the lowest and highest value of the bin that the k-th row falls in: one value, or all rows of it count."""
+    """The lowest and highest value of the k-th row's bin, refined until they agree or all its rows count."""
     lower, upper = -LARGEST, LARGEST
     while lower < upper:
         histogram = points.reduce(ProjectionCounts(direction, _edges(lower, upper), origin))

@@ -1,4 +1,4 @@
-"""Walk a block of rows in tiles that stay in the cache, and project rows alike wherever a block begins."""
+"""Cut blocks into tiles that fit the cache, and project rows with the same bits wherever a block begins."""
 
 from __future__ import annotations
 

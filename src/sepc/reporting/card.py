@@ -10,25 +10,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.opened import name_of, opened
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.metrics import aurc, ece
 from sepc.reporting.facts import facts_of, parameters_of
 from sepc.wording import percent
 
 # Regions shown, those with the most training rows.
 N_REGIONS = 10
+# What Markdown would read as markup; a single pass, so that nothing is escaped twice.
+ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\|*_[]#"} | {sign: f"&#{ord(sign)};" for sign in "<>`"})
 
 
 def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None = None) -> str:
-    """Facts of a fitted classifier, and what it does on held-out rows if any are given.
+    """A Markdown summary of a fitted classifier, with its performance on held-out rows if any are given.
 
     Parameters
     ----------
     estimator : fitted classifier
         Also a pipeline or a search around one.
     X, y : rows and their labels, optional
-        None of them may have trained it.
+        Held-out rows: none of them may have been used for fitting.
 
     Returns
     -------
@@ -45,8 +47,8 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     ...
     """
     check_is_fitted(estimator)
-    inside = opened(estimator).classifier
-    parts = [f"# {name_of(estimator)}", _facts(estimator), *_promise(inside), *_regions(inside)]
+    inside = unwrap(estimator).classifier
+    parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(inside), *_regions(inside)]
     if X is not None and y is not None:
         parts.append(_held_out(estimator, X, y))
     parts.append(_parameters(estimator))
@@ -64,7 +66,7 @@ def _promise(estimator: Any) -> list[str]:
 
 
 def _regions(estimator: Any) -> list[str]:
-    """The regions with the most training rows, and between which shares their labels are right."""
+    """The regions with the most training rows, and an interval for how often their label is right."""
     if not hasattr(estimator, "regions_"):
         return []
     regions = estimator.regions_
@@ -86,7 +88,7 @@ def _regions(estimator: Any) -> list[str]:
 
 
 def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
-    decisions, labels = decide_with_trust(estimator, X, "put it into a TrustedClassifier"), np.asarray(y)
+    decisions, labels = decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), np.asarray(y)
     right, accepted = np.asarray(decisions.label == labels), np.asarray(decisions.accepted)
     causes = np.asarray(decisions.cause)
     rows = [
@@ -103,7 +105,7 @@ def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
 
 
 def _parameters(estimator: Any) -> str:
-    rows = [(name, f"`{escape_cell(value)}`") for name, value in parameters_of(estimator)]
+    rows = [(f"`{name}`", escape_cell(value)) for name, value in parameters_of(estimator)]
     return "## Parameters\n\n" + _table(("parameter", "value"), rows)
 
 
@@ -113,8 +115,11 @@ def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def escape_cell(value: Any) -> str:
-    """Text that cannot leave its cell or become markup."""
-    text = " ".join(str(value).split())
-    for sign in "\\|`*_<>[]#":
-        text = text.replace(sign, f"&#{ord(sign)};" if sign in "<>`" else f"\\{sign}")
-    return text
+    r"""Text that stays in its cell and is no markup.
+
+    Examples
+    --------
+    >>> print(escape_cell("a > b|c"))
+    a &#62; b\|c
+    """
+    return " ".join(str(value).split()).translate(ESCAPES)

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 
-from sepc.reporting.classes import Classes
+from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.held_out import N_BARS, Curves, HeldOut, Histogram
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.region_rows import RegionRow, RegionTable
-from sepc.reporting.svg import LETTER, Frame, drawing, hatch, number, tick_text, ticks, words
+from sepc.reporting.svg import LETTER, Frame, drawing, hatch, number, text_at, tick_text, ticks
 from sepc.wording import counted, percent, short
 
 WIDTH, HEIGHT = 480.0, 312.0
 # Regions in the chart, those with the most held-out rows.
 N_REGIONS = 25
-# Larger tables of classes are not drawn.
+# With more classes than this, the table of overlaps is not drawn.
 N_CLASSES = 30
-# Cells of this size have room for a number.
+# Cells of at least this size have room for a number.
 ROOM = 32.0
-# If all shares are smaller than this, none is dark.
+# The darkest shade stands for the largest share, or for this one if all are smaller.
 LEAST_SHADED = 0.05
-# Of the most trusted rows, so few say nothing of a rate; the curve may leave the chart there.
+# A rate over fewer of the most trusted rows than this is mostly noise; the curve may leave the chart there.
 SETTLED = 0.05
 
 
 def risk_coverage_chart(curves: Curves, figures: HeldOut) -> Markup:
-    """The error rate among accepted rows, if more or fewer were accepted."""
+    """The risk-coverage curve: the error rate among accepted rows, for every share of rows accepted."""
     settled = [risk for at, risk in zip(curves.coverage, curves.risk, strict=True) if at >= SETTLED]
     frame = Frame(0.0, 1.0, 0.0, min(max(1.25 * max(settled), 0.01), 1.0))
     clip = tag("defs", tag("clipPath", frame.area(), id="risk-area"))
@@ -36,9 +36,9 @@ def risk_coverage_chart(curves: Curves, figures: HeldOut) -> Markup:
         risk = 1.0 - figures.n_right_accepted / figures.n_accepted
         x, y = number(frame.x(coverage)), number(frame.y(min(risk, frame.y_to)))
         side = "end" if coverage > 0.5 else "start"
-        told = words("accepted now", frame.x(coverage) + (-6 if side == "end" else 6), frame.top + 13, side, "note")
+        note = text_at("accepted now", frame.x(coverage) + (-6 if side == "end" else 6), frame.top + 13, side, "note")
         line_down = tag("line", x1=x, x2=x, y1=number(frame.top), y2=number(frame.bottom), class_="now")
-        marked = [line_down, tag("circle", cx=x, cy=y, r=5, class_="here"), told]
+        marked = [line_down, tag("circle", cx=x, cy=y, r=5, class_="here"), note]
     description = (
         f"With every row accepted, {percent(curves.risk[-1])} are wrong; the mean over all coverages, "
         f"the AURC, is {figures.aurc:.4f}."
@@ -48,7 +48,7 @@ def risk_coverage_chart(curves: Curves, figures: HeldOut) -> Markup:
 
 
 def reliability_chart(curves: Curves) -> Markup:
-    """How often labels are right, against the trust in them."""
+    """The reliability diagram: how often labels are right, by their trust."""
     least = min(*curves.bin_trust, *curves.bin_low, 0.9)
     start = math.floor(10.0 * least) / 10.0
     frame = Frame(start, 1.0, start, 1.0)
@@ -56,9 +56,9 @@ def reliability_chart(curves: Curves) -> Markup:
     columns = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
     for trust, right, low, high, n_rows in zip(*columns, strict=True):
         x = number(frame.x(trust))
-        told = tag("title", f"{counted(n_rows, 'row')}: trust {trust:.3f}, right {percent(right)}")
+        title = tag("title", f"{counted(n_rows, 'row')}: trust {trust:.3f}, right {percent(right)}")
         bar = tag("line", x1=x, x2=x, y1=number(frame.y(low)), y2=number(frame.y(high)), class_="whisker")
-        drawn.append(tag("g", told, bar, tag("circle", cx=x, cy=number(frame.y(right)), r=4.5, class_="dot")))
+        drawn.append(tag("g", title, bar, tag("circle", cx=x, cy=number(frame.y(right)), r=4.5, class_="dot")))
     description = (
         f"{len(curves.bin_rows)} bins of rows by trust, with 95 % intervals. On the dashed line, "
         "labels are right as often as trust says; below it, less often."
@@ -68,15 +68,15 @@ def reliability_chart(curves: Curves) -> Markup:
 
 
 def histogram_chart(histogram: Histogram) -> Markup:
-    """How many rows have which trust."""
+    """A histogram of trust."""
     highest = max(a + b for a, b in zip(histogram.first, histogram.second, strict=True))
     frame = Frame(0.0, 1.0, 0.0, 1.08 * highest, top=34.0)
     bars = []
     for i, (first, second) in enumerate(zip(histogram.first, histogram.second, strict=True)):
         x, width = frame.x(i / N_BARS) + 1.0, (frame.right - frame.left) / N_BARS - 2.0
         tall, more = _tall(frame, first), _tall(frame, second)
-        told = f"trust {i / N_BARS:.2f} to {(i + 1) / N_BARS:.2f}: {first:,} {histogram.names[0]}, "
-        title = tag("title", f"{told}{second:,} {histogram.names[1]}")
+        text = f"trust {i / N_BARS:.2f} to {(i + 1) / N_BARS:.2f}: {first:,} {histogram.names[0]}, "
+        title = tag("title", f"{text}{second:,} {histogram.names[1]}")
         bars.append(
             tag(
                 "g",
@@ -92,7 +92,7 @@ def histogram_chart(histogram: Histogram) -> Markup:
 
 
 def _tall(frame: Frame, n: int) -> float:
-    """How tall a bar of `n` rows is; a single row is seen among any number."""
+    """The height of a bar of `n` rows; even a single row is visible."""
     return max(frame.bottom - frame.y(n), 1.5) if n else 0.0
 
 
@@ -109,30 +109,30 @@ def region_chart(table: RegionTable) -> Markup | None:
     parts = [*_across(counts, False), *_across(shares, True)]
     for i, row in enumerate(shown):
         parts.append(_region(row, top + step * i, step, counts, shares))
-    parts.append(words("held-out rows", (counts.left + counts.right) / 2, bottom + 34, "middle", "axis"))
-    parts.append(words("share that is right", (shares.left + shares.right) / 2, bottom + 34, "middle", "axis"))
+    parts.append(text_at("held-out rows", (counts.left + counts.right) / 2, bottom + 34, "middle", "axis"))
+    parts.append(text_at("share that is right", (shares.left + shares.right) / 2, bottom + 34, "middle", "axis"))
     keys = [
         *_legend(("right", "wrong"), "url(#hatch-regions)", counts.left),
         tag("line", x1=470, x2=470, y1=7, y2=21, class_="trust-line"),
-        words("trust", 478, 18, class_="note"),
+        text_at("trust", 478, 18, class_="note"),
         tag("circle", cx=534, cy=14, r=4.5, class_="dot"),
-        words("was right", 543, 18, class_="note"),
+        text_at("was right", 543, 18, class_="note"),
     ]
     title = "Regions: right and wrong held-out rows, and trust"
-    told = f"The {len(shown)} regions with the most held-out rows, of {table.n_used:,} in which any lie."
-    return drawing("regions", title, told, 652, bottom + 42, hatch("hatch-regions"), parts, keys)
+    description = f"The {len(shown)} regions with the most held-out rows, of {table.n_used:,} that have any."
+    return drawing("regions", title, description, 652, bottom + 42, hatch("hatch-regions"), parts, keys)
 
 
 def _across(frame: Frame, is_share: bool) -> list[Markup]:
-    """The lines and numbers of one panel."""
+    """The grid lines and tick labels of one panel."""
     drawn = [frame.area(class_="frame")]
     for value in ticks(frame.x_from, frame.x_to, 3):
         if not is_share and value != round(value):
             continue
         x = number(frame.x(value))
         drawn.append(tag("line", x1=x, x2=x, y1=number(frame.top), y2=number(frame.bottom), class_="grid"))
-        told = tick_text(value, True) if is_share else f"{value:,.0f}"
-        drawn.append(words(told, frame.x(value), frame.bottom + 16, "middle"))
+        text = tick_text(value, True) if is_share else f"{value:,.0f}"
+        drawn.append(text_at(text, frame.x(value), frame.bottom + 16, "middle"))
     return drawn
 
 
@@ -142,12 +142,12 @@ def _region(row: RegionRow, y: float, step: float, counts: Frame, shares: Frame)
     n_wrong, tall, middle = row.n_rows - n_right, step - 8.0, y + step / 2
     right = max(counts.x(n_right) - counts.left, 1.5) if n_right else 0.0
     wrong = max(counts.x(n_wrong) - counts.left, 1.5) if n_wrong else 0.0
-    told = f"{_named(row)}: {n_right:,} right, {n_wrong:,} wrong, mean trust {row.trust:.3f}"
+    text = f"{_named(row)}: {n_right:,} right, {n_wrong:,} wrong, mean trust {row.trust:.3f}"
     x = number(shares.x(row.trust or 0.0))
     return tag(
         "g",
-        tag("title", told),
-        words(short(_named(row), 33), counts.left - 8, middle + 4, "end", "note"),
+        tag("title", text),
+        text_at(short(_named(row), 33), counts.left - 8, middle + 4, "end", "note"),
         _bar(counts.left, y + 4, right, tall, "first"),
         _bar(counts.left + right, y + 4, wrong, tall, "second", "url(#hatch-regions)"),
         tag("circle", cx=number(shares.x(n_right / row.n_rows)), cy=number(middle), r=4.5, class_="dot"),
@@ -159,7 +159,7 @@ def _named(row: RegionRow) -> str:
     return row.name if row.label is None else f"{row.name}, mostly {row.label}"
 
 
-def overlap_chart(classes: Classes) -> Markup | None:
+def overlap_chart(classes: ClassOverlaps) -> Markup | None:
     """Of each class, the share of rows that lie in each other class's ellipsoid too; None for two or too many."""
     n = len(classes.names)
     if not 2 < n <= N_CLASSES:
@@ -167,24 +167,29 @@ def overlap_chart(classes: Classes) -> Markup | None:
     size, left, top = min(40.0, 460.0 / n), 96.0, 26.0
     middles = [size * (i + 0.5) for i in range(n)]
     cells = [_overlap(classes, i, j, left, top, size) for i in range(n) for j in range(n) if i != j]
-    down = [words(short(one, 14), left - 6, top + y + 4, "end") for one, y in zip(classes.names, middles, strict=True)]
+    down = [
+        text_at(short(name, 14), left - 6, top + y + 4, "end") for name, y in zip(classes.names, middles, strict=True)
+    ]
     letters = max(2, int(size / LETTER))
     over = [
-        words(short(one, letters), left + x, top - 8, "middle") for one, x in zip(classes.names, middles, strict=True)
+        text_at(short(name, letters), left + x, top - 8, "middle")
+        for name, x in zip(classes.names, middles, strict=True)
     ]
-    told = "A row of cells for each class: the darker, the more of its rows lie in the other class's ellipsoid too."
+    description = (
+        "A row of cells for each class: the darker, the more of its rows lie in the other class's ellipsoid too."
+    )
     width, height = left + size * n + 6, top + size * n + 6
-    return drawing("overlap", "How classes overlap", told, width, height, cells, down, over)
+    return drawing("overlap", "How classes overlap", description, width, height, cells, down, over)
 
 
-def _overlap(classes: Classes, i: int, j: int, left: float, top: float, size: float) -> Markup:
+def _overlap(classes: ClassOverlaps, i: int, j: int, left: float, top: float, size: float) -> Markup:
     """The cell of two classes, with its number if there is room."""
     share, x, y = classes.inside[i][j], left + size * j, top + size * i
     title = tag("title", f"{percent(share)} of {classes.names[i]} lie in the ellipsoid of {classes.names[j]}")
     box = tag("rect", x=number(x), y=number(y), width=number(size - 1), height=number(size - 1))
-    told = words(percent(share, 0), x + size / 2, y + size / 2 + 4, "middle") if size >= ROOM else None
+    text = text_at(percent(share, 0), x + size / 2, y + size / 2 + 4, "middle") if size >= ROOM else None
     shade = 0.6 * share / max(classes.most_inside, LEAST_SHADED)
-    return tag("g", title, box, told, class_="cell", style=f"--share:{shade:.3f}")
+    return tag("g", title, box, text, class_="cell", style=f"--share:{shade:.3f}")
 
 
 def _bar(x: float, y: float, width: float, height: float, class_: str, fill: str | None = None) -> Markup | None:
@@ -197,7 +202,7 @@ def _bar(x: float, y: float, width: float, height: float, class_: str, fill: str
 def _legend(names: tuple[str, str], fill: str, left: float) -> list[Markup | None]:
     return [
         _bar(left, 8, 12, 12, "first"),
-        words(names[0], left + 17, 18, class_="note"),
+        text_at(names[0], left + 17, 18, class_="note"),
         _bar(left + 90, 8, 12, 12, "second", fill),
-        words(names[1], left + 107, 18, class_="note"),
+        text_at(names[1], left + 107, 18, class_="note"),
     ]

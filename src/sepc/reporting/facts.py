@@ -1,4 +1,4 @@
-"""What is known of a fitted estimator without asking it anything: names and values, as text."""
+"""Facts about a fitted estimator, as names and values in text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from sepc.estimators.opened import opened
+from sepc.estimators.unwrapping import unwrap
 
 Facts = tuple[tuple[str, str], ...]
 
 
 def facts_of(estimator: Any) -> Facts:
-    """The library, the features, the classes and what was fitted, as far as this kind of estimator has them."""
+    """The library, the features, the classes and the size of the model, as far as the estimator has them."""
     facts = {"library": f"sepc {version('sepc')}", "features": _features(estimator)}
-    estimator = opened(estimator).classifier
+    estimator = unwrap(estimator).classifier
     counts = getattr(getattr(estimator, "model_", None), "class_counts", None)
     labels = [str(label) for label in estimator.classes_]
     if counts is None:
@@ -50,5 +50,5 @@ def _of_wrapper(estimator: Any) -> dict[str, str]:
 
 
 def parameters_of(estimator: Any) -> Facts:
-    """The parameters it was made with."""
+    """The parameters of the estimator."""
     return tuple((name, repr(value)) for name, value in estimator.get_params(deep=False).items())

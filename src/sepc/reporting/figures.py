@@ -14,17 +14,26 @@ from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.opened import name_of as model_name
-from sepc.estimators.opened import opened
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import regions_of
+from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.plain_values import json_fields
-from sepc.reporting.classes import Classes, classes_of
+from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.facts import Facts, facts_of, parameters_of
-from sepc.reporting.figures_card import figures_card
-from sepc.reporting.held_out import Curves, Group, HeldOut, Histogram, by_cause, by_label, curves, held_out, histogram
+from sepc.reporting.held_out import (
+    Curves,
+    Group,
+    HeldOut,
+    Histogram,
+    by_cause,
+    by_label,
+    curves,
+    held_out,
+    held_out_card,
+    histogram,
+)
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.what_counts import WhatCounts, terms_of, what_counts
@@ -38,10 +47,10 @@ LONGEST_TEXT = 800
 
 @dataclass(frozen=True)
 class ReviewRow:
-    """A row for a person: its position, its name in the table's index, what was decided of it, and why.
+    """A row for a person to review: its position, its index in the table, the decision, and the reason.
 
-    With weights, `runner_up` is the second label, and `terms` are the names and log-odds of what counts most for the
-    label against it; else these are None and empty.
+    With weights, `runner_up` is the second most likely label, and `terms` are the names and log-odds of what speaks
+    most for the label against it; without weights they are None and empty.
     """
 
     position: int
@@ -63,23 +72,23 @@ class ReportFigures(ShownAsCard):
     Attributes
     ----------
     title, estimator, verdict : str
-        `estimator` is the kind of it; `verdict` is one sentence.
+        `estimator` is the name of its type; `verdict` is one sentence.
     held_out : HeldOut
     labels, causes : tuple of Group
-        Rows by the label given and by cause; no causes if the estimator knows none.
+        Rows by predicted label and by cause; no causes if the estimator gives none.
     promise : tuple of str
-        What the estimator promises, a sentence each.
-    landscape : Classes or None
+        What the estimator promises, one sentence each.
+    landscape : ClassOverlaps or None
     picture : Picture or None
     regions : RegionTable or None
     weights : WhatCounts or None
     histogram : Histogram
     curves : Curves or None
     review : tuple of ReviewRow
-        The least trusted first, of all that are not accepted.
+        Rows that are not accepted, the least trusted first.
     facts, parameters : tuple of (name, value)
     left_out : mapping of str to str
-        The parts that are None, and why.
+        For each part that is None, the reason.
     """
 
     title: str
@@ -89,7 +98,7 @@ class ReportFigures(ShownAsCard):
     labels: tuple[Group, ...]
     causes: tuple[Group, ...]
     promise: tuple[str, ...]
-    landscape: Classes | None
+    landscape: ClassOverlaps | None
     picture: Picture | None
     regions: RegionTable | None
     weights: WhatCounts | None
@@ -105,7 +114,7 @@ class ReportFigures(ShownAsCard):
         return json_fields(self)
 
     def _card(self) -> Card:
-        return figures_card(self.title, self.estimator, self.held_out, self.causes or self.labels)
+        return held_out_card(self.title, self.estimator, self.held_out, self.causes or self.labels)
 
 
 def figures_of(
@@ -117,11 +126,11 @@ def figures_of(
     y_train: ArrayLike | None = None,
     title: str | None = None,
 ) -> ReportFigures:
-    """Ask a fitted estimator about held-out rows, and gather what it says; see `sepc.reporting.report`."""
+    """Let a fitted estimator decide on held-out rows, and collect what a report shows; see `sepc.report`."""
     check_is_fitted(estimator)
     if (X_train is None) != (y_train is None):
-        raise ValueError("X_train and y_train belong together; give both of them, or neither.")
-    decisions = decide_with_trust(estimator, X, "put it into a TrustedClassifier")
+        raise ValueError("X_train and y_train belong together; give both or neither.")
+    decisions = decide_with_trust(estimator, X, "wrap it in a TrustedClassifier")
     labels = None if y is None else _labels(X, y)
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
@@ -129,8 +138,8 @@ def figures_of(
     regional = _regional(decisions)
     drawn = None if regional is None else picture(regional, accepted, right, labels)
     weighed = None if regional is None else what_counts(regional, accepted, labels)
-    landscape, no_landscape = classes_of(X_train, y_train)
-    kind = model_name(estimator)
+    landscape, no_landscape = class_overlaps_of(X_train, y_train)
+    kind = classifier_name(estimator)
     return ReportFigures(
         title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
         estimator=kind,
@@ -153,7 +162,7 @@ def figures_of(
 
 
 def _promise(estimator: Any) -> tuple[str, ...]:
-    classifier = opened(estimator).classifier
+    classifier = unwrap(estimator).classifier
     return tuple(map(visible, classifier.summary().splitlines())) if isinstance(classifier, SelectiveClassifier) else ()
 
 
@@ -164,7 +173,7 @@ def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
 
 
 def _regional(decisions: Decisions) -> SEPDecisions | None:
-    """The decisions of a single partition, if it is one that gives the labels, also under a promise."""
+    """The decisions of the one partition that gives the labels, also inside a SelectiveClassifier; else None."""
     while isinstance(decisions, SelectiveDecisions):
         decisions = decisions.inner
     return decisions if isinstance(decisions, SEPDecisions) else None
@@ -174,15 +183,15 @@ def _verdict(figures: HeldOut) -> str:
     n, n_accepted = figures.n_rows, figures.n_accepted
     rows = counted(n, "held-out row")
     if n_accepted == 0:
-        return f"None of {rows} is accepted; all of them should go to a person."
-    told = f"All {rows} are" if n_accepted == n else f"{n_accepted:,} of {rows} ({percent(n_accepted / n)}) are"
-    told += " accepted"
+        return f"None of {rows} is accepted; a person should decide all of them."
+    text = f"All {rows} are" if n_accepted == n else f"{n_accepted:,} of {rows} ({percent(n_accepted / n)}) are"
+    text += " accepted"
     if figures.n_right_accepted is not None:
         share = percent(figures.n_right_accepted / n_accepted)
-        told += f", and {figures.n_right_accepted:,} of the accepted ({share}) have the right label"
+        text += f", and {figures.n_right_accepted:,} of the accepted ({share}) have the right label"
     if n_accepted == n:
-        return f"{told}."
-    return f"{told}; the other {n - n_accepted:,} should go to a person."
+        return f"{text}."
+    return f"{text}; a person should decide the other {n - n_accepted:,}."
 
 
 def _review(
@@ -191,18 +200,18 @@ def _review(
     index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None
     rows = []
     for i in rows_to_review(decisions, N_REVIEW).tolist():
-        one = decisions[i]
+        decision = decisions[i]
         runner_up, terms = (None, ()) if weighed is None else terms_of(weighed[i])
         rows.append(
             ReviewRow(
                 position=i,
                 row=name_of(i if index is None else index[i]),
-                label=name_of(one.label),
+                label=name_of(decision.label),
                 true_label=None if labels is None else name_of(labels[i]),
                 right=None if right is None else bool(right[i]),
-                trust=float(one.trust),
-                cause=one.cause.name,
-                why=short(visible(one.why()), LONGEST_TEXT),
+                trust=float(decision.trust),
+                cause=decision.cause.name,
+                why=short(visible(decision.why()), LONGEST_TEXT),
                 runner_up=runner_up,
                 terms=terms,
             )
@@ -218,26 +227,27 @@ def _left_out(
     weighed: WhatCounts | None,
     labelled: bool,
 ) -> dict[str, str]:
-    """Why a part of the report is not there, by the names of parts."""
-    kind = model_name(estimator)
+    """For each part missing from the report, the reason."""
+    kind = classifier_name(estimator)
     left: dict[str, str] = {"landscape": landscape} if landscape else {}
     if regional is None:
-        left["picture"] = f"{kind} does not label by one partition, so there is none to draw."
-        left["regions"] = f"{kind} does not label by one partition, so it has no regions to list."
-        left["weights"] = f"{kind} does not label by one partition, so it has no curves and weights to show."
+        many = f"{kind} does not take its labels from a single partition"
+        left["picture"] = f"{many}, so there is none to draw."
+        left["regions"] = f"{many}, so there are no regions to list."
+        left["weights"] = f"{many}, so there are no curves and weights to show."
     else:
         if drawn is None:
-            left["picture"] = "A picture needs two features, and the model has one."
+            left["picture"] = "A picture needs two features; the model has one."
         if weighed is None:
             left["weights"] = _unweighed(regional)
     if not labelled:
-        left["curves"] = "How often labels are right needs the true labels of the held-out rows; give y."
+        left["curves"] = "Error rates and calibration need the true labels of the held-out rows; give y."
     if not _promise(estimator):
-        left["promise"] = f"{kind} promises nothing; put it into a SelectiveClassifier for a promise about errors."
+        left["promise"] = f"{kind} promises no error rate; wrap it in a SelectiveClassifier to get one."
     return left
 
 
 def _unweighed(regional: SEPDecisions) -> str:
     if len(regional.model.classes) < 2:
-        return "The model knows one class, so there is nothing to weigh."
-    return f"Trust by {regional.model.trust!r} has no curves and weights; they come with trust='weights'."
+        return "The model has one class, so there is nothing to weigh."
+    return f"trust={regional.model.trust!r} has no curves and weights; they come with trust='weights'."

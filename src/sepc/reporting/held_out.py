@@ -1,7 +1,8 @@
-"""What an estimator did on held-out rows, in numbers: accepted and right, by label, by cause, by trust."""
+"""Held-out rows in numbers: how many are accepted and right, in all, by label, by cause and by trust."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,23 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.cards import Card
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.kinds import Cause
 from sepc.metrics import auroc, brier, ece
 from sepc.statistics.binomial import rate_interval
 from sepc.views.outcomes import reliability_bins, risk_coverage
-from sepc.wording import name_of
+from sepc.wording import name_of, percent
 
 N_BARS = 20
-# A longer curve is drawn through so many of its points.
+# Longer curves are thinned out to this many points.
 N_CURVE = 300
-# So many labels that the model does not know are named.
+# At most this many labels unknown to the model are named.
 NAMED_UNKNOWN = 5
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out rows together. What needs their true labels is None without them.
+    """All held-out rows together; what needs their true labels is None without them.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that have something in common: their label, or the cause for which they were not accepted."""
+    """Rows with the same predicted label, or the same cause for not being accepted."""
 
     name: str
     n_rows: int
@@ -70,7 +72,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Rows by trust, in bars of one width from 0 to 1: right and wrong ones, or accepted and not without labels."""
+    """A histogram of trust over [0, 1], of right and wrong rows; without labels, of accepted and other rows."""
 
     names: tuple[str, str]
     first: tuple[int, ...]
@@ -91,7 +93,7 @@ class Curves:
 
 
 def held_out(decisions: Decisions, right: BoolArray | None, y: NDArray[Any] | None, classes: NDArray[Any]) -> HeldOut:
-    """The figures of all rows together."""
+    """Summarise all rows together."""
     accepted = np.asarray(decisions.accepted)
     if right is None or y is None:
         return HeldOut(len(accepted), int(accepted.sum()))
@@ -117,13 +119,13 @@ def held_out(decisions: Decisions, right: BoolArray | None, y: NDArray[Any] | No
 
 
 def by_label(decisions: Decisions, right: BoolArray | None, classes: NDArray[Any]) -> tuple[Group, ...]:
-    """The rows that were given each label, in the order of the classes."""
+    """Summarise the rows by predicted label, in the order of the classes."""
     label = np.asarray(decisions.label)
-    return tuple(_group(name_of(one), label == one, decisions, right) for one in classes)
+    return tuple(_group(name_of(cls), label == cls, decisions, right) for cls in classes)
 
 
 def by_cause(decisions: Decisions, right: BoolArray | None) -> tuple[Group, ...]:
-    """The rows of each cause that occurs."""
+    """Summarise the rows by cause, as far as causes occur."""
     causes = decisions.cause
     return tuple(
         _group(cause.name, causes == cause, decisions, right, cause.meaning)
@@ -135,13 +137,13 @@ def by_cause(decisions: Decisions, right: BoolArray | None) -> tuple[Group, ...]
 def _group(name: str, rows: BoolArray, decisions: Decisions, right: BoolArray | None, meaning: str = "") -> Group:
     accepted = rows & np.asarray(decisions.accepted)
     n_right, n_right_accepted = (
-        (None, None) if right is None else (int((right & one).sum()) for one in (rows, accepted))
+        (None, None) if right is None else (int((right & chosen).sum()) for chosen in (rows, accepted))
     )
     return Group(name, int(rows.sum()), int(accepted.sum()), n_right, n_right_accepted, meaning)
 
 
 def histogram(decisions: Decisions, right: BoolArray | None) -> Histogram:
-    """Rows by trust."""
+    """Count rows by trust."""
     first = np.asarray(decisions.accepted) if right is None else right
     names = ("accepted", "not accepted") if right is None else ("right", "wrong")
     return Histogram(names, _bars(decisions.trust, first), _bars(decisions.trust, ~first))
@@ -152,7 +154,7 @@ def _bars(trust: FloatArray, rows: BoolArray) -> tuple[int, ...]:
 
 
 def curves(right: ArrayLike, trust: FloatArray) -> Curves:
-    """How trust ranks errors, and how well it predicts them."""
+    """The risk-coverage curve and the reliability diagram."""
     curve, bins = risk_coverage(right, trust), reliability_bins(right, trust)
     n = len(curve.risk)
     shown = np.unique(np.linspace(0, n - 1, min(n, N_CURVE)).round().astype(np.int64))
@@ -163,3 +165,31 @@ def curves(right: ArrayLike, trust: FloatArray) -> Curves:
         bin_rows=tuple(bins.n_rows.tolist()),
         **named,
     )
+
+
+def held_out_card(title: str, estimator: str, figures: HeldOut, groups: Sequence[Group]) -> Card:
+    """The short view of a report: rows accepted and right, in all and by cause, or by label if there are no causes."""
+    by_cause = any(group.meaning for group in groups)
+    head = ["outcome" if by_cause else "label", "rows", *([] if figures.n_right is None else ["right"])]
+    head += ["meaning"] if by_cause else []
+    rows = tuple(_card_cells(group) for group in sorted(groups, key=lambda group: -group.n_rows))
+    facts = (("model", estimator), *_card_facts(figures))
+    return Card(f"Report: {title}", facts, tuple(head), rows, "All of its numbers: to_dict()")
+
+
+def _card_facts(figures: HeldOut) -> list[tuple[str, str]]:
+    n, n_accepted = figures.n_rows, figures.n_accepted
+    facts = [("held-out rows", f"{n:,}"), ("accepted", f"{n_accepted:,} ({percent(n_accepted / n)})")]
+    if figures.n_right is None or figures.n_right_accepted is None:
+        return [*facts, ("right", "not known without y")]
+    if figures.low is not None and figures.high is not None:
+        share = percent(figures.n_right_accepted / n_accepted)
+        interval = f"95 % interval {percent(figures.low)} to {percent(figures.high)}"
+        facts.append(("right among accepted", f"{figures.n_right_accepted:,} ({share}; {interval})"))
+    return [*facts, ("right among all", f"{figures.n_right:,} ({percent(figures.n_right / n)})")]
+
+
+def _card_cells(group: Group) -> tuple[str, ...]:
+    right = () if group.n_right is None else (f"{group.n_right:,}",)
+    meaning = (group.meaning,) if group.meaning else ()
+    return (group.name.lower() if meaning else group.name, f"{group.n_rows:,}", *right, *meaning)

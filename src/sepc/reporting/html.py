@@ -1,4 +1,4 @@
-"""A figures as one HTML page that needs nothing but itself."""
+"""A report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POLICY = (
 
 
 def page(figures: ReportFigures) -> str:
-    """The page as text."""
+    """The HTML of the page."""
     sections = [section for section in sections_of(figures) if section[2]]
     links = (tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections)
     verdict = figures.verdict.replace(" %", "\u00a0%")
@@ -25,7 +25,7 @@ def page(figures: ReportFigures) -> str:
         header,
         tag("nav", tag("ul", links), aria_label="Sections"),
         tag("main", (tag("section", tag("h2", title), parts, id=name) for name, title, parts in sections)),
-        tag("footer", f"Made by {dict(figures.facts)['library']}. This file loads nothing from anywhere."),
+        tag("footer", f"Made by {dict(figures.facts)['library']}. This page loads nothing from the network."),
         tag("script", Markup(SCRIPT)),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(figures.title), body, lang='en')}\n"

@@ -15,7 +15,7 @@ VOID = {"meta", "br"}
 
 
 class Markup(str):
-    """Text that is markup already. Put together with other text by any means but `tag`, it is escaped again."""
+    """Text that is markup already. Only `tag` keeps it so; joined in any other way, it is escaped again."""
 
     __slots__ = ()
 
@@ -28,8 +28,8 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     name : str
     *children : Markup, iterables of children, None for nothing; anything else is text
     **attributes : anything
-        ``class_`` is written "class", and ``stroke_width`` "stroke-width". None and False leave it out, True writes the
-        name alone.
+        ``class_`` is written "class", and ``stroke_width`` "stroke-width". None and False leave the attribute out,
+        True writes its name alone.
 
     Examples
     --------
@@ -37,10 +37,10 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     '<p class="&quot;quoted&quot;">a &lt; b</p>'
     """
     opening = f"<{name}{''.join(_attribute(*pair) for pair in attributes.items())}>"
-    return Markup(opening if name in VOID else f"{opening}{together(children)}</{name}>")
+    return Markup(opening if name in VOID else f"{opening}{joined(children)}</{name}>")
 
 
-def together(children: Iterable[Any]) -> Markup:
+def joined(children: Iterable[Any]) -> Markup:
     """Children one after another."""
     return Markup("".join(map(_inside, children)))
 
@@ -51,7 +51,7 @@ def _inside(child: Any) -> str:
     if child is None:
         return ""
     if isinstance(child, Iterable) and not isinstance(child, str):
-        return together(child)
+        return joined(child)
     return escape(visible(str(child)))
 
 
@@ -60,7 +60,7 @@ def _attribute(name: str, value: Any) -> str:
         return ""
     name = name.rstrip("_").replace("_", "-")
     if not ATTRIBUTE.fullmatch(name) or name.startswith("on"):
-        raise ValueError(f"{name!r} is no attribute of a report.")
+        raise ValueError(f"{name!r} is not an attribute that a report may have.")
     if value is True:
         return f" {name}"
     if name == "href" and not str(value).startswith("#"):

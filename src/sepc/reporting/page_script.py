@@ -1,4 +1,4 @@
-"""The only script of the page: it makes tables sortable by a click on a header. Without it nothing is lost but that."""
+"""The only script of the page: a click on a column header sorts a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The partition drawn: an ellipse for every ellipsoid, a mark for every held-out row."""
+"""The chart of the partition: an ellipse for every ellipsoid, a mark for every held-out row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.picture import Picture, Point, Shadow
-from sepc.reporting.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, Frame, drawing, mark, number, words
+from sepc.reporting.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, Frame, drawing, mark, number, text_at
 from sepc.wording import short
 
 WIDTH = 540.0
@@ -23,8 +23,8 @@ def partition_chart(picture: Picture) -> Markup:
     """Ellipses and rows in the plane of the picture, with a legend below."""
     frame = Frame(*picture.box, **FRAME)
     clip = tag("defs", tag("clipPath", frame.area(), id="partition-area"))
-    ellipses = [_ellipse(frame, one, picture.classes) for one in picture.shadows]
-    inside = [one for one in picture.points if _is_inside(frame, one)]
+    ellipses = [_ellipse(frame, shadow, picture.classes) for shadow in picture.shadows]
+    inside = [point for point in picture.points if _is_inside(frame, point)]
     # Many ellipses on top of one another would hide the rows.
     n = max(len(ellipses), 1)
     faint = f"--fill:{min(0.07, 0.5 / n):.3f};--stroke:{min(0.9, max(0.35, 20 / n)):.2f}"
@@ -36,19 +36,19 @@ def partition_chart(picture: Picture) -> Markup:
 
 
 def beyond(picture: Picture) -> str:
-    """What the picture leaves out, in words."""
+    """A note on rows and ellipsoids that the picture leaves out."""
     frame = Frame(*picture.box, **FRAME)
-    n_beyond = sum(not _is_inside(frame, one) for one in picture.points)
-    told = []
+    n_beyond = sum(not _is_inside(frame, point) for point in picture.points)
+    sentences = []
     if len(picture.points) < picture.n_rows:
-        told.append(f"{len(picture.points):,} of {picture.n_rows:,} rows are drawn, chosen at random.")
+        sentences.append(f"{len(picture.points):,} of {picture.n_rows:,} rows are drawn, chosen at random.")
     if n_beyond:
-        told.append(f"{n_beyond:,} {'row lies' if n_beyond == 1 else 'rows lie'} beyond the edges.")
+        sentences.append(f"{n_beyond:,} {'row lies' if n_beyond == 1 else 'rows lie'} beyond the edges.")
     if len(picture.shadows) < picture.n_ellipsoids:
-        told.append(
+        sentences.append(
             f"Of {picture.n_ellipsoids:,} ellipsoids, the {len(picture.shadows):,} with the most rows are drawn."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _is_inside(frame: Frame, point: Point) -> bool:
@@ -76,12 +76,12 @@ def _ellipse(frame: Frame, shadow: Shadow, classes: tuple[str, ...]) -> Markup:
 
 
 def _marks(frame: Frame, points: list[Point]) -> list[Markup]:
-    """One path for all rows that look alike, wrong ones on top."""
+    """One path for all rows that look alike; crosses for wrong rows on top."""
     alike: dict[tuple[int, bool], list[Point]] = defaultdict(list)
     for point in points:
         alike[min(point.owner, N_STYLES), point.accepted].append(point)
     paths = []
-    for (owner, accepted), rows in sorted(alike.items(), key=lambda one: -len(one[1])):
+    for (owner, accepted), rows in sorted(alike.items(), key=lambda item: -len(item[1])):
         path = "".join(mark(_shape(owner), frame.x(row.x), frame.y(row.y)) for row in rows)
         paths.append(tag("path", d=path, class_=f"mark {colour_of(owner)}{'' if accepted else ' hollow'}"))
     wrong = [row for row in points if row.right is False]
@@ -96,7 +96,7 @@ def _cross(x: float, y: float, r: float) -> str:
 
 
 def _legend(picture: Picture, top: float) -> tuple[list[Markup], float]:
-    """The keys in columns below the picture, and the height of it all."""
+    """The legend below the picture, and the height of the whole drawing."""
     seen = {point.owner for point in picture.points} | {shadow.owner for shadow in picture.shadows}
     keys = [(short(name, LONGEST_KEY), k) for k, name in enumerate(picture.classes[:N_STYLES])]
     if -1 in seen or len(picture.classes) > N_STYLES:
@@ -107,28 +107,28 @@ def _legend(picture: Picture, top: float) -> tuple[list[Markup], float]:
     for i, (name, owner) in enumerate(keys):
         x, y = FRAME["left"] + step * (i % n_columns), top + 18.0 * (i // n_columns)
         drawn.append(tag("path", d=mark(_shape(owner), x + 6, y - 4, 4.0), class_=f"mark {colour_of(owner)}"))
-        drawn.append(words(name, x + 16, y, class_="note"))
+        drawn.append(text_at(name, x + 16, y, class_="note"))
     y = top + 18.0 * ((len(keys) - 1) // n_columns) + 24.0
     return [*drawn, *_states(y, picture.points)], y + 10.0
 
 
 def _states(y: float, points: tuple[Point, ...]) -> list[Markup]:
-    """Keys of what a mark's filling means, in grey."""
+    """The part of the legend that explains filled, hollow and crossed marks."""
     left = FRAME["left"]
     drawn = [
         tag("path", d=mark(0, left + 6, y - 4, 4.0), class_="mark k-other"),
-        words("accepted", left + 16, y, class_="note"),
+        text_at("accepted", left + 16, y, class_="note"),
         tag("path", d=mark(0, left + 96, y - 4, 4.0), class_="mark k-other hollow"),
-        words("not accepted", left + 106, y, class_="note"),
+        text_at("not accepted", left + 106, y, class_="note"),
     ]
     if any(point.right is False for point in points):
         drawn.append(tag("path", d=_cross(left + 216, y - 4, CROSS), class_="cross"))
-        drawn.append(words("wrong label given", left + 226, y, class_="note"))
+        drawn.append(text_at("wrong label", left + 226, y, class_="note"))
     return drawn
 
 
 def colour_of(owner: int) -> str:
-    """The class of the page's style that colours the class at this position; -1 is any other."""
+    """The CSS class with the colour of the class at this position; -1 is any other class."""
     return f"k{owner % N_COLOURS}" if 0 <= owner < N_STYLES else "k-other"
 
 

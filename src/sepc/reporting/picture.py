@@ -1,4 +1,4 @@
-"""The partition as it is drawn: shadows of ellipsoids and some of the held-out rows, in a plane."""
+"""The data of the partition chart: shadows of ellipsoids and some held-out rows, in a plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sepc.wording import name_of
 
 N_POINTS = 1500
 N_SHADOWS = 120
-# The picture ends where so small a share of the rows on either side is left out, or a little beyond.
+# On each side, at most this share of the rows lies beyond the edge of the picture.
 BEYOND = 0.005
 # Ellipses may enlarge the picture by this share of the rows' range, on each side.
 ROOM = 0.35
@@ -53,10 +53,10 @@ class Picture:
     axes : pair of str
         Names of the axes.
     is_exact : bool
-        Whether the two axes are all features there are.
+        Whether the two axes are all the features of the model.
     classes : tuple of str
     by_true_label : bool
-        Whether points stand for true labels, or for those given.
+        Whether points show true labels, or predicted ones.
     box : x from, x to, y from, y to
     shadows : tuple of Shadow
         Those with the most training rows, of `n_ellipsoids`.
@@ -78,7 +78,7 @@ class Picture:
 def picture(
     decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, y: NDArray[Any] | None
 ) -> Picture | None:
-    """The picture of a partition and rows decided by it; None for a single feature."""
+    """The picture of a partition and of rows it decided on; None for a single feature."""
     model = decisions.model
     n_features = len(model.feature_names)
     if n_features < 2:
@@ -105,12 +105,12 @@ def picture(
 def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
     held = model.place_counts[: model.n_ellipsoids].sum(axis=1)
     largest = np.sort(np.argsort(-held, kind="stable")[:N_SHADOWS]).tolist()
-    found = []
+    shadows = []
     for k in largest:
         shadow = plane.shadow(model.ellipsoid(k))
         (x, y), (a, b, c, d) = shadow.center.tolist(), shadow.inverse_root.ravel().tolist()
-        found.append(Shadow(k, int(model.owners[k]), (x, y), (a, b, c, d), int(held[k])))
-    return tuple(found)
+        shadows.append(Shadow(k, int(model.owners[k]), (x, y), (a, b, c, d), int(held[k])))
+    return tuple(shadows)
 
 
 def _some(n: int) -> NDArray[np.int64]:
@@ -125,10 +125,10 @@ def _positions(classes: NDArray[Any], labels: NDArray[Any]) -> list[int]:
 
 
 def _box(places: FloatArray, shadows: tuple[Shadow, ...]) -> tuple[float, float, float, float]:
-    """Where most rows lie, and as much of the ellipses around them as does not make the rows small."""
+    """Limits that show most rows, and as much of the ellipses as leaves the rows large enough."""
     low, high = np.quantile(places, [BEYOND, 1.0 - BEYOND], axis=0)
-    middle = np.array([one.center for one in shadows]).reshape(-1, 2)
-    reach = np.array([np.hypot(*np.reshape(one.axes, (2, 2)).T) for one in shadows]).reshape(-1, 2)
+    middle = np.array([shadow.center for shadow in shadows]).reshape(-1, 2)
+    reach = np.array([np.hypot(*np.reshape(shadow.axes, (2, 2)).T) for shadow in shadows]).reshape(-1, 2)
     range_ = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
     low = np.maximum(low - ROOM * range_, np.minimum(low, (middle - reach).min(axis=0, initial=np.inf)))
     high = np.minimum(high + ROOM * range_, np.maximum(high, (middle + reach).max(axis=0, initial=-np.inf)))

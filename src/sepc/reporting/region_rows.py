@@ -1,4 +1,4 @@
-"""The regions of a partition as a table: who lies there in training, and how held-out rows turned out."""
+"""The regions of a partition as a table: their training rows, and how held-out rows turned out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sepc.views.outcomes import region_name
 from sepc.wording import name_of
 
 N_REGIONS = 200
-# A mixed region names so many of its classes.
+# At most this many classes of a region are named.
 NAMED_CLASSES = 4
 
 
@@ -29,14 +29,14 @@ class RegionRow:
     name : str
         In words, by the numbers of its ellipsoids.
     label : str or None
-        The label that the training rows there give; None for -1, where it differs. Weights may give rows
+        The label by the training rows there; None for -1, where it differs. With weights, single rows may get
         another.
     n_training : int
-        Training rows; none in a region outside.
+        Training rows; 0 for regions outside all ellipsoids.
     classes : str
         How many of them are of which class.
     low, high : float or None
-        Between which shares this label is right, by a 95 % credible interval from the training rows; None without any.
+        95 % credible interval of how often this label is right, from the training rows; None without any.
     n_rows, n_accepted : int
         Held-out rows.
     n_right : int or None
@@ -62,8 +62,7 @@ class RegionRow:
 class RegionTable:
     """The regions with the most held-out rows, then with the most training rows, and how many there are in all.
 
-    `n_all` counts the regions that hold training rows or held-out rows, `n_training` and `n_used` those with the former
-    and with the latter.
+    `n_training` regions hold training rows, `n_used` hold held-out rows, and `n_all` hold either.
     """
 
     rows: tuple[RegionRow, ...]
@@ -131,6 +130,6 @@ def _classes(regions: Regions, i: int) -> str:
     """The classes in a region, the largest first, as in "benign: 311, malignant: 2"."""
     counts = regions.counts[i]
     order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] > 0]
-    told = [f"{name_of(regions.classes[k])}: {counts[k]:,}" for k in order[:NAMED_CLASSES]]
+    texts = [f"{name_of(regions.classes[k])}: {counts[k]:,}" for k in order[:NAMED_CLASSES]]
     rest = order[NAMED_CLASSES:]
-    return ", ".join([*told, *([f"{len(rest)} others: {int(counts[rest].sum()):,}"] if rest else [])])
+    return ", ".join([*texts, *([f"{len(rest)} others: {int(counts[rest].sum()):,}"] if rest else [])])

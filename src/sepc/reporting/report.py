@@ -17,7 +17,7 @@ from sepc.reporting.text import lines
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(ShownAsCard):
-    """A report. ``print`` gives all of it as plain text, `to_html` a page; at a prompt it shows what matters most.
+    """A report: ``print`` shows all of it as plain text, `to_html` makes a page, and a prompt shows a summary.
 
     Attributes
     ----------
@@ -40,17 +40,17 @@ class Report(ShownAsCard):
         Parameters
         ----------
         path : path, optional
-            Where to write it; a file that is there is replaced.
+            Where to write the page; an existing file is replaced.
 
         Returns
         -------
         str
             The page.
         """
-        told = page(self.figures)
+        text = page(self.figures)
         if path is not None:
-            Path(path).write_text(told, encoding="utf-8")
-        return told
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def _card(self) -> Card:
         return replace(self.figures._card(), note='All of it: print(report). As a page: report.to_html("report.html")')
@@ -65,7 +65,7 @@ def report(
     y_train: ArrayLike | None = None,
     title: str | None = None,
 ) -> Report:
-    """What a fitted estimator does on held-out rows, and what it is.
+    """Report what a fitted estimator is and how it does on held-out rows.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def report(
         Fitted, and one that decides: `SEPClassifier`, `TrustedClassifier`, `SelectiveClassifier`,
         `StratifiedClassifier`, or a pipeline that ends in one.
     X : array or DataFrame
-        Held-out rows: none of them may have trained it. Rows of a DataFrame are named by its index.
+        Held-out rows: none of them may have been used for fitting. Rows of a DataFrame are named by its index.
     y : array, optional
-        Their true labels. Without them the report says what is accepted, and not what is right.
+        Their true labels. Without them the report says which rows are accepted, but not how often labels are right.
     X_train, y_train : rows and their labels, optional
         The training rows; with them the report shows their landscape, which takes about as long as another fit.
     title : str, optional

@@ -1,4 +1,4 @@
-"""The sections of a page, each from its part of the figures."""
+"""The sections of the HTML page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sepc.reporting.charts import (
     reliability_chart,
     risk_coverage_chart,
 )
-from sepc.reporting.classes import Classes
+from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.figures import ReportFigures
 from sepc.reporting.held_out import Group, HeldOut
 from sepc.reporting.markup import Markup, tag
@@ -27,18 +27,18 @@ Section = tuple[str, str, list[Markup | None]]
 
 
 def sections_of(figures: ReportFigures) -> list[Section]:
-    """Name, title and contents of every section; those without contents are left out."""
+    """Id, title and contents of every section; the page skips those without contents."""
     return [
         ("glance", "At a glance", _glance(figures)),
-        ("promise", "The promise", _promise(figures)),
+        ("promise", "Promise", _promise(figures)),
         ("weights", "What counts", _weights(figures.weights)),
-        ("landscape", "The landscape of the training rows", _landscape(figures.landscape)),
-        ("partition", "The partition", _partition(figures.picture)),
+        ("landscape", "Overlap of the classes in training", _landscape(figures.landscape)),
+        ("partition", "Partition", _partition(figures.picture)),
         ("regions", "Regions", _regions(figures.regions)),
         ("trust", "Trust", _trust(figures)),
         ("review", "Rows to review", _review(figures)),
-        ("model", "The model", _model(figures)),
-        ("left-out", "Left out", [tag("p", told) for told in figures.left_out.values()]),
+        ("model", "Model", _model(figures)),
+        ("left-out", "Not in this report", [tag("p", reason) for reason in figures.left_out.values()]),
     ]
 
 
@@ -48,11 +48,13 @@ def _glance(figures: ReportFigures) -> list[Markup | None]:
     warning = None
     if held_out.n_unknown:
         named = ", ".join(held_out.unknown)
-        told = f"{held_out.n_unknown:,} rows have a label that the model does not know ({named}); they count as wrong."
-        warning = tag("div", tag("p", told), class_="warning")
-    groups = [_groups("By the label given", "label", figures.labels)]
+        message = (
+            f"{held_out.n_unknown:,} rows have a label that is not a class of the model ({named}); they count as wrong."
+        )
+        warning = tag("div", tag("p", message), class_="warning")
+    groups = [_groups("By predicted label", "label", figures.labels)]
     if figures.causes:
-        groups.append(_groups("By what became of them", "cause", figures.causes))
+        groups.append(_groups("Outcomes", "cause", figures.causes))
     return [tag("dl", tiles, class_="tiles"), warning, *groups]
 
 
@@ -66,7 +68,7 @@ def _tiles(figures: HeldOut) -> list[tuple[str, list[Markup]]]:
         tiles.append(_tile("right among accepted", percent(figures.n_right_accepted / n_accepted), more))
     tiles.append(_tile("right among all", percent(figures.n_right / n), f"{figures.n_right:,} of {n:,} rows"))
     tiles.append(_tile("AURC", f"{figures.aurc:.4f}", "mean error rate over all coverages; 0 is best"))
-    tiles.append(_tile("ECE", f"{figures.ece:.3f}", "mean distance of trust from the share that is right"))
+    tiles.append(_tile("ECE", f"{figures.ece:.3f}", "mean gap between trust and accuracy; 0 is best"))
     return tiles
 
 
@@ -75,18 +77,18 @@ def _tile(name: str, value: str, more: str) -> tuple[str, list[Markup]]:
 
 
 def _groups(caption: str, kind: str, groups: Sequence[Group]) -> Markup:
-    with_labels, with_meaning = groups[0].n_right is not None, any(one.meaning for one in groups)
+    with_labels, with_meaning = groups[0].n_right is not None, any(group.meaning for group in groups)
     columns = [Column(kind), *([Column("meaning")] if with_meaning else []), Column("rows", True)]
     columns += [Column("accepted", True)] if not with_meaning else []
     columns += [Column("right", True), Column("wrong", True)] if with_labels else []
     columns += [Column("wrong among accepted", True)] if with_labels and not with_meaning else []
     rows = []
-    for one in groups:
-        row = [Cell(one.name), *([Cell(one.meaning)] if with_meaning else []), count(one.n_rows)]
-        row += [count(one.n_accepted)] if not with_meaning else []
-        if one.n_right is not None and one.n_right_accepted is not None:
-            row += [count(one.n_right), _wrong(one.n_rows - one.n_right)]
-            row += [_wrong(one.n_accepted - one.n_right_accepted)] if not with_meaning else []
+    for group in groups:
+        row = [Cell(group.name), *([Cell(group.meaning)] if with_meaning else []), count(group.n_rows)]
+        row += [count(group.n_accepted)] if not with_meaning else []
+        if group.n_right is not None and group.n_right_accepted is not None:
+            row += [count(group.n_right), _wrong(group.n_rows - group.n_right)]
+            row += [_wrong(group.n_accepted - group.n_right_accepted)] if not with_meaning else []
         rows.append(row)
     return table(caption, columns, rows, sortable=len(rows) > 5)
 
@@ -113,25 +115,25 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
     if weights.against is None:
         which = f" Shown is {label}, the label most often given to rows that are not accepted."
     intro = (
-        "The label of a row is that with the largest sum of terms: one for each feature, which its curve tells, and "
-        f"one for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles the odds, 2.3 "
-        f"makes them ten times as large, and what is below zero speaks against {label}.{which}"
+        "A row gets the label with the largest sum of terms: one term for each feature, read off its curve, and one "
+        f"for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles the odds, 2.3 "
+        f"multiplies them by ten, and negative terms speak against {label}.{which}"
     )
     curves = (
         f"The {len(weights.curves)} of {weights.n_features:,} features whose terms spread most over the held-out rows, "
-        "on one scale. At the foot is where these rows lie; a curve means little where there are none."
+        "on one scale. The histogram at the foot shows where these rows lie; a curve means little where there are none."
     )
     drawn = ellipsoid_chart(weights)
-    told = (
-        f"{_how_many(len(weights.ellipsoids), weights.n_ellipsoids)}, that with the largest terms first. The bar is "
-        "what lying inside adds, in the colour of the class the ellipsoid was made for; the line holds the terms of "
-        "nine in ten held-out rows, inside or not."
+    caption = (
+        f"{_how_many(len(weights.ellipsoids), weights.n_ellipsoids)}, the largest terms first. A bar shows what lying "
+        "inside adds, in the colour of the ellipsoid's class; the line covers the terms of 90 % of the held-out "
+        "rows, inside or not."
     )
     figure = tag("figure", tag("div", curve_charts(weights), class_="curves"), tag("figcaption", curves))
     return [
         tag("p", intro),
         figure,
-        None if drawn is None else _figure(drawn, told),
+        None if drawn is None else _figure(drawn, caption),
         _by_class(weights),
         tag("p", weights.disagreement.summary()),
     ]
@@ -146,25 +148,28 @@ def _how_many(n: int, n_all: int) -> str:
 def _by_class(weights: WhatCounts) -> Markup | None:
     if not weights.by_class:
         return None
-    caption = "The features that count most for each class against the average of the others, with the spread of terms"
+    caption = (
+        "The features that count most for each class against the average of the others, and how much their terms vary"
+    )
     columns = [Column("class"), Column("features")]
     rows = [
-        [name, ", ".join(f"{one}{NO_BREAK}{spread:.2f}" for one, spread in most)] for name, most in weights.by_class
+        [name, ", ".join(f"{feature}{NO_BREAK}{spread:.2f}" for feature, spread in most)]
+        for name, most in weights.by_class
     ]
     return table(caption, columns, rows, sortable=len(rows) > 5)
 
 
-def _landscape(classes: Classes | None) -> list[Markup | None]:
+def _landscape(classes: ClassOverlaps | None) -> list[Markup | None]:
     if classes is None:
         return []
     drawn = overlap_chart(classes)
-    told = (
-        "Of the class in each line, the share of rows that lie in the other class's ellipsoid too; darker is more, and "
-        f"the darkest is {percent(classes.most_inside)}."
+    caption = (
+        "In each row, the share of that class's rows that also lie in the ellipsoid of the column's class. Darker is "
+        f"more; the largest share is {percent(classes.most_inside)}."
     )
     return [
         tag("p", classes.words),
-        None if drawn is None else _figure(drawn, told),
+        None if drawn is None else _figure(drawn, caption),
         _pairs(classes),
         table(
             "Training rows",
@@ -172,11 +177,11 @@ def _landscape(classes: Classes | None) -> list[Markup | None]:
             [[Cell(name), count(n)] for name, n in zip(classes.names, classes.n_rows, strict=True)],
             sortable=len(classes.names) > 5,
         ),
-        table("A partition of them", [Column("fact"), Column("value")], classes.figures),
+        table("A partition of the training rows", [Column("fact"), Column("value")], classes.figures),
     ]
 
 
-def _pairs(classes: Classes) -> Markup:
+def _pairs(classes: ClassOverlaps) -> Markup:
     columns = [Column("class"), Column("other class"), Column("rows of the class in both", True)]
     columns += [Column("rows of the other in both", True), Column("share of its volume", True)]
     columns += [Column("share of the other's volume", True)]
@@ -204,10 +209,10 @@ def _ratio(ratio: float | None) -> Cell:
 def _partition(picture: Picture | None) -> list[Markup | None]:
     if picture is None:
         return []
-    shadows = "Ellipses are exact shadows on this plane: what overlaps here may lie apart in other directions. "
-    told = "" if picture.is_exact else shadows
-    whose = "their true labels" if picture.by_true_label else "the labels given to them"
-    caption = f"Marks are held-out rows, with {whose}; ellipses are ellipsoids of the class in that colour. {told}"
+    shadows = "Ellipses are exact shadows on this plane; ellipsoids whose shadows overlap may still be disjoint. "
+    note = "" if picture.is_exact else shadows
+    whose = "their true labels" if picture.by_true_label else "their predicted labels"
+    caption = f"Marks are held-out rows by {whose}; ellipses are ellipsoids, coloured by class. {note}"
     return [_figure(partition_chart(picture), f"{caption}{beyond(picture)}")]
 
 
@@ -215,13 +220,13 @@ def _regions(regions: RegionTable | None) -> list[Markup | None]:
     if regions is None:
         return []
     chart = region_chart(regions)
-    told = "Bars count held-out rows. The upright line is their mean trust, the dot how often labels were right."
+    caption = "Bars count held-out rows. The vertical line is their mean trust, the dot the share of right labels."
     intro = (
-        "A region is the set of rows that lie in the same ellipsoids, here by their numbers; rows in none belong to "
-        "the one that is nearest. The label is that of its training rows, and the interval where the share of rows "
-        "lies that have it, with 95 % probability; held-out rows are right or wrong by the labels given to each."
+        "A region is all rows in the same ellipsoids, given by their numbers; rows outside all ellipsoids go to the "
+        "nearest one. The label is the one its training rows vote for, with a 95 % interval of how often it is right "
+        "there; held-out rows count as right or wrong by their own predicted labels."
     )
-    return [tag("p", intro), None if chart is None else _figure(chart, told), _region_table(regions)]
+    return [tag("p", intro), None if chart is None else _figure(chart, caption), _region_table(regions)]
 
 
 def _region_table(regions: RegionTable) -> Markup:
@@ -231,18 +236,18 @@ def _region_table(regions: RegionTable) -> Markup:
         Column("region", class_="name"),
         Column("label"),
         Column("training rows", True),
-        Column("of them", class_="name"),
+        Column("by class", class_="name"),
     ]
     columns += [Column("right, 95 % interval", True), Column("held\u2011out rows", True), Column("accepted", True)]
     columns += [Column("right", True), Column("wrong", True)] if with_labels else []
     columns += [Column("mean trust", True)]
     rows = []
-    for one in regions.rows:
-        interval = Cell("") if one.low is None else Cell(f"{one.low:.3f} to {one.high:.3f}", one.low)
-        row = [count(one.region), Cell(one.name), Cell(one.label or "several"), count(one.n_training)]
-        row += [Cell(one.classes), interval, count(one.n_rows), count(one.n_accepted)]
-        row += [] if one.n_right is None else [count(one.n_right), _wrong(one.n_rows - one.n_right)]
-        rows.append([*row, decimal(one.trust)])
+    for region in regions.rows:
+        interval = Cell("") if region.low is None else Cell(f"{region.low:.3f} to {region.high:.3f}", region.low)
+        row = [count(region.region), Cell(region.name), Cell(region.label or "several"), count(region.n_training)]
+        row += [Cell(region.classes), interval, count(region.n_rows), count(region.n_accepted)]
+        row += [] if region.n_right is None else [count(region.n_right), _wrong(region.n_rows - region.n_right)]
+        rows.append([*row, decimal(region.trust)])
     shown = (
         f"All {regions.n_all:,} regions"
         if len(rows) == regions.n_all
@@ -256,30 +261,30 @@ def _region_table(regions: RegionTable) -> Markup:
 def _trust(figures: ReportFigures) -> list[Markup | None]:
     charts = []
     if figures.curves is not None:
-        risk = "How many labels are wrong if only the most trusted share of the rows is accepted. Lower is better."
+        risk = "The share of wrong labels if only the most trusted rows are accepted. Lower is better."
         charts.append(_figure(risk_coverage_chart(figures.curves, figures.held_out), risk))
-        told = "Rows in bins by trust, with 95 % intervals. On the dashed line labels are right as often as trust says."
-        charts.append(_figure(reliability_chart(figures.curves), told))
-    charts.append(_figure(histogram_chart(figures.histogram), "Held-out rows by the trust in their labels."))
+        reliability = "Accuracy in bins of trust, with 95 % intervals. On the dashed line, trust is exactly right."
+        charts.append(_figure(reliability_chart(figures.curves), reliability))
+    charts.append(_figure(histogram_chart(figures.histogram), "Held-out rows by trust."))
     return [tag("div", charts, class_="charts")]
 
 
 def _review(figures: ReportFigures) -> list[Markup | None]:
     n = figures.held_out.n_rows - figures.held_out.n_accepted
     if not figures.review:
-        return [tag("p", "Every row is accepted; there is none to review.")]
+        return [tag("p", "Every row is accepted; there is nothing to review.")]
     with_labels = figures.review[0].true_label is not None
     with_causes = figures.review[0].cause is not None
-    columns = [Column("row"), Column("label given"), *([Column("true label")] if with_labels else [])]
+    columns = [Column("row"), Column("predicted label"), *([Column("true label")] if with_labels else [])]
     columns += [Column("trust", True), *([Column("cause")] if with_causes else []), Column("why", class_="why")]
     with_terms = figures.review[0].runner_up is not None
     columns += [Column("counts most", class_="terms")] if with_terms else []
     rows = []
-    for one in figures.review:
-        row = [Cell(one.row), Cell(one.label)]
-        row += [] if one.true_label is None else [Cell(one.true_label, None, "wrong" if one.right is False else "")]
-        row += [decimal(one.trust), *([Cell(one.cause)] if one.cause else []), Cell(one.why)]
-        rows.append([*row, *([Cell(f"against {one.runner_up}: {signed(one.terms)}")] if with_terms else [])])
+    for case in figures.review:
+        row = [Cell(case.row), Cell(case.label)]
+        row += [] if case.true_label is None else [Cell(case.true_label, None, "wrong" if case.right is False else "")]
+        row += [decimal(case.trust), *([Cell(case.cause)] if case.cause else []), Cell(case.why)]
+        rows.append([*row, *([Cell(f"against {case.runner_up}: {signed(case.terms)}")] if with_terms else [])])
     shown = "" if len(rows) == n else f", the {len(rows)} least trusted"
     return [table(f"{counted(n, 'row')} not accepted{shown}", columns, rows, sortable=True, cards=True)]
 

@@ -1,4 +1,4 @@
-"""What charts are made of: a frame with axes, marks that differ in shape as well as colour, and a legend."""
+"""The building blocks of charts: a frame with axes, text, and marks that differ in shape as well as colour."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ N_COLOURS = 7
 SHAPES = ("circle", "square", "triangle", "diamond")
 N_STYLES = N_COLOURS * len(SHAPES)
 DASHES = (None, "6 3", "2 2")
-# A drawing is shown between these sizes; on a narrower screen it scrolls, so that its text can be read.
+# Drawings are scaled within this range; on a narrower screen they scroll, so that text stays readable.
 SMALLEST, LARGEST = 0.72, 1.25
-# About how wide a letter is, in units of the drawing at the size of the text.
+# The approximate width of a letter, in units of the drawing.
 LETTER = 6.4
 
 
@@ -28,7 +28,7 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where a chart's data are drawn, and how their units become units of the drawing."""
+    """The area of a chart, and the map from units of the data to units of the drawing."""
 
     x_from: float
     x_to: float
@@ -40,11 +40,11 @@ class Frame:
     bottom: float = 270.0
 
     def x(self, value: float) -> float:
-        """Across."""
+        """The horizontal position of a value."""
         return self.left + (value - self.x_from) / (self.x_to - self.x_from) * (self.right - self.left)
 
     def y(self, value: float) -> float:
-        """Down, as drawings count it."""
+        """The vertical position of a value, counted from the top."""
         return self.bottom - (value - self.y_from) / (self.y_to - self.y_from) * (self.bottom - self.top)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> Markup:
@@ -70,27 +70,27 @@ class Frame:
     ) -> list[Markup]:
         """The axes with their names, and a faint line at every tick; `shares` are written as percentages.
 
-        `x_ticks` replaces the ticks across, and no tick up lies below `y_least`.
+        `x_ticks` replaces the ticks of the x axis, and no tick of the y axis lies below `y_least`.
         """
         drawn = [self.area(class_="frame")]
         if x_ticks is None:
             x_ticks = [(value, tick_text(value, shares[0])) for value in ticks(self.x_from, self.x_to, about)]
-        for value, told in x_ticks:
+        for value, text in x_ticks:
             at = number(self.x(value))
             drawn.append(tag("line", x1=at, x2=at, y1=number(self.top), y2=number(self.bottom), class_="grid"))
-            drawn.append(words(told, self.x(value), self.bottom + 16, "middle"))
+            drawn.append(text_at(text, self.x(value), self.bottom + 16, "middle"))
         for value in ticks(self.y_from if y_least is None else y_least, self.y_to, about):
-            at, told = number(self.y(value)), tick_text(value, shares[1])
+            at, text = number(self.y(value)), tick_text(value, shares[1])
             drawn.append(tag("line", x1=number(self.left), x2=number(self.right), y1=at, y2=at, class_="grid"))
-            drawn.append(words(told, self.left - 6, self.y(value) + 4, "end"))
+            drawn.append(text_at(text, self.left - 6, self.y(value) + 4, "end"))
         middle = (self.top + self.bottom) / 2
-        drawn.append(words(x_name, (self.left + self.right) / 2, self.bottom + 34, "middle", "axis"))
-        drawn.append(words(y_name, 12, middle, "middle", "axis", transform=f"rotate(-90 12 {number(middle)})"))
+        drawn.append(text_at(x_name, (self.left + self.right) / 2, self.bottom + 34, "middle", "axis"))
+        drawn.append(text_at(y_name, 12, middle, "middle", "axis", transform=f"rotate(-90 12 {number(middle)})"))
         return drawn
 
 
 def drawing(name: str, title: str, description: str, width: float, height: float, *parts: Any) -> Markup:
-    """A drawing that says what it shows to those who do not see it."""
+    """An SVG with a title and a description for screen readers."""
     return tag(
         "svg",
         tag("title", title, id=f"{name}-title"),
@@ -104,13 +104,13 @@ def drawing(name: str, title: str, description: str, width: float, height: float
     )
 
 
-def words(text: str, x: float, y: float, anchor: str = "start", class_: str = "tick", **more: Any) -> Markup:
+def text_at(text: str, x: float, y: float, anchor: str = "start", class_: str = "tick", **more: Any) -> Markup:
     """A line of text."""
     return tag("text", text, x=number(x), y=number(y), text_anchor=anchor, class_=class_, **more)
 
 
 def hatch(name: str) -> Markup:
-    """A pattern of slanted lines, so that wrong rows differ from right ones also in grey."""
+    """A pattern of slanted lines, so that wrong rows stand out without colour too."""
     line = tag("line", x1=0, y1=0, x2=0, y2=5, class_="hatch-line")
     under = tag("rect", width=5, height=5, class_="hatch-under")
     pattern = tag(
@@ -120,7 +120,7 @@ def hatch(name: str) -> Markup:
 
 
 def mark(shape: int, x: float, y: float, r: float = 2.6) -> str:
-    """The outline of a mark, as a piece of a path."""
+    """The outline of a mark, as part of an SVG path."""
     at = f"M{number(x)} {number(y)}"
     if SHAPES[shape] == "circle":
         return f"{at}m-{r} 0a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0-{2 * r} 0z"
@@ -136,7 +136,7 @@ def ticks(start: float, end: float, about: int = 5) -> list[float]:
     """Round numbers from `start` to `end`."""
     raw = (end - start) / about
     size = 10.0 ** math.floor(math.log10(raw))
-    step = next(one * size for one in (1.0, 2.0, 2.5, 5.0, 10.0) if one * size >= 0.999 * raw)
+    step = next(factor * size for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * size >= 0.999 * raw)
     first, last = math.ceil(start / step - 1e-9), math.floor(end / step + 1e-9)
     return [i * step for i in range(first, last + 1)]
 

@@ -1,4 +1,4 @@
-"""Tables of a page: columns of text and of numbers, sortable if they are long."""
+"""HTML tables with columns of text and numbers, sortable on demand."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LONG = 15
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its head, and whether it holds numbers; `class_` is one more class of its cells."""
+    """A column: its header, whether it holds numbers, and an extra CSS class for its cells."""
 
     head: str
     is_number: bool = False
     class_: str = ""
 
     def classes(self) -> str | None:
-        """Classes of its cells."""
-        return " ".join(one for one in ("number" if self.is_number else "", self.class_) if one) or None
+        """The CSS classes of its cells."""
+        return " ".join(name for name in ("number" if self.is_number else "", self.class_) if name) or None
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell says, the number it is sorted by (None is last), and one more class."""
+    """A cell: its text, the number it is sorted by (None comes last), and an extra CSS class."""
 
     text: str
     number: float | None = None
@@ -40,7 +40,7 @@ def count(n: int | None) -> Cell:
 
 
 def decimal(value: float | None, digits: int = 3) -> Cell:
-    """A number to so many digits."""
+    """A number with this many digits."""
     return Cell("" if value is None else f"{value:.{digits}f}", value)
 
 
@@ -52,11 +52,11 @@ def table(
     sortable: bool = False,
     cards: bool = False,
 ) -> Markup:
-    """A table that scrolls on its own, also by keyboard, if it is too large for the screen.
+    """A table that scrolls, also by keyboard, if it is too large for the screen.
 
-    With `cards`, a narrow screen shows every row as a list of its own instead.
+    With `cards`, a narrow screen shows each row as a list instead.
     """
-    head = tag("tr", (tag("th", one.head, scope="col", class_=one.classes()) for one in columns))
+    head = tag("tr", (tag("th", column.head, scope="col", class_=column.classes()) for column in columns))
     body = (tag("tr", (_cell(*pair, cards) for pair in zip(row, columns, strict=True))) for row in rows)
     kinds = [name for name, is_so in (("sortable", sortable), ("cards", cards)) if is_so]
     made = tag(
@@ -72,6 +72,6 @@ def table(
 
 def _cell(cell: Cell | str, column: Column, named: bool) -> Markup:
     cell = Cell(cell) if isinstance(cell, str) else cell
-    classes = " ".join(one for one in (column.classes() or "", cell.class_) if one)
+    classes = " ".join(name for name in (column.classes() or "", cell.class_) if name)
     number: Any = None if cell.number is None else f"{cell.number:.10g}"
     return tag("td", cell.text, class_=classes or None, data_sort=number, data_head=column.head if named else None)

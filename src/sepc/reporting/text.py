@@ -1,11 +1,11 @@
-"""A figures as plain text for a terminal."""
+"""A report as plain text for a terminal."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from sepc.reporting.classes import Classes
+from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.figures import ReportFigures, ReviewRow
 from sepc.reporting.held_out import Curves, Group, HeldOut
 from sepc.reporting.region_rows import RegionTable
@@ -19,7 +19,7 @@ N_LABELS = 30
 N_PAIRS = 8
 LONGEST_CELL = 40
 LONGEST_VALUE = 240
-# Shares of rows at which the risk-coverage curve is told.
+# Shares of rows at which the risk-coverage curve is printed.
 COVERAGES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 
 Row = Sequence[str]
@@ -32,21 +32,25 @@ def lines(figures: ReportFigures) -> Iterator[str]:
     parts: list[tuple[str, Iterator[str]]] = [
         ("Promise", _paragraphs(figures.promise)),
         ("What counts", _weights(figures.weights)),
-        ("Landscape of the training rows", _landscape(figures.landscape)),
+        ("Overlap of the classes in training", _landscape(figures.landscape)),
         ("Held-out rows", _figures(figures.held_out)),
-        ("By the label given", _groups("label", figures.labels)),
-        ("By what became of them", _groups("cause", figures.causes)),
+        ("By predicted label", _groups("label", figures.labels)),
+        ("Outcomes", _groups("cause", figures.causes)),
         ("Regions", _regions(figures.regions)),
         ("Trust and errors", _curves(figures.curves)),
         ("Rows to review", _review(figures)),
         ("Model", _pairs([("kind", figures.estimator), *figures.facts])),
         ("Parameters", _pairs(figures.parameters)),
-        ("Left out", _paragraphs(tuple(told for part, told in figures.left_out.items() if part != "picture"))),
+        ("Not in this report", _paragraphs(_reasons(figures))),
     ]
     for title, part in parts:
-        told = list(part)
-        if told:
-            yield from ("", title, "-" * len(title), *told)
+        if body := list(part):
+            yield from ("", title, "-" * len(title), *body)
+
+
+def _reasons(figures: ReportFigures) -> tuple[str, ...]:
+    """Why parts of the report are missing; a terminal shows no picture anyway."""
+    return tuple(reason for part, reason in figures.left_out.items() if part != "picture")
 
 
 def _figures(figures: HeldOut) -> Iterator[str]:
@@ -64,7 +68,7 @@ def _figures(figures: HeldOut) -> Iterator[str]:
     if figures.n_unknown:
         named = ", ".join(short(name, LONGEST_CELL) for name in figures.unknown)
         yield from _wrapped(
-            f"{figures.n_unknown:,} rows have a label that the model does not know ({named}); they count as wrong."
+            f"{figures.n_unknown:,} rows have a label that is not a class of the model ({named}); they count as wrong."
         )
 
 
@@ -74,14 +78,16 @@ def _groups(kind: str, groups: Sequence[Group]) -> Iterator[str]:
     by_cause, labelled = bool(groups[0].meaning), groups[0].n_right is not None
     head = [kind, "rows", *([] if by_cause else ["accepted"])]
     head += ["right", "wrong" if by_cause else "wrong among accepted"] if labelled else []
-    largest = sorted(groups, key=lambda one: -one.n_rows)[:N_LABELS]
+    largest = sorted(groups, key=lambda group: -group.n_rows)[:N_LABELS]
     rows = []
-    for one in (group for group in groups if group in largest):
-        row = [one.name, f"{one.n_rows:,}", *([] if by_cause else [f"{one.n_accepted:,}"])]
-        if one.n_right is not None and one.n_right_accepted is not None:
-            n_wrong = one.n_rows - one.n_right if by_cause else one.n_accepted - one.n_right_accepted
-            row += [f"{one.n_right:,}", f"{n_wrong:,}"]
-        rows.append([*row, one.meaning])
+    for group in groups:
+        if group not in largest:
+            continue
+        row = [group.name, f"{group.n_rows:,}", *([] if by_cause else [f"{group.n_accepted:,}"])]
+        if group.n_right is not None and group.n_right_accepted is not None:
+            n_wrong = group.n_rows - group.n_right if by_cause else group.n_accepted - group.n_right_accepted
+            row += [f"{group.n_right:,}", f"{n_wrong:,}"]
+        rows.append([*row, group.meaning])
     head.append("")
     yield from _table(head, rows)
     yield from _more(len(groups) - len(rows), "labels")
@@ -93,37 +99,40 @@ def _weights(weights: WhatCounts | None) -> Iterator[str]:
     against = short(weights.against, LONGEST_CELL) if weights.against else "the average of the others"
     yield from _wrapped(f"Log-odds of {short(weights.label, LONGEST_CELL)} against {against}:")
     rows = []
-    for one in weights.curves:
-        least, most = (choose(range(len(one.x)), key=one.term.__getitem__) for choose in (min, max))
-        ends = [cell for i in (least, most) for cell in (f"{one.term[i]:+.2f}", f"{one.x[i]:.4g}")]
-        rows.append([one.name, f"{one.spread:.2f}", *ends])
-    yield from _table(["feature", "spread", "least", "at", "most", "at"], rows, text=(0,))
+    for curve in weights.curves:
+        least, most = (choose(range(len(curve.x)), key=curve.term.__getitem__) for choose in (min, max))
+        ends = [cell for i in (least, most) for cell in (f"{curve.term[i]:+.2f}", f"{curve.x[i]:.4g}")]
+        rows.append([curve.name, f"{curve.spread:.2f}", *ends])
+    yield from _table(["feature", "spread", "lowest", "at", "highest", "at"], rows, text=(0,))
     yield from _more(weights.n_features - len(rows), "features")
     if weights.ellipsoids:
         inside = []
         for part in weights.ellipsoids:
             wide = "" if part.low is None else f"{part.low:+.2f} to {part.high:+.2f}"
             inside.append([f"{part.number} of {weights.classes[part.owner]}", f"{part.inside:+.2f}", wide])
-        yield from ("", *_table(["ellipsoid", "a row inside", "90 % of rows"], inside, text=(0,)))
+        yield from ("", *_table(["ellipsoid", "inside adds", "90 % of rows"], inside, text=(0,)))
         yield from _more(weights.n_ellipsoids - len(inside), "ellipsoids")
     yield from ("", *_wrapped(weights.disagreement.summary()))
 
 
-def _landscape(classes: Classes | None) -> Iterator[str]:
+def _landscape(classes: ClassOverlaps | None) -> Iterator[str]:
     if classes is None:
         return
     yield from _wrapped(classes.words)
     rows = [
         [
-            short(one.first, 24),
-            short(one.second, 24),
-            f"{one.n_first:,}",
-            f"{one.n_second:,}",
-            "disjoint" if one.disjoint else " and ".join(_ratio(one.ratio_first, one.ratio_second)),
+            short(pair.first, 24),
+            short(pair.second, 24),
+            f"{pair.n_first:,}",
+            f"{pair.n_second:,}",
+            "disjoint" if pair.disjoint else " and ".join(_ratio(pair.ratio_first, pair.ratio_second)),
         ]
-        for one in classes.pairs[:N_PAIRS]
+        for pair in classes.pairs[:N_PAIRS]
     ]
-    yield from ("", *_table(["class", "another", "rows in both", "of the other", "share of volumes"], rows))
+    yield from (
+        "",
+        *_table(["class", "other class", "its rows in both", "other's rows in both", "shares of volumes"], rows),
+    )
     yield from _more(classes.n_pairs - len(rows), "pairs")
     yield from ("", *_pairs(classes.figures))
 
@@ -136,12 +145,12 @@ def _regions(regions: RegionTable | None) -> Iterator[str]:
     if regions is None:
         return
     rows = []
-    for one in regions.rows[:N_REGIONS]:
-        n_wrong = "" if one.n_right is None else f"{one.n_rows - one.n_right:,}"
-        trust = "" if one.trust is None else f"{one.trust:.3f}"
-        interval = "" if one.low is None else f"{one.low:.3f} to {one.high:.3f}"
-        named = [f"{one.region}", short(one.name, 24), short(one.label or "several", 16)]
-        rows.append([*named, f"{one.n_training:,}", interval, f"{one.n_rows:,}", n_wrong, trust])
+    for region in regions.rows[:N_REGIONS]:
+        n_wrong = "" if region.n_right is None else f"{region.n_rows - region.n_right:,}"
+        trust = "" if region.trust is None else f"{region.trust:.3f}"
+        interval = "" if region.low is None else f"{region.low:.3f} to {region.high:.3f}"
+        named = [f"{region.region}", short(region.name, 24), short(region.label or "several", 16)]
+        rows.append([*named, f"{region.n_training:,}", interval, f"{region.n_rows:,}", n_wrong, trust])
     head = ["id", "region", "label", "training", "right, 95 %", "held-out", "wrong", "trust"]
     yield from _table(head, rows, text=(1, 2))
     yield from _more(regions.n_all - len(rows), "regions")
@@ -167,22 +176,22 @@ def _curves(curves: Curves | None) -> Iterator[str]:
 def _review(figures: ReportFigures) -> Iterator[str]:
     n = figures.held_out.n_rows - figures.held_out.n_accepted
     if not n:
-        yield "Every row is accepted; there is none to review."
+        yield "Every row is accepted; there is nothing to review."
         return
     shown = figures.review[:N_REVIEW]
     yield f"{n:,} not accepted; the {len(shown)} least trusted:" if len(shown) < n else f"{n:,} not accepted:"
-    for one in shown:
-        yield _head(one)
-        yield from _wrapped(one.why, indent="    ")
-        if one.runner_up is not None:
-            counts = f"Against {short(one.runner_up, 20)} count most: {signed(one.terms)}."
+    for row in shown:
+        yield _head(row)
+        yield from _wrapped(row.why, indent="    ")
+        if row.runner_up is not None:
+            counts = f"What counts most against {short(row.runner_up, 20)}: {signed(row.terms)}."
             yield from _wrapped(counts, indent="    ")
 
 
-def _head(one: ReviewRow) -> str:
-    told = f"row {short(one.row, 20)}: {short(one.label, 20)}"
-    true = "" if one.true_label is None else f" (truly {short(one.true_label, 20)})"
-    return f"{told}{true}, trust {one.trust:.3f}{f', {one.cause}' if one.cause else ''}"
+def _head(row: ReviewRow) -> str:
+    text = f"row {short(row.row, 20)}: {short(row.label, 20)}"
+    true = "" if row.true_label is None else f" (true: {short(row.true_label, 20)})"
+    return f"{text}{true}, trust {row.trust:.3f}{f', {row.cause}' if row.cause else ''}"
 
 
 def _paragraphs(sentences: Sequence[str]) -> Iterator[str]:
@@ -191,7 +200,7 @@ def _paragraphs(sentences: Sequence[str]) -> Iterator[str]:
 
 
 def _pairs(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Names and values; long values go on below themselves."""
+    """Names and values in two columns; long values wrap."""
     width = max(columns_of(name) for name, _ in rows)
     for name, value in rows:
         first, *rest = textwrap.wrap(short(value, LONGEST_VALUE), WIDTH - width - 2) or [""]
@@ -200,7 +209,7 @@ def _pairs(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _table(head: Row, rows: Sequence[Row], text: Sequence[int] = (0, -1)) -> Iterator[str]:
-    """Aligned columns: those numbered in `text` to the left, the others to the right."""
+    """Aligned columns: those listed in `text` to the left, the others to the right."""
     cells = [[short(cell, LONGEST_CELL) for cell in row] for row in (head, *rows)]
     widths = [max(map(columns_of, column)) for column in zip(*cells, strict=True)]
     left = {i % len(widths) for i in text}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.partition_chart import colour_of
-from sepc.reporting.svg import Frame, drawing, number, tick_text, ticks, words
+from sepc.reporting.svg import Frame, drawing, number, text_at, tick_text, ticks
 from sepc.reporting.what_counts import FeatureCurve, WhatCounts
+from sepc.views.log_odds import EllipsoidWeight
 from sepc.wording import counted, short
 
 WIDTH, HEIGHT = 330.0, 226.0
-# The share of a chart, at its foot, that shows where rows lie.
+# The share of a chart's height, at its foot, for the histogram of rows.
 FOOT = 0.17
-# Of a feature with more values than this, not every value is written.
+# Of a discrete feature with more values than this, only some get a tick.
 MOST_WRITTEN = 8
 LONGEST_AXIS = 46
 
@@ -37,11 +38,13 @@ def _curve(i: int, curve: FeatureCurve, weights: WhatCounts, low: float, high: f
     zero = number(frame.y(0.0))
     line = tag("line", x1=number(frame.left), x2=number(frame.right), y1=zero, y2=zero, class_="zero")
     least, most = min(range(n), key=lambda k: curve.term[k]), max(range(n), key=lambda k: curve.term[k])
-    told = (
+    description = (
         f"From {curve.term[least]:+.2f} at {curve.x[least]:.4g} to {curve.term[most]:+.2f} at {curve.x[most]:.4g}; "
-        "at the foot, where the held-out rows lie."
+        "at the foot, a histogram of the held-out rows."
     )
-    return drawing(f"curve-{i}", f"What {curve.name} adds", told, WIDTH, HEIGHT, axes, _foot(frame, curve), drawn, line)
+    return drawing(
+        f"curve-{i}", f"What {curve.name} adds", description, WIDTH, HEIGHT, axes, _foot(frame, curve), drawn, line
+    )
 
 
 def _bars(frame: Frame, curve: FeatureCurve, weights: WhatCounts) -> list[Markup]:
@@ -55,7 +58,7 @@ def _bars(frame: Frame, curve: FeatureCurve, weights: WhatCounts) -> list[Markup
 
 
 def _area(i: int, frame: Frame, curve: FeatureCurve, weights: WhatCounts) -> list[Markup]:
-    """The curve, and what is between it and zero, coloured above and below."""
+    """The curve, with the area down to zero filled in the colours of the two sides."""
     zero = frame.y(0.0)
     points = " ".join(f"{number(frame.x(x))},{number(frame.y(y))}" for x, y in zip(curve.x, curve.term, strict=True))
     path = f"M{number(frame.left)},{number(zero)} {points} {number(frame.right)},{number(zero)}z"
@@ -70,7 +73,7 @@ def _area(i: int, frame: Frame, curve: FeatureCurve, weights: WhatCounts) -> lis
 
 
 def _foot(frame: Frame, curve: FeatureCurve) -> list[Markup]:
-    """Where rows lie."""
+    """The histogram of the rows."""
     most, unit = max(curve.n_rows), 0.85 * FOOT * (frame.y_to - frame.y_from)
     edges = [(k - 0.4, k + 0.4) for k in range(len(curve.x))]
     if not curve.is_discrete:
@@ -83,49 +86,50 @@ def _foot(frame: Frame, curve: FeatureCurve) -> list[Markup]:
 
 
 def ellipsoid_chart(weights: WhatCounts) -> Markup | None:
-    """What lying in an ellipsoid adds; None if there is no ellipsoid."""
+    """A bar for each ellipsoid: what lying inside adds; None if there is no ellipsoid."""
     shown = weights.ellipsoids
     if not shown:
         return None
     top, step = 8.0, 22.0
     bottom = top + step * len(shown)
-    ends = [0.0, *(one.inside for one in shown)]
-    ends += [end for one in shown for end in (one.low, one.high) if end is not None]
+    ends = [0.0, *(ellipsoid.inside for ellipsoid in shown)]
+    ends += [end for ellipsoid in shown for end in (ellipsoid.low, ellipsoid.high) if end is not None]
     room = 0.04 * (max(ends) - min(ends)) or 0.1
     frame = Frame(min(ends) - room, max(ends) + room, 0.0, 1.0, 172.0, 468.0, top, bottom)
     parts = [frame.area(class_="frame")]
     for value in ticks(frame.x_from, frame.x_to):
         x = number(frame.x(value))
         parts.append(tag("line", x1=x, x2=x, y1=number(top), y2=number(bottom), class_="grid"))
-        parts.append(words(tick_text(value, False), frame.x(value), bottom + 16, "middle"))
-    for i, one in enumerate(shown):
-        y = top + step * i
-        name = f"ellipsoid {one.number} of {weights.classes[one.owner]}"
-        wide = "" if one.low is None else f"; nine in ten rows between {one.low:+.2f} and {one.high:+.2f}"
-        left, right = sorted((frame.x(0.0), frame.x(one.inside)))
-        sides = {"x": number(left), "y": number(y + 4), "width": number(max(right - left, 0.5)), "height": step - 8}
-        parts.append(tag("rect", tag("title", f"{name}: {one.inside:+.2f}{wide}"), class_=_own(one.owner), **sides))
-        if one.low is not None and one.high is not None:
-            line = {"x1": number(frame.x(one.low)), "x2": number(frame.x(one.high))}
-            line |= {"y1": number(y + step / 2), "y2": number(y + step / 2)}
-            parts += [tag("line", class_="under", **line), tag("line", class_="most", **line)]
-        parts.append(words(short(name, 26), frame.left - 8, y + step / 2 + 4, "end", "note"))
+        parts.append(text_at(tick_text(value, False), frame.x(value), bottom + 16, "middle"))
+    for i, ellipsoid in enumerate(shown):
+        parts += _ellipsoid_bar(frame, ellipsoid, weights.classes[ellipsoid.owner], top + step * i, step)
     zero = number(frame.x(0.0))
     parts.append(tag("line", x1=zero, x2=zero, y1=number(top), y2=number(bottom), class_="zero"))
     middle = (frame.left + frame.right) / 2
     parts.append(
-        words("log-odds that lying inside adds; line: 90 % of all rows", middle, bottom + 34, "middle", "axis")
+        text_at("log-odds that lying inside adds; line: 90 % of all rows", middle, bottom + 34, "middle", "axis")
     )
-    told = f"{len(shown)} of {weights.n_ellipsoids:,} ellipsoids, that with the largest terms first."
-    return drawing("weights", "Ellipsoids by weight", told, 480, bottom + 42, parts)
+    description = f"{len(shown)} of {weights.n_ellipsoids:,} ellipsoids, the largest terms first."
+    return drawing("weights", "Ellipsoids by weight", description, 480, bottom + 42, parts)
 
 
-def _own(owner: int) -> str:
-    return f"term {colour_of(owner)}"
+def _ellipsoid_bar(frame: Frame, ellipsoid: EllipsoidWeight, owner: str, y: float, step: float) -> list[Markup]:
+    """The bar of one ellipsoid, the line over the terms of 90 % of the rows, and its name."""
+    name = f"ellipsoid {ellipsoid.number} of {owner}"
+    spread = "" if ellipsoid.low is None else f"; 90 % of rows between {ellipsoid.low:+.2f} and {ellipsoid.high:+.2f}"
+    left, right = sorted((frame.x(0.0), frame.x(ellipsoid.inside)))
+    sides = {"x": number(left), "y": number(y + 4), "width": number(max(right - left, 0.5)), "height": step - 8}
+    title = tag("title", f"{name}: {ellipsoid.inside:+.2f}{spread}")
+    parts = [tag("rect", title, class_=f"term {colour_of(ellipsoid.owner)}", **sides)]
+    if ellipsoid.low is not None and ellipsoid.high is not None:
+        line = {"x1": number(frame.x(ellipsoid.low)), "x2": number(frame.x(ellipsoid.high))}
+        line |= {"y1": number(y + step / 2), "y2": number(y + step / 2)}
+        parts += [tag("line", class_="under", **line), tag("line", class_="most", **line)]
+    return [*parts, text_at(short(name, 26), frame.left - 8, y + step / 2 + 4, "end", "note")]
 
 
 def _rect(frame: Frame, across: tuple[float, float], up: tuple[float, float], class_: str, *children: Markup) -> Markup:
-    """A rectangle between two places across and two up, in units of the data."""
+    """A rectangle given by its x and y ranges, in units of the data."""
     left, right = frame.x(across[0]), frame.x(across[1])
     bottom, top = frame.y(up[0]), frame.y(up[1])
     sides = {"x": number(left), "y": number(top), "width": number(right - left)}

@@ -1,4 +1,4 @@
-"""What counts in a weighed model, as a report shows it: curves, ellipsoids, and where counts say otherwise."""
+"""What counts most in a model with weights: curves, ellipsoids, and rows where the counts give another label."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
 from sepc.model.sep_model import SEPModel
+from sepc.views.log_odds import Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights, spreads_of
 from sepc.views.outcomes import is_right, most_common
-from sepc.views.weighed import Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoids_of, spreads_of
 from sepc.wording import name_of, percent
 
 N_CURVES = 6
 N_ELLIPSOIDS = 12
-# Terms of a row to review.
+# Terms shown for a row to review.
 N_TERMS = 3
-# Features named for each of many classes.
+# Features named for each class, if there are more than two.
 N_NAMED = 4
 
 
 @dataclass(frozen=True)
 class FeatureCurve:
-    """What a feature adds to the log-odds; see `sepc.views.weighed.Curve`."""
+    """What a feature adds to the log-odds; see `sepc.views.log_odds.Curve`."""
 
     name: str
     x: tuple[float, ...]
@@ -37,14 +37,14 @@ class FeatureCurve:
 
     @classmethod
     def of(cls, curve: Curve) -> FeatureCurve:
-        """The same as plain numbers."""
-        told = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
-        return cls(name_of(curve.name), is_discrete=curve.is_discrete, spread=curve.spread, **told)
+        """A curve in plain numbers."""
+        arrays = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
+        return cls(name_of(curve.name), is_discrete=curve.is_discrete, spread=curve.spread, **arrays)
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Rows on which weights and counts give different labels, beside all others.
+    """Rows on which weights and counts give different labels, compared with all others.
 
     Attributes
     ----------
@@ -65,46 +65,46 @@ class Disagreement:
     others_right: int | None = None
 
     def summary(self) -> str:
-        """The same in a sentence or two."""
+        """The disagreement in one or two sentences."""
         n_all = self.n_rows + self.n_others
         if self.n_rows == 0:
-            return f"The counts of the training rows where each row lies give the same label on all {n_all:,} rows."
+            return f"On all {n_all:,} rows, the training rows in the same region give the same label as the weights."
         accepted = f"{self.n_accepted:,} of these are" if self.n_accepted else "none of these is"
-        told = (
-            f"On {self.n_rows:,} of {n_all:,} rows ({percent(self.n_rows / n_all)}) the counts of the training rows "
-            f"where the row lies give another label than the weights; {accepted} accepted."
+        text = (
+            f"On {self.n_rows:,} of {n_all:,} rows ({percent(self.n_rows / n_all)}), the training rows in the same "
+            f"region give another label than the weights; {accepted} accepted."
         )
         if self.weights_right is None or self.counts_right is None or self.others_right is None:
-            return told
-        told += f" There, weights are right on {self.weights_right:,} and counts on {self.counts_right:,}"
+            return text
+        text += f" There, the weights are right on {self.weights_right:,} and the counts on {self.counts_right:,}"
         neither = self.n_rows - self.weights_right - self.counts_right
-        told += f", neither on {neither:,}" if neither else ""
+        text += f", neither on {neither:,}" if neither else ""
         if self.n_others == 0:
-            return f"{told}."
-        return f"{told}; where both agree, {percent(self.others_right / self.n_others)} of the labels are right."
+            return f"{text}."
+        return f"{text}; where both agree, {percent(self.others_right / self.n_others)} of the labels are right."
 
 
 @dataclass(frozen=True)
 class WhatCounts:
-    """The terms that count most.
+    """The features and ellipsoids that count most.
 
     Attributes
     ----------
     label : str
-        The class whose log-odds are told: the second of two; of more, that most often given to rows not accepted.
+        The class whose log-odds are shown: the second of two, or the one most often predicted for rows not accepted.
     against : str or None
         The other of two classes; None is the average of all others.
     positions : pair of int
-        Of these two among the classes; -1 is all others.
+        Positions of these two among the classes; -1 is all others.
     classes : tuple of str
     curves : tuple of FeatureCurve
-        Of the features whose terms spread most over the held-out rows.
+        The features whose terms vary most over the held-out rows.
     n_features : int
     ellipsoids : tuple of EllipsoidWeight
         Those with the largest mean absolute terms.
     n_ellipsoids : int
     by_class : tuple of (class, (feature, spread), ...)
-        Of more than two classes, the features that count most for each against the average of the others.
+        If there are more than two classes, the features that count most for each against the average of the others.
     disagreement : Disagreement
     """
 
@@ -121,11 +121,11 @@ class WhatCounts:
 
 
 def what_counts(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> WhatCounts | None:
-    """What counts in the model of these decisions; None if it weighs nothing."""
+    """What counts most in the model behind these decisions; None if it has no weights."""
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
         return None
-    contrast = contrast_of(model, _told_of(decisions, accepted))
+    contrast = contrast_of(model, _class_to_show(decisions, accepted))
     other = contrast.against
     return WhatCounts(
         label=name_of(model.classes[contrast.label]),
@@ -134,7 +134,7 @@ def what_counts(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | 
         classes=tuple(map(name_of, model.classes)),
         curves=tuple(map(FeatureCurve.of, curves_of(model, contrast, decisions.rows, most=N_CURVES))),
         n_features=len(model.feature_names),
-        ellipsoids=ellipsoids_of(model, contrast, decisions.rows, N_ELLIPSOIDS),
+        ellipsoids=ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS),
         n_ellipsoids=model.n_ellipsoids,
         by_class=_by_class(model, decisions.rows),
         disagreement=_disagreement(decisions, accepted, y),
@@ -147,8 +147,8 @@ def terms_of(decision: SEPDecision) -> tuple[str, tuple[tuple[str, float], ...]]
     return name_of(terms.runner_up), tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS))
 
 
-def _told_of(decisions: SEPDecisions, accepted: BoolArray) -> Any:
-    """The class to tell of."""
+def _class_to_show(decisions: SEPDecisions, accepted: BoolArray) -> Any:
+    """The class whose log-odds are shown; None for the default of two classes."""
     if len(decisions.model.classes) == 2:
         return None
     waiting = decisions.label[~accepted]
@@ -161,11 +161,11 @@ def _by_class(model: SEPModel, rows: FloatArray) -> tuple[tuple[str, tuple[tuple
         return ()
     contrasts = np.column_stack([contrast_of(model, label).coefficients for label in model.classes.tolist()])
     spreads = spreads_of(model, contrasts, rows)
-    told = []
+    features = []
     for k, label in enumerate(model.classes):
         most = np.argsort(-spreads[:, k], kind="stable")[:N_NAMED]
-        told.append((name_of(label), tuple((name_of(model.feature_names[j]), float(spreads[j, k])) for j in most)))
-    return tuple(told)
+        features.append((name_of(label), tuple((name_of(model.feature_names[j]), float(spreads[j, k])) for j in most)))
+    return tuple(features)
 
 
 def _disagreement(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> Disagreement:

@@ -1,1 +1,1 @@
-"""What the library talks about: ellipsoids, half-spaces, distances and overlap."""
+"""Geometry: ellipsoids, half-spaces, distances and overlap."""

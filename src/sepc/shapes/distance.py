@@ -17,10 +17,10 @@ from sepc._typing import FloatArray
 if TYPE_CHECKING:
     from sepc.shapes.ellipsoid import Ellipsoid
 
-# Of the longest semi-axis: shorter ones change no distance, and their squares would vanish.
+# As a share of the longest semi-axis: shorter ones change no distance, and their squares would underflow.
 SHORTEST_AXIS = 1e-100
 
-# How far the norm may stay above 1: some rounding errors of the norm itself.
+# How far the norm may stay above 1: a few times its own rounding.
 NORM_TOLERANCE = 1e-14
 
 # Newton takes 4 to 8 steps, 16 at worst for axes that are 1e-12 of the longest; the limit only guards the loop.
@@ -33,21 +33,21 @@ TILE_ROWS = 1024
 def distance_to(ellipsoid: Ellipsoid, rows: FloatArray) -> FloatArray:
     """Euclidean distance of each row, of shape (n, d), to `ellipsoid`; exactly 0 for the rows it contains."""
     outside = ~ellipsoid.contains(rows)
-    found = np.zeros(len(rows))
-    found[outside] = distances(ellipsoid.semi_axes, _axis_coordinates(ellipsoid, rows[outside]))
-    return found
+    to_ellipsoid = np.zeros(len(rows))
+    to_ellipsoid[outside] = distances(ellipsoid.semi_axes, _axis_coordinates(ellipsoid, rows[outside]))
+    return to_ellipsoid
 
 
 def nearest_points(ellipsoid: Ellipsoid, rows: FloatArray) -> FloatArray:
     """Point of `ellipsoid` nearest to each row, of shape (n, d); the row itself where it is contained."""
     outside = ~ellipsoid.contains(rows)
-    found = np.array(rows, dtype=np.float64)
+    nearest = np.array(rows, dtype=np.float64)
     coords = _axis_coordinates(ellipsoid, rows[outside])
     for tile in _tiles(coords):
         squares, multipliers = _secular_root(ellipsoid.semi_axes, tile)
         tile *= (squares / (squares + multipliers)).T
-    found[outside] = ellipsoid.center + coords @ ellipsoid.axes
-    return found
+    nearest[outside] = ellipsoid.center + coords @ ellipsoid.axes
+    return nearest
 
 
 def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
@@ -64,12 +64,12 @@ def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
     ndarray of shape (n,)
         0 for the rows inside.
     """
-    found = np.empty(len(coords))
-    for tile, answer in zip(_tiles(coords), _tiles(found), strict=True):
+    answers = np.empty(len(coords))
+    for tile, answer in zip(_tiles(coords), _tiles(answers), strict=True):
         squares, multipliers = _secular_root(semi_axes, tile)
         # hypot, since the squares of a far row may be too large for a float although its distance is not.
         np.hypot.reduce(tile.T * (multipliers / (squares + multipliers)), axis=0, out=answer)
-    return found
+    return answers
 
 
 def _secular_root(semi_axes: FloatArray, coords: FloatArray) -> tuple[FloatArray, FloatArray]:

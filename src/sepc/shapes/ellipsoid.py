@@ -19,7 +19,7 @@ from sepc.wording import counted, numbers
 # Support points lie on the boundary itself, so "inside" forgives the round-off of one matrix product.
 BOUNDARY_SLACK = 1e-9
 
-# Semi-axes take a decomposition; who only looks at an ellipsoid should not wait for that of a large one.
+# Semi-axes need a matrix decomposition, too slow for just printing an ellipsoid in more features than this.
 MOST_SHOWN_AXES = 200
 
 
@@ -64,11 +64,13 @@ class Ellipsoid(ShownInLists):
         if not (np.isfinite(self.center).all() and np.isfinite(self.root).all()):
             raise ValueError("center and root must be finite; remove NaN and infinite values from the rows enclosed.")
         if not np.isfinite(self._log_determinant):
-            raise ValueError("root is singular, so the set has no end in some direction; give it a thickness there.")
+            raise ValueError(
+                "root is singular, so the ellipsoid is unbounded in some direction; give it a finite extent there."
+            )
 
     @property
     def n_features(self) -> int:
-        """Number of columns of the rows this ellipsoid speaks of."""
+        """Number of features, d."""
         return self.center.size
 
     def squared_radius(self, rows: FloatArray) -> FloatArray:
@@ -86,7 +88,7 @@ class Ellipsoid(ShownInLists):
         return squared_norms(self._checked(rows), self.center, self.root)
 
     def gauge(self, rows: FloatArray) -> FloatArray:
-        """By what factor the ellipsoid must be expanded to just reach each row."""
+        """The factor by which the ellipsoid must be expanded to just reach each row."""
         return np.sqrt(self.squared_radius(rows))
 
     def contains(self, rows: FloatArray) -> BoolArray:
@@ -120,12 +122,12 @@ class Ellipsoid(ShownInLists):
         return self._axes_and_lengths[0]
 
     def project(self, features: ArrayLike) -> Ellipsoid:
-        """Cast the exact shadow of the ellipsoid on some features, or on the span of some directions.
+        """The exact projection of the ellipsoid onto some features, or onto the span of some directions.
 
         Parameters
         ----------
         features : sequence of int, or array of shape (d, k)
-            Column numbers; or `k` independent directions as columns `B`, and the shadow is that of ``B.T @ x``.
+            Column numbers; or `k` independent directions as the columns of `B`, for the projection ``B.T @ x``.
 
         Returns
         -------
@@ -133,12 +135,12 @@ class Ellipsoid(ShownInLists):
             With `k` features.
         """
         basis = self._basis(features)
-        # A QR factor of the mapped unit ball rounds each feature relative to its own spread, whatever the others' is.
+        # A QR factor of the mapped unit ball rounds each feature relative to its own spread, not that of others.
         upper = np.linalg.qr((basis.T @ self.inverse_root).T, mode="r")
         return Ellipsoid(basis.T @ self.center, np.linalg.inv(upper).T)
 
     def boundary(self, n: int) -> FloatArray:
-        """Draw the outline of an ellipse as `n` points, of shape (n, 2); the last closes the line at the first."""
+        """The outline of an ellipse as `n` points, of shape (n, 2); the last point equals the first."""
         if self.n_features != 2:
             raise ValueError(f"An outline needs 2 features, not {self.n_features}; project the ellipsoid first.")
         angles = np.linspace(0.0, 2.0 * np.pi, n)
@@ -170,7 +172,7 @@ class Ellipsoid(ShownInLists):
 
     @cached_property
     def _axes_and_lengths(self) -> tuple[FloatArray, FloatArray]:
-        # Of the inverse, so that the rounding is small against the longest axes: distances depend on those.
+        # Decompose the inverse, so that rounding is small against the longest axes, which distances depend on.
         columns, lengths, _ = np.linalg.svd(self.inverse_root)
         return _read_only(columns.T), _read_only(lengths)
 

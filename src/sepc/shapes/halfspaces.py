@@ -19,7 +19,7 @@ TILE_ROWS = 1024
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HalfSpaces(ShownOnOneLine):
-    """The set of all `x` with ``normals @ x >= offsets``, every inequality forgiven the rounding of its product.
+    """The set of all `x` with ``normals @ x >= offsets``, where every inequality allows for rounding.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class HalfSpaces(ShownOnOneLine):
 
     @property
     def n_features(self) -> int:
-        """Number of columns of the rows these half-spaces speak of."""
+        """Number of features, d."""
         return int(self.normals.shape[1])
 
     def contains(self, rows: FloatArray) -> BoolArray:

@@ -1,4 +1,4 @@
-"""Squared lengths of many rows after a shift and a linear map: the one product everything else is made of."""
+"""Squared lengths of many rows after a shift and a linear map."""
 
 from __future__ import annotations
 

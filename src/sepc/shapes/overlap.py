@@ -1,4 +1,4 @@
-"""Whether two ellipsoids meet, and how much of one an overlap takes up."""
+"""Whether two ellipsoids are disjoint, and how large their overlap is."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scipy.linalg import solve_triangular
 from sepc._typing import FloatArray
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
 
-# Both ellipsoids forgive rows this much, so only beyond it can no row lie in both.
+# Both ellipsoids contain rows up to this squared radius, so they are disjoint only beyond it.
 TOUCHING = 1.0 + BOUNDARY_SLACK
 
-# Shares are squares of numbers that are rounded at 2**-53.
+# Shares are squares of numbers with a rounding error of 2**-53.
 SMALLEST_SHARE = 2.0**-106
 
 # Newton takes 3 to 12 steps. The bracket has length 74 at most, and every step halves it or the step before, so the
@@ -26,8 +26,8 @@ def are_disjoint(first: Ellipsoid, second: Ellipsoid) -> bool:
 
     With `Q1`, `Q2` the squares of the inverse roots, the ellipsoids are disjoint if and only if the concave function
     ``f(s) = s * (1 - s) * gap.T @ inv(s * Q1 + (1 - s) * Q2) @ gap``, `gap` the difference of the centers, exceeds 1
-    somewhere between 0 and 1 (Perram & Wertheim 1985). Its value at any one `s` proves disjointness, a tangent below
-    1 disproves it; the maximum itself is seldom needed.
+    somewhere between 0 and 1 (Perram & Wertheim 1985). A value above 1 at any `s` proves that they are
+    disjoint, a tangent that stays below 1 that they are not; the maximum itself is seldom needed.
     """
     if first.n_features != second.n_features:
         raise ValueError(f"The ellipsoids have {first.n_features} and {second.n_features} features.")
@@ -49,7 +49,7 @@ def overlap_ratio(overlap: Ellipsoid, own: Ellipsoid) -> float:
 
 
 def _common_axes(first: Ellipsoid, second: Ellipsoid) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Squared semi-axes of both, summing to 1, and gap of the centers, where both are parallel to the axes."""
+    """Squared semi-axes of both, which sum to 1, and gap of the centers, where both are parallel to the axes."""
     d = first.n_features
     # The columns are features, and a QR factorisation leaves their scales, however different, to `upper` alone.
     orthonormal, upper = np.linalg.qr(np.vstack([first.inverse_root.T, second.inverse_root.T]))

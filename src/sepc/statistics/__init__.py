@@ -1,1 +1,1 @@
-"""Tests, bounds and splits on plain arrays, which know nothing of models."""
+"""Statistical tests, bounds and splits on plain arrays."""

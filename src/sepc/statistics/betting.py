@@ -1,14 +1,14 @@
-"""Evidence by betting against a hypothesis: if it is true, winnings are at most 1 on average, and seldom large.
+"""Evidence by betting against a hypothesis: if it is true, the winnings are at most 1 on average, and seldom large.
 
-Waudby-Smith and Ramdas (2024) bet in this way, on a mean of bounded values; here on how often each value was seen
-(`mean_p_value`), and one by one on rows drawn from strata.
+Waudby-Smith and Ramdas (2024) bet in this way on the mean of bounded values. `mean_p_value` does so from how often each
+value was seen; the other functions bet on rows drawn one by one from strata.
 
-A row is drawn from a stratum with stated probabilities, and is wrong or not. Against the hypothesis that the error rate
-of all strata, the mean of their rates by their shares, is `max_risk` or more, each row multiplies the evidence by how
-much likelier it is under the rates expected than under the nearest rates of that hypothesis. Whatever the true rates of
-the hypothesis are, the expected factor is at most 1 (`nearest_null`), so the evidence ever exceeds 1 / level with
-probability at most `level` (Ville): rows may be drawn and looked at in any rhythm. Xu, Karampatziakis and Mineiro
-(2024) choose rows for it.
+Each row is drawn from a stratum with known probabilities, and is wrong or not. The hypothesis is that the overall error
+rate, the mean of the strata's rates weighted by their shares, is `max_risk` or more. Each row multiplies the evidence
+against it by its likelihood ratio: under the expected rates, over the nearest rates of the hypothesis. Whatever the
+true rates are, if the hypothesis holds the expected factor is at most 1 (`nearest_null`), so the evidence ever exceeds
+1 / level with probability at most `level` (Ville's inequality), and rows may be drawn and looked at at any time. Xu,
+Karampatziakis and Mineiro (2024) choose which rows to draw.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sepc.statistics.binomial import p_value
 
 # Strata are drawn in proportion to share * rate ** power, with the best of these powers.
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-# A multiplier an ulp too large would make a bet favourable. The first of these shares of it that does not is taken, or
-# else none of it, which is no bet at all.
+# A multiplier that rounding made too large would favour the bet. The first of these shares of it that does not is
+# taken, or else zero, which is no bet at all.
 BACK_OFF = (1.0, 1.0 - 1e-10, 1.0 - 1e-6, 0.99, 0.5)
 
 
 def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence: float) -> FloatArray:
-    """A p-value of "the mean is above `limit`", from how often each of `values`, from small to large, was seen.
+    """P-value of the hypothesis "the mean is above `limit`", from how often each of the ascending `values` was seen.
 
-    If there is only one value beside 0, the exact binomial one. Else one over the winnings of a gambler, who stakes the
-    same on every row's value being below `limit`: if it is not so, the mean of the winnings is at most 1, so they reach
-    1 / p with probability at most p. How much to stake depends on the number of rows alone, and is best where values
-    are about as uneven as they can be.
+    If there is only one value besides 0, the p-value is the exact binomial one. Otherwise it is one over the winnings
+    of a gambler who stakes the same on every value being below `limit`: under the hypothesis the winnings are at most 1
+    on average, so they reach 1 / p with probability at most p. The stake depends only on the number of rows, and is
+    best if values are about as spread out as they can be.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence:
         None is negative; the largest is above `limit`.
     limit : float
     confidence : float
-        For which the stake is best.
+        The confidence that the stake is optimised for.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence:
 
 
 def nearest_null(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float) -> FloatArray:
-    """The rates with mean `max_risk` that are hardest to tell from those expected; the latter if their mean is higher.
+    """The rates with mean `max_risk` that are hardest to tell from `expected`; `expected` itself if its mean is higher.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _rates_at(u: float, drawn: FloatArray, expected: FloatArray, weights: FloatA
     k = u * weights
     ahead = drawn - k
     root = np.sqrt(ahead**2 + 4.0 * k * drawn * expected)
-    # Of the two ways to write the root of the quadratic, the one that does not cancel.
+    # Of the two forms of the quadratic's root, take the one without cancellation.
     direct = 2.0 * drawn * expected / np.maximum(ahead + root, 1e-300)
     return np.where(ahead > 0.0, direct, (root - ahead) / np.maximum(2.0 * k, 1e-300))
 
@@ -102,13 +102,13 @@ def _rates_at(u: float, drawn: FloatArray, expected: FloatArray, weights: FloatA
 def log_factors(
     drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float
 ) -> tuple[FloatArray, FloatArray]:
-    """What a right and what a wrong row of each stratum adds to the logarithm of the evidence."""
+    """What a right row and a wrong row of each stratum add to the log of the evidence."""
     null = nearest_null(drawn, expected, weights, max_risk)
     return np.log1p(-expected) - np.log1p(-null), np.log(expected) - np.log(null)
 
 
 def growth(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float) -> float:
-    """What a row is expected to add to the logarithm of the evidence."""
+    """The expected increase of the log of the evidence per row."""
     null = nearest_null(drawn, expected, weights, max_risk)
     return float(drawn @ (rel_entr(expected, null) + rel_entr(1.0 - expected, 1.0 - null)))
 
@@ -116,7 +116,7 @@ def growth(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_ris
 def best_draws(expected: FloatArray, weights: FloatArray, max_risk: float) -> tuple[FloatArray, float]:
     """Probabilities with which to draw the strata, and the growth they give."""
     tried = [weights * expected**power for power in POWERS]
-    tried = [one / one.sum() for one in tried]
-    rates = [growth(one, expected, weights, max_risk) for one in tried]
+    tried = [drawn / drawn.sum() for drawn in tried]
+    rates = [growth(drawn, expected, weights, max_risk) for drawn in tried]
     best = int(np.argmax(rates))
     return tried[best], rates[best]

@@ -1,4 +1,4 @@
-"""Exact tests and bounds for a rate of which so many rows of so many have been seen."""
+"""Exact binomial tests and bounds for rates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sepc._typing import FloatArray, IntArray
 
 
 def upper_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> FloatArray:
-    """Clopper and Pearson's upper bound on a rate, after `n_seen` of `n_rows` rows; 1 without rows.
+    """Clopper-Pearson upper bound on a rate, given `n_seen` events in `n_rows` rows; 1 without rows.
 
     Examples
     --------
@@ -28,13 +28,13 @@ def upper_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> Floa
 
 
 def lower_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> FloatArray:
-    """Clopper and Pearson's lower bound on a rate, after `n_seen` of `n_rows` rows; 0 without rows."""
+    """Clopper-Pearson lower bound on a rate, given `n_seen` events in `n_rows` rows; 0 without rows."""
     rows = np.asarray(n_rows)
     return np.asarray(1.0 - upper_bound(rows - np.asarray(n_seen), rows, confidence))
 
 
 def rate_interval(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Clopper and Pearson's interval for a rate, after `n_seen` of `n_rows` rows: each end leaves out half of the rest.
+    """Two-sided Clopper-Pearson interval for a rate, given `n_seen` events in `n_rows` rows.
 
     Examples
     --------
@@ -47,19 +47,19 @@ def rate_interval(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float = 0.95
 
 
 def beta_interval(ones: FloatArray, zeros: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """Between which rates a beta distribution of so many ones and zeros has its middle share `confidence`."""
+    """The central interval with probability `confidence` of a beta distribution with parameters `ones` and `zeros`."""
     tail = 0.5 * (1.0 - confidence)
     return np.asarray(betaincinv(ones, zeros, tail)), np.asarray(betaincinv(ones, zeros, 1.0 - tail))
 
 
 def p_value(n_seen: IntArray, n_rows: IntArray, rate: float) -> FloatArray:
-    """Probability of so few among `n_rows` rows if the rate were `rate`."""
+    """Probability of at most `n_seen` events in `n_rows` rows if their rate were `rate`."""
     return np.asarray(binom.cdf(n_seen, n_rows, rate), dtype=np.float64)
 
 
 @lru_cache(maxsize=256)
 def rows_needed(rate: float, confidence: float, n_seen: int = 0) -> int:
-    """The fewest rows of which `n_seen` show, with `confidence`, that their rate is at most `rate`.
+    """The fewest rows in which `n_seen` events show, with this confidence, a rate of at most `rate`.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def rows_needed(rate: float, confidence: float, n_seen: int = 0) -> int:
     >>> rows_needed(0.02, 0.95, 3)
     386
     """
-    # Chernoff's bound says that so many are enough.
+    # An upper bound on the answer, by Chernoff.
     log = -math.log(1.0 - confidence)
     enough = math.ceil((n_seen + log + math.sqrt(log * (log + 2.0 * n_seen))) / rate)
     return bisect_left(range(enough + 1), True, key=lambda n: bool(binom.cdf(n_seen, n, rate) <= 1.0 - confidence))

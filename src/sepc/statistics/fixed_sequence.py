@@ -1,7 +1,7 @@
 """Fixed-sequence tests of thresholds: from strict to generous, until the first that fails.
 
-No test needs a correction for the others then (Angelopoulos et al., 2021, "Learn then test"). The grid of thresholds
-must not depend on the rows that are tested.
+No correction for multiple tests is then needed (Angelopoulos et al., 2021, "Learn then test"). The grid of thresholds
+must not depend on the rows used for testing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sepc.statistics.binomial import rows_needed
 
 N_THRESHOLDS = 200
 
-# Testing starts where so many errors would still pass, if that takes at most this share of the rows. Starting where the
-# first error ends it left much unaccepted: docs/howto/promises.md has what was tried.
+# Testing starts where this many errors would still pass, if that takes at most this share of the rows. A stricter
+# start, which a single error ends, left many rows unaccepted: docs/howto/promises.md lists what was tried.
 FORGIVEN = 3
 START_SHARE = 0.5
 
@@ -48,18 +48,18 @@ def n_before_failure(passes: BoolArray) -> int:
 
 
 def rows_to_start(n_rows: int, rate: float, confidence: float) -> int:
-    """Rows that the first threshold tested must accept, of `n_rows` rows: a few errors are to be forgiven there."""
+    """How many of `n_rows` rows the first threshold tested must accept, so that a few errors there are forgiven."""
     needed = [rows_needed(rate, confidence, n_errors) for n_errors in range(FORGIVEN + 1)]
     return max([n for n in needed if n <= START_SHARE * n_rows], default=needed[0])
 
 
 def quantile_grid(scores: FloatArray) -> FloatArray:
-    """Thresholds at equal steps of coverage of these rows, which must not be those that are tested."""
+    """Thresholds at quantiles of these scores, which must not be those of the rows used for testing."""
     return np.quantile(scores, np.linspace(0.0, 1.0, N_THRESHOLDS), method="inverted_cdf")
 
 
 def fixed_grid() -> FloatArray:
-    """Thresholds chosen before any row is seen: half of them crowd towards 1, where confident models put their rows."""
+    """Thresholds that do not depend on data: half of them crowd towards 1, where confident models put their scores."""
     half = N_THRESHOLDS // 2
     crowded = 1.0 - np.logspace(-8.0, -1.0, half, endpoint=False)
     return np.concatenate([crowded, np.linspace(0.9, 0.0, N_THRESHOLDS - half)])

@@ -1,1 +1,1 @@
-"""The numbers that pictures and reports show, as plain data."""
+"""The data that plots and reports share."""

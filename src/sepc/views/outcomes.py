@@ -1,4 +1,4 @@
-"""How decisions turned out: by region, by trust, and which rows a person should see."""
+"""How decisions turned out, by region and by trust, and which rows a person should review."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNSEEN = "in a combination unseen in training"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegionOutcomes(ShownOnOneLine):
-    """Right and wrong rows of every region that occurs, that with the most rows first.
+    """Right and wrong rows of every region that occurs, the largest first.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class RegionOutcomes(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bins(ShownOnOneLine):
-    """Rows in bins of trust: how often the labels there are right, with Clopper and Pearson's 95 % interval.
+    """Accuracy in bins of trust, with Clopper and Pearson's 95 % interval.
 
     Attributes
     ----------
@@ -85,14 +85,14 @@ def is_right(label: ArrayLike, y: ArrayLike) -> BoolArray:
     Raises
     ------
     ValueError
-        If there are more labels than rows or fewer, or if one holds numbers and the other text, so that all are wrong.
+        If the lengths differ, or if one holds numbers and the other text, so that no label could be right.
     """
     given, true = np.asarray(label), np.asarray(y)
     if given.shape != true.shape or true.ndim != 1:
         raise ValueError(f"There are {len(given):,} labels, but y has shape {true.shape}; it needs one entry a row.")
     if len(given) and _is_text(given) != _is_text(true):
-        told = [f"{type(values[0]).__name__} such as {values[0]!s}" for values in (given, true)]
-        raise ValueError(f"The labels are {told[0]}, but y holds {told[1]}; give y as it was given to fit.")
+        kinds = [f"{type(values[0]).__name__} such as {values[0]!s}" for values in (given, true)]
+        raise ValueError(f"The labels are {kinds[0]}, but y holds {kinds[1]}; give y as it was given to fit.")
     return np.asarray(given == true, dtype=bool)
 
 
@@ -109,14 +109,14 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
         The true labels.
     """
     right = is_right(decisions.label, y)
-    found, which, n_rows = np.unique(decisions.region, return_inverse=True, return_counts=True)
-    n_right = np.bincount(which, weights=right, minlength=len(found)).astype(np.int64)
-    trust = np.bincount(which, weights=decisions.trust, minlength=len(found)) / np.maximum(n_rows, 1)
-    label = np.array([most_common(decisions.label[which == i]) for i in range(len(found))], decisions.label.dtype)
+    ids, which, n_rows = np.unique(decisions.region, return_inverse=True, return_counts=True)
+    n_right = np.bincount(which, weights=right, minlength=len(ids)).astype(np.int64)
+    trust = np.bincount(which, weights=decisions.trust, minlength=len(ids)) / np.maximum(n_rows, 1)
+    label = np.array([most_common(decisions.label[which == i]) for i in range(len(ids))], decisions.label.dtype)
     order = np.argsort(-n_rows, kind="stable")
     return RegionOutcomes(
-        names=tuple(region_name(regions, int(one), decisions.model.n_ellipsoids) for one in found[order]),
-        region=found[order],
+        names=tuple(region_name(regions, int(region), decisions.model.n_ellipsoids) for region in ids[order]),
+        region=ids[order],
         label=label[order],
         right=n_right[order],
         wrong=(n_rows - n_right)[order],
@@ -184,13 +184,13 @@ def rows_to_review(decisions: Any, n: int) -> IntArray:
 
 
 def most_common(labels: NDArray[Any]) -> Any:
-    """The most frequent label; the first of several."""
+    """The most frequent label; of ties, the first in sorted order."""
     values, counts = np.unique(labels, return_counts=True)
     return values[counts.argmax()]
 
 
 def _filled(sizes: IntArray, n_bins: int) -> IntArray:
-    """The bin of each group of tied rows: cut where bins come nearest to their share, then join small ones."""
+    """The bin of each group of tied rows: cut as evenly as ties allow, then merge bins that are too small."""
     ends = np.cumsum(sizes)
     share = ends[-1] / n_bins
     last = np.unique(np.searchsorted(0.5 * (ends[:-1] + ends[1:]), share * np.arange(1, n_bins)))
@@ -203,4 +203,4 @@ def _filled(sizes: IntArray, n_bins: int) -> IntArray:
 
 
 def _is_text(values: NDArray[Any]) -> bool:
-    return values.dtype.kind in "UST" or (values.dtype.kind == "O" and any(isinstance(one, str) for one in values))
+    return values.dtype.kind in "UST" or (values.dtype.kind == "O" and any(isinstance(value, str) for value in values))

@@ -1,22 +1,23 @@
-"""Two directions to draw in, and the exact shadows of ellipsoids on them."""
+"""Planes to draw in: two features or principal axes, and the exact shadows of ellipsoids on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import combinations
 from numbers import Integral
 
 import numpy as np
 
-from sepc._typing import FloatArray
+from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.model.moments import mean_and_covariance
 from sepc.model.sep_model import SEPModel
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import percent
 
-# A feature that varies less than this share of the one that varies most gets no say of its own in principal axes.
+# Features with less than this share of the largest spread are not scaled up when principal axes are computed.
 LEAST_SPREAD = 1e-5
 
 
@@ -44,13 +45,13 @@ class Plane(ShownOnOneLine):
 
     def shadow(self, ellipsoid: Ellipsoid) -> Ellipsoid:
         """The exact projection of an ellipsoid: an ellipse, which holds every row that the ellipsoid holds."""
-        # As `Ellipsoid.project`, without its test of rank: directions of features in very different units fail that.
+        # Like `Ellipsoid.project`, but without its rank test, which fails for features in very different units.
         upper = np.linalg.qr((self.directions @ ellipsoid.inverse_root).T, mode="r")
         return Ellipsoid(self.place(ellipsoid.center[None, :])[0], np.linalg.inv(upper).T)
 
 
 def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -> Plane:
-    """Two features as they are.
+    """The plane of two features.
 
     Parameters
     ----------
@@ -84,8 +85,7 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
 def principal_plane(model: SEPModel) -> Plane:
     """The two directions in which a fitted model's ellipsoids spread most, in standard units.
 
-    They are the principal axes of the training rows in standardised features, as far as ellipsoids and isolated rows
-    tell.
+    They estimate the principal axes of the standardised training rows from the ellipsoids and isolated rows.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def principal_plane(model: SEPModel) -> Plane:
 
 
 def outline(ellipse: Ellipsoid, n: int = 120) -> FloatArray:
-    """Points on the boundary of an ellipse, of shape (n, 2); the last is the first again."""
+    """Points on the boundary of an ellipse, of shape (n, 2); the last repeats the first."""
     return ellipse.boundary(n)
 
 
@@ -131,7 +131,7 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
 
 
 def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
-    """The length of one unit along every feature of the model; ones if the model is standardised already."""
+    """The scale of each feature of the model; ones if the model standardises already."""
     if np.any(model.scale != 1.0):
         return np.ones(len(model.scale))
     spread = np.sqrt(np.diag(covariance))
@@ -140,5 +140,29 @@ def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
 
 
 def _turned(axis: FloatArray) -> FloatArray:
-    """The axis or its opposite, such that its largest entry is positive: the same picture on every machine."""
+    """The axis with its sign fixed: the largest entry is positive, so every machine draws the same picture."""
     return np.asarray(axis * np.sign(axis[np.abs(axis).argmax()]))
+
+
+def half_widths(ellipsoid: Ellipsoid) -> FloatArray:
+    """Half the width of an ellipsoid along each feature, of shape (d,)."""
+    return np.asarray(np.linalg.norm(ellipsoid.inverse_root, axis=1))
+
+
+def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
+    """Positions of the features, starting with the one that separates the ellipsoids best.
+
+    For two ellipsoids, the separation along a feature is the distance of their centres divided by the sum of their half
+    widths: 0 if the centres agree, 1 if they just touch. Features are sorted by its mean over all pairs.
+
+    Examples
+    --------
+    >>> left, right = Ellipsoid(np.array([0.0, 0.0]), np.eye(2)), Ellipsoid(np.array([0.1, 3.0]), np.eye(2))
+    >>> most_separating_features([left, right])
+    array([1, 0])
+    """
+    widths = [half_widths(ellipsoid) for ellipsoid in ellipsoids]
+    apart = np.zeros(ellipsoids[0].n_features)
+    for i, j in combinations(range(len(ellipsoids)), 2):
+        apart += np.abs(ellipsoids[i].center - ellipsoids[j].center) / (widths[i] + widths[j])
+    return np.argsort(-apart, kind="stable")

@@ -1,4 +1,4 @@
-"""How far the counts in an ellipsoid are to be trusted, and the labels a model gives over a picture."""
+"""Trust for pictures: in each ellipsoid by its counts, and over a grid of pixels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sepc.views.planes import Plane
 
 
 def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
-    """Trust of a row that lies in one ellipsoid alone, by the counts of the training rows there; of shape (K,).
+    """Trust of rows that lie in a single ellipsoid, by the counts of its training rows; of shape (K,).
 
-    Weights trust rows of one ellipsoid differently, each by its own values, so that they have no one trust to tell.
+    With weights, each row has its own trust, so an ellipsoid has none; counts are used for these models too.
     """
     return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
 
@@ -21,23 +21,23 @@ def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
 def trust_over(
     model: SEPModel, plane: Plane, low: FloatArray, high: FloatArray, n: int = 240
 ) -> tuple[IntArray, FloatArray]:
-    """Label, as a position in `classes`, and trust over a picture of a model of two features.
+    """Labels and trust over a grid of pixels, for a model of two features.
 
     Parameters
     ----------
     model : SEPModel
         Of two features.
     plane : Plane
-        Those features.
+        The plane of these features.
     low, high : (2,) arrays
         Opposite corners of the picture, in the plane.
     n : int
-        Pixels a side.
+        Pixels per side.
 
     Returns
     -------
     label, trust : (n, n) arrays
-        The first row is the lowest.
+        Labels are positions in `classes`. The first row is the lowest.
     """
     middles = (np.arange(n) + 0.5) / n
     x, y = np.meshgrid(*(low + (high - low) * middles[:, None]).T)

@@ -1,1 +1,1 @@
-"""`RepairedClassifier`, its decisions and what of it goes into a file."""
+"""`RepairedClassifier`, its decisions and its model file."""

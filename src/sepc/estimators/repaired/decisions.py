@@ -1,4 +1,4 @@
-"""Decisions of a `RepairedClassifier`: its own, but in repaired regions those of the regions' models."""
+"""Decisions of a `RepairedClassifier`: those of the original classifier, or of a repaired region's own model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_CLASS = ("counts", "probabilities")
 
 @dataclass(frozen=True, eq=False)
 class RepairedParts:
-    """What each model decided: `outer` on all rows, and `inner` on the rows of each repaired region, in their order."""
+    """What each model decided: `outer` on all rows, `inner` on the rows of each repaired region, in order."""
 
     outer: SEPDecisions
     inner: Mapping[int, SEPDecisions]
@@ -28,19 +28,18 @@ class RepairedParts:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RepairedDecisions(Decisions):
-    """Decisions on rows, as arrays of one entry a row.
+    """Decisions of a `RepairedClassifier`: those of the original, and in repaired regions those of their own models.
 
     Attributes
     ----------
     label, trust, accepted, cause, probabilities, region, classes, index, by
-        As in `Decisions`; in a repaired region those of its own model. Regions are those of the classifier that was
-        repaired.
+        As in `Decisions`; in a repaired region, by its own model. Regions are those of the original classifier.
     rule, gauge, place, counts, counts_label
-        As in `SEPDecisions`, likewise.
+        As in `SEPDecisions`; in a repaired region, by its own model.
     repaired : array of bool
         Whether the region's own model decided.
     position : array of int
-        Where among the rows that its model was asked for each row stands.
+        Position of each row among the rows that its model decided on.
     """
 
     parts: RepairedParts = field(metadata=SHARED)
@@ -54,7 +53,7 @@ class RepairedDecisions(Decisions):
 
     @classmethod
     def gathered(cls, parts: RepairedParts) -> Self:
-        """Put the decisions of the regions' models in place of those they were asked to replace."""
+        """Combine the decisions: those of repaired regions replace those of the original classifier."""
         outer = parts.outer
         values = {name: np.array(getattr(outer, name)) for name in (*BY_ROW, *BY_CLASS)}
         repaired, position = np.zeros(len(outer), dtype=bool), np.arange(len(outer))
@@ -82,7 +81,7 @@ class RepairedDecisions(Decisions):
         return RepairedDecision(self)
 
     def renamed(self, features: Sequence[str]) -> Self:
-        """The same with reasons that call the features by these names."""
+        """The same decisions, with other feature names in their reasons."""
         inner = {region: decided.renamed(features) for region, decided in self.parts.inner.items()}
         return replace(self, parts=RepairedParts(self.parts.outer.renamed(features), inner))
 
@@ -93,7 +92,7 @@ class RepairedDecisions(Decisions):
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
     def reason_parts(self) -> list[str]:
-        """What there is to say of the only decision, but whether it is accepted."""
+        """The reasons for a single decision, as sentences, without the verdict."""
         only = self.alone()
         first, *others = only.inner.alone.reason_parts()
         return [f"In repaired region {only.region}: {first}" if only.repaired else first, *others]
@@ -107,7 +106,7 @@ class RepairedDecision(Decision):
 
     @property
     def inner(self) -> SEPDecision:
-        """The decision of the model that was asked."""
+        """The decision of the model that decided on this row."""
         parts: RepairedParts = self.parts
         asked = parts.inner[self.region] if self.repaired else parts.outer
         return asked[[self.position]].alone()

@@ -1,4 +1,4 @@
-"""RepairedClassifier: an `SEPClassifier` some of whose regions have a model of their own."""
+"""RepairedClassifier: an `SEPClassifier` with new models for some of its regions."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from sepc.wording import counted
 
 @dataclass(frozen=True, repr=False)
 class Change(ShownInLists):
-    """What became of one region.
+    """The outcome of a repair in one region.
 
     Attributes
     ----------
     region : int
     n_made : int
-        Rows that its own model was made from.
+        Rows that the region's new model was fitted on.
     n_judged : int
-        Other rows that judged it.
+        Other rows that it was judged on.
     errors_before, errors_after : int
-        Errors on these, of the model as it was and of the region's own.
+        Errors on these rows, of the original model and of the new one.
     kept : bool
-        Whether the region's own model is used.
+        Whether the new model is used.
     """
 
     region: int
@@ -66,7 +66,7 @@ class Change(ShownInLists):
 
 
 class Changes(ShownAsCard, tuple[Change, ...]):
-    """What became of the regions of a repair: a tuple that shows itself as a table."""
+    """The outcome of a repair in each region: a tuple of `Change` that prints as a table."""
 
     __slots__ = ()
 
@@ -77,26 +77,26 @@ class Changes(ShownAsCard, tuple[Change, ...]):
         )
         rows = tuple(
             (
-                str(one.region),
-                "repaired" if one.kept else "left as it was",
-                *(f"{n:,}" for n in (one.n_made, one.n_judged, one.errors_before, one.errors_after)),
+                str(change.region),
+                "repaired" if change.kept else "left as it was",
+                *(f"{n:,}" for n in (change.n_made, change.n_judged, change.errors_before, change.errors_after)),
             )
-            for one in self
+            for change in self
         )
         head = ("region", "outcome", "made from", "judged by", "errors before", "after")
         return Card(title, (), head, rows, "All other decisions stay as they were." if self else "")
 
 
 class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecisions]):
-    """A classifier as it was, but in some of its regions a model of their own is asked.
+    """A fitted `SEPClassifier` in which some regions have a new model of their own.
 
-    `sepc.lifecycle.repair` makes it. Decisions on rows of all other regions are those of the classifier, bit for bit.
-    `fit` is a full refit: the classifier anew on all rows given, without repairs.
+    Made by `sepc.lifecycle.repair`. Decisions in all other regions are those of the original classifier, bit for bit.
+    `fit` is a full refit of the classifier, without repairs.
 
     Parameters
     ----------
     estimator : SEPClassifier
-        What `fit` fits.
+        The classifier that `fit` clones and fits.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecision
     repaired_ : dict of int to SEPClassifier
         The models of repaired regions.
     changes_ : Changes
-        What was tried, a `Change` for each region; `summary` gives it in words.
+        What was tried, as a `Change` for each region; `summary` says it in words.
     classes_, regions_, n_features_in_, feature_names_in_
         Those of `estimator_`.
     """
@@ -129,7 +129,7 @@ class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecision
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the classifier anew on all these rows; there are no repairs any more.
+        """Refit the classifier on all these rows, without repairs.
 
         Parameters
         ----------
@@ -154,11 +154,11 @@ class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecision
         return RepairedDecisions.gathered(RepairedParts(outer, inner))
 
     def empty_decisions(self) -> RepairedDecisions:
-        """Decisions on no rows: what columns there are, and of which types."""
+        """Decisions on zero rows, with all columns and their types."""
         return RepairedDecisions.gathered(RepairedParts(self.estimator_.empty_decisions(), {}))
 
     def apply(self, X: ArrayLike) -> IntArray:
-        """The region of every row, as the classifier that was repaired counts them."""
+        """The region of every row, as in the original classifier."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.apply(X))
 
@@ -175,7 +175,7 @@ class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecision
         return self.summary() if hasattr(self, "changes_") else repr(self)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
+        """Raise if a parameter has an invalid value; `fit` calls this first."""
         if not isinstance(self.estimator, SEPClassifier):
             kind = type(self.estimator).__name__
             raise TypeError(f"estimator is a {kind}; only the regions of an SEPClassifier can be repaired.")

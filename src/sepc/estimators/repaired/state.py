@@ -1,4 +1,4 @@
-"""`RepairedClassifier` in a model file: the classifier, the models of its regions, and what was changed."""
+"""`RepairedClassifier` in a model file: the classifier, the models of its regions, and the changes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from sepc.estimators.repaired.estimator import Change, RepairedClassifier
 from sepc.estimators.sep import state as sep_state
 from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
-from sepc.io.shell import fill_shell, shell_to_node
 from sepc.io.writer import Node, Writer
 
 
@@ -24,7 +24,7 @@ def write(repaired: RepairedClassifier, writer: Writer, inner: InnerModels) -> N
         regions=np.array(list(repaired.repaired_), dtype=np.int64),
         asked=np.array([place[id(model)] for model in repaired.repaired_.values()], dtype=np.int64),
     )
-    return shell_to_node(repaired, but=("estimator",)) | {
+    return fields_to_node(repaired, without=("estimator",)) | {
         "estimator": inner.to_node(repaired.estimator_, writer.under("estimator")),
         "models": [sep_state.write(model, writer.under(f"models/{i}"), inner) for i, model in enumerate(models)],
         "changes": [asdict(change) for change in repaired.changes_],
@@ -35,27 +35,27 @@ def read(reader: Reader, inner: InnerModels) -> RepairedClassifier:
     """Read a repaired classifier."""
     estimator = inner.from_node(reader.part("estimator"))
     if not isinstance(estimator, SEPClassifier):
-        raise reader.wrong("repairs something that is no SEPClassifier")
+        raise reader.wrong("repairs something that is not an SEPClassifier")
     models = [_fitting(sep_state.read(part, inner), estimator, part) for part in reader.parts("models")]
     regions = reader.ints("regions", None, low=-1, below=len(estimator.regions_))
     asked = reader.ints("asked", len(regions), below=len(models))
     if (np.diff(regions) <= 0).any() or list(dict.fromkeys(asked.tolist())) != list(range(len(models))):
-        raise reader.wrong("has regions twice, or models that no region asks")
+        raise reader.wrong("has repeated regions, or models that no region uses")
     changes = tuple(_change_from(part) for part in reader.parts("changes"))
-    found = {int(region): models[i] for region, i in zip(regions, asked, strict=True)}
-    repaired = fill_shell(RepairedClassifier.of(estimator, found, changes), reader)
+    model_of = {int(region): models[i] for region, i in zip(regions, asked, strict=True)}
+    repaired = restore_fields(RepairedClassifier.of(estimator, model_of, changes), reader)
     if repaired.n_features_in_ != estimator.n_features_in_:
-        raise reader.wrong("has another number of features than its estimator")
+        raise reader.wrong("differs from its estimator in the number of features")
     return repaired
 
 
 def _fitting(model: SEPClassifier, estimator: SEPClassifier, reader: Reader) -> SEPClassifier:
-    """A region's model, if it has the features of the estimator, and no other labels."""
+    """Return a region's model if its features and labels are those of the estimator, else raise."""
     same = (
         model.n_features_in_ == estimator.n_features_in_ and model.classes_.dtype.kind == estimator.classes_.dtype.kind
     )
     if not (same and np.isin(model.classes_, estimator.classes_).all() and _names(model) == _names(estimator)):
-        raise reader.wrong("has other features or labels than the classifier it repairs")
+        raise reader.wrong("differs in features or labels from the classifier it repairs")
     return model
 
 

@@ -1,1 +1,1 @@
-"""`SelectiveClassifier`, its decisions and what of it goes into a file."""
+"""`SelectiveClassifier`, its decisions and its model file."""

@@ -21,20 +21,20 @@ HEAD = ("region", "rows", "wrong", "right at least")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificates(ShownAsCard):
-    """Lower bounds on the accuracy in each region, that hold all at once with `confidence`.
+    """Lower bounds on the accuracy in each region, which hold together with probability `confidence`.
 
-    Printed, they are a sentence for each region.
+    `str` gives a sentence for each region.
 
     Attributes
     ----------
     region : array of int
-        The regions in which rows were held out, as `apply` gives them; -1 is all unseen combinations together.
+        The regions that have held-out rows, as `apply` numbers them; -1 stands for all unseen combinations together.
     n_rows, n_errors : array of int
-        Rows held out there, and the wrong ones.
+        Held-out rows there, and how many of them were wrong.
     accuracy_at_least : array of float
-        The bound.
+        The lower bounds.
     confidence : float
-        That none of the bounds is too high.
+        Probability that no bound is too high.
     """
 
     region: IntArray
@@ -47,7 +47,7 @@ class Certificates(ShownAsCard):
         return len(self.region)
 
     def summary(self) -> str:
-        """A certificate in words for each region, that with the most rows first."""
+        """The certificates as sentences, the region with the most rows first."""
         lines = [
             f"Region {self.region[i]}: at least {floored_percent(self.accuracy_at_least[i])} right, "
             f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."

@@ -1,7 +1,7 @@
-"""Which threshold of trust makes accepting no dearer than reviewing, and is the cheapest of those: on plain arrays.
+"""Choose the cheapest threshold of trust at which accepting costs no more than reviewing; on plain arrays.
 
-The thresholds are tested from strict to generous as for errors. Those that pass before the first failure keep the
-promise all together, so the cheapest of them may be chosen with a look at the same rows.
+Thresholds are tested from strict to generous, as for errors. All that pass before the first failure keep the promise
+together, so the cheapest of them may be chosen on the same rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sepc.statistics.fixed_sequence import n_before_failure, rows_to_start, sums
 
 @dataclass(frozen=True)
 class CostControl:
-    """A threshold, and what the rows that speak for it cost.
+    """A threshold, and the costs on the calibration rows that support it.
 
     Attributes
     ----------
@@ -28,15 +28,15 @@ class CostControl:
     review : float
         The cost of a review.
     n_rows, n_accepted : int
-        Rows given, and those the threshold accepts.
+        Calibration rows, and those that the threshold accepts.
     cost : float
         Mean cost of a row, accepted or reviewed.
     n_needed : int
-        The fewest accepted rows, none with a cost, from which the promise can be made.
+        The fewest accepted rows, if none has a cost, for which the promise can be made.
     n_tried : int
-        Rows accepted at the threshold tested first; if none accepts enough, at the last one.
+        Rows accepted at the first threshold tested; if no threshold accepts enough rows, at the last one.
     tried_cost : float
-        The mean cost of these.
+        The mean cost of these rows.
     """
 
     threshold: float
@@ -57,13 +57,13 @@ def choose_cheapest(
     Parameters
     ----------
     trust, cost : (n,) arrays
-        Of the calibration rows: independent draws, none of which shaped `grid` or the labels.
+        Of the calibration rows: independent draws that influenced neither `grid` nor the labels.
     grid : array of float
         In any order.
     possible : (V,) array
-        Every cost that a label may have; the largest is above `review`.
+        All costs that a label may have; the largest is above `review`.
     review, confidence : float
-        The mean cost of accepted rows that is exceeded with probability at most ``1 - confidence``.
+        The mean cost of accepted rows exceeds `review` with probability at most ``1 - confidence``.
     """
     thresholds, values = np.unique(grid)[::-1], np.unique(possible)
     accepted, counts = sums_at(thresholds, trust, (cost[:, None] == values).astype(np.int64))
@@ -72,15 +72,15 @@ def choose_cheapest(
     n_passed = n_before_failure(mean_p_value(counts[start:], values, review, confidence) <= 1.0 - confidence)
     paid = counts @ values
     totals = paid + review * (len(trust) - accepted)
-    tried, found = min(start, len(thresholds) - 1), n_passed > 0
-    # Of equal totals, the last accepts the most rows.
-    chosen = start + n_passed - 1 - int(np.argmin(totals[start : start + n_passed][::-1])) if found else tried
+    tried, any_passed = min(start, len(thresholds) - 1), n_passed > 0
+    # If totals are equal, take the last threshold, which accepts the most rows.
+    chosen = start + n_passed - 1 - int(np.argmin(totals[start : start + n_passed][::-1])) if any_passed else tried
     return CostControl(
-        threshold=float(thresholds[chosen]) if found else math.inf,
+        threshold=float(thresholds[chosen]) if any_passed else math.inf,
         review=review,
         n_rows=len(trust),
-        n_accepted=int(accepted[chosen]) if found else 0,
-        cost=float(totals[chosen] / len(trust)) if found else review,
+        n_accepted=int(accepted[chosen]) if any_passed else 0,
+        cost=float(totals[chosen] / len(trust)) if any_passed else review,
         n_needed=rows_needed(share, confidence),
         n_tried=int(accepted[tried]),
         tried_cost=float(paid[tried] / max(accepted[tried], 1)),

@@ -1,4 +1,4 @@
-"""What errors cost, and what it costs to have a person look."""
+"""The costs of errors and of reviews."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sepc.wording import listed, shown
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Costs of labels, and of the review of a row, in one unit.
+    """Costs of wrong labels and of reviewing a row, in the same unit.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Costs:
         A mapping names every pair of different labels; a right label costs nothing unless its pair is named. An array
         has a row for each true label and a column for each given one, sorted.
     review : float
-        Cost of a person who looks at a row that is not accepted.
+        Cost of having a person look at a row that is not accepted.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Costs:
     review: float
 
     def matrix(self, classes: NDArray[Any]) -> FloatArray:
-        """The costs of these classes: a row for each true label, a column for each given one."""
+        """The cost matrix of these classes: a row for each true label, a column for each given label."""
         if isinstance(self.of_errors, Mapping):
             matrix = self._from_pairs(dict(self.of_errors), [plain(label) for label in classes])
         else:
@@ -48,13 +48,13 @@ class Costs:
                 known = listed(map(shown, classes))
                 raise ValueError(
                     f"The costs of errors have shape {matrix.shape}; the {len(classes)} classes {known} need "
-                    f"{(len(classes),) * 2}: a row for each true label, a column for each given one."
+                    f"{(len(classes),) * 2}: a row for each true label, a column for each given label."
                 )
         self._check(matrix)
         return matrix
 
     def of(self, true: NDArray[Any], given: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
-        """The cost of every row's given label."""
+        """The cost of the given label of every row."""
         return np.asarray(self.matrix(classes)[_positions(true, classes), _positions(given, classes)])
 
     def _from_pairs(self, pairs: dict[Any, float], labels: list[Any]) -> FloatArray:
@@ -67,7 +67,9 @@ class Costs:
             )
         missing = [pair for pair in every if pair[0] != pair[1] and pair not in pairs]
         if missing:
-            raise ValueError(f"The costs of errors lack {missing[0]!r}: what if {missing[0][0]!r} is called so?")
+            raise ValueError(
+                f"The costs of errors lack the pair {missing[0]!r}; give a cost for every pair of different labels."
+            )
         matrix = np.zeros((len(labels),) * 2)
         for pair, cost in pairs.items():
             matrix[every[pair]] = cost

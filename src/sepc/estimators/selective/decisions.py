@@ -1,4 +1,4 @@
-"""Decisions of a `SelectiveClassifier`: an estimator's own, and which of them its promise covers."""
+"""Decisions of a `SelectiveClassifier`: those of its estimator, accepted where the promise covers them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from sepc.decisions.kinds import Cause
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SelectiveDecisions(Decisions):
-    """Decisions on rows, as arrays of one entry a row.
+    """Decisions of a `SelectiveClassifier`: which labels of its estimator the promise covers.
 
     Attributes
     ----------
     label, trust, accepted, cause, probabilities, region, classes, index, by
-        As in `Decisions`; a row is accepted if the promise covers it. A row that the estimator would accept, and the
-        promise does not cover, is THIN: there is evidence for its label, and too little for the promise.
+        As in `Decisions`; a row is accepted if the promise covers it. A row that the estimator would accept but the
+        promise does not cover is THIN: there is evidence for its label, but too little for the promise.
     inner : Decisions
-        The estimator's own decisions. Their `accepted` knows of no promise.
+        The estimator's own decisions; their `accepted` ignores the promise.
     """
 
     inner: Decisions
 
     @classmethod
     def of(cls, inner: Decisions, accepted: BoolArray) -> Self:
-        """The decisions of an estimator, of which the promise covers some."""
+        """The decisions of an estimator, of which only some are accepted."""
         own, uncovered = inner.cause, Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         cause = np.where(accepted, Cause.ACCEPTED, np.where(own == Cause.ACCEPTED, uncovered, own))
         return cls(
@@ -46,7 +46,7 @@ class SelectiveDecisions(Decisions):
         )
 
     def renamed(self, features: Sequence[str]) -> Self:
-        """The same with reasons that call the features by these names."""
+        """The same decisions, with other feature names in their reasons."""
         return replace(self, inner=self.inner.renamed(features))
 
     def own_columns(self) -> dict[str, Any]:
@@ -54,12 +54,12 @@ class SelectiveDecisions(Decisions):
         return self.inner.own_columns()
 
     def reason_parts(self) -> list[str]:
-        """What there is to say of the only decision, but whether it is accepted."""
+        """The reasons for a single decision, as sentences, without the verdict."""
         covers = "The promise covers it." if self.accepted[0] else "The promise does not cover it."
         return [*self.inner.reason_parts(), covers]
 
     def verdict(self) -> str:
-        """Why the only row was not accepted, as a sentence; nothing if it was."""
+        """Why a single row was not accepted, as a sentence; empty if it was."""
         cause, own = Cause(self.cause[0]), Cause(self.inner.cause[0])
         is_about_trust = cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
-        return f"Not accepted ({cause.name}): it asks for more trust." if is_about_trust else super().verdict()
+        return f"Not accepted ({cause.name}): the promise asks for more trust." if is_about_trust else super().verdict()

@@ -30,34 +30,35 @@ from sepc.wording import AS_SET, listed, percent, shown
 
 N_FOLDS = 3
 
-# Labels and trust of rows.
+# The labels and the trust of some rows.
 Answers: TypeAlias = tuple[NDArray[Any], FloatArray]
 
 
 class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     """Accept the labels of any classifier only where a promise about their errors holds.
 
-    The promise: with probability `confidence` over the calibration rows, at most a share `max_risk` of the rows that
-    are accepted later is wrong, as long as later rows come from where the calibration rows came from.
+    The promise: with probability `confidence` over the calibration rows, at most a share `max_risk` of the rows
+    accepted later is wrong, as long as they come from the same distribution as the calibration rows.
 
     An unfitted estimator is fitted on one part of the rows given to `fit`, and the threshold is chosen on the others,
-    the calibration rows; both parts have the same shares of classes. For an estimator in a `FrozenEstimator`, all rows
-    given calibrate; it must not have been trained on them.
+    the calibration rows; both parts have the same shares of classes. With a `FrozenEstimator`, all rows are calibration
+    rows; it must not have been trained on them.
 
     Parameters
     ----------
     estimator : classifier
-        Trust is that of its `decide`, also at the end of a `Pipeline`; or else its largest class probability.
+        Trust comes from its `decide`, also at the end of a `Pipeline`; otherwise it is the probability of the label.
     max_risk : float, mapping of label to float, or Costs, default=0.02
         The largest error rate among accepted rows. A mapping makes a promise for each label it names, about the
         accepted rows *predicted* as that label: an overall 2 % can hide that every accepted positive is wrong. All
         these promises hold together with `confidence`. Rows predicted as a label not named are never accepted. `Costs`
-        promise that an accepted row costs no more on average than its review; of the thresholds that keep this promise,
-        the one is taken at which errors and reviews together are cheapest.
+        promise that an accepted row costs no more on average than its review; among the thresholds that keep this
+        promise, the one with the lowest total cost of errors and reviews is chosen.
     confidence : float, default=0.95
-        Probability with which the promise is kept. Nearer to 1 accepts fewer rows.
+        Probability with which the promise is kept. Values nearer to 1 accept fewer rows.
     calibration_size : float, default=0.5
-        Share of the rows that calibrate. More of them makes a promise easier to keep; fewer makes a better classifier.
+        Share of the rows used for calibration. More of them make a promise easier to keep; fewer leave more rows to
+        train the classifier.
     random_state : int, RandomState or None, default=None
         For the split, and for the folds that place the thresholds.
 
@@ -68,30 +69,30 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     classes_ : array
         Its labels.
     threshold_ : float or dict of label to float
-        Rows with at least this trust are accepted; infinite where no threshold can keep the promise.
+        Rows with at least this trust are accepted; infinite if no threshold can keep the promise.
     coverage_ : float
         Share of the calibration rows that are accepted.
     risk_bound_ : float or dict of label to float
-        Clopper and Pearson's upper bound on the error rate at the threshold, 1 if that accepts no rows. What is
-        promised is `max_risk`: the threshold was chosen with a look at the errors, and the bound does not know. Not
-        there with `Costs`.
+        The Clopper-Pearson upper bound on the error rate at the threshold, 1 if that accepts no rows. What is promised
+        is `max_risk`: the bound does not account for the threshold having been chosen on the same errors. Not set with
+        `Costs`.
     mean_cost_ : float
-        Only with `Costs`: what errors and reviews together cost a calibration row on average. The threshold was chosen
-        with a look at it, so expect a little more of new rows.
+        Only with `Costs`: the mean cost of errors and reviews per calibration row. The threshold was chosen to make it
+        small, so expect a little more on new rows.
     n_calibration_ : int
         Number of calibration rows.
     controls_ : dict of label to Control or CostControl
-        What each threshold rests on: rows, and errors or costs among them. The key is None if it is for all labels.
+        What each threshold is based on: rows, and errors or costs among them. The key None stands for all labels.
     confidence_ : float
-        The `confidence` that `fit` was given, which is that of the promise.
+        The `confidence` of the promise, as it was when `fit` was called.
 
     Notes
     -----
     Thresholds are tested from strict to generous, up to the first that fails, with exact binomial tests; with `Costs`
-    of several sizes, with the bets of Waudby-Smith and Ramdas (2024). They must not
-    be taken from the calibration rows. For an unfitted estimator, they are 200 quantiles of the trust of its training
-    rows, each decided by one of three fits without it. The training rows of a frozen estimator are not at hand; its
-    thresholds are 200 fixed numbers from 0 to 1, half of them above 0.9 and ever closer towards 1.
+    of several sizes, with the bets of Waudby-Smith and Ramdas (2024). They must not be taken from the calibration rows.
+    For an unfitted estimator, they are 200 quantiles of the trust in its training rows, from three-fold cross-fitting.
+    The training rows of a frozen estimator are not available; its thresholds are 200 fixed numbers from 0 to 1, half of
+    them above 0.9 and ever closer towards 1.
 
     Examples
     --------
@@ -166,16 +167,16 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
             self._control_risk(decided, labels, training)
         self.confidence_ = self.confidence
         self.n_calibration_ = len(labels)
-        self.coverage_ = sum(one.n_accepted for one in self.controls_.values()) / max(len(labels), 1)
-        thresholds = {label: one.threshold for label, one in self.controls_.items()}
+        self.coverage_ = sum(control.n_accepted for control in self.controls_.values()) / max(len(labels), 1)
+        thresholds = {label: control.threshold for label, control in self.controls_.items()}
         self.threshold_: float | dict[Any, float] = self._one_or_several(thresholds)
 
     def _control_cost(self, costs: Costs, decided: Decisions, labels: NDArray[Any], grid: FloatArray) -> None:
         possible = costs.matrix(self.classes_).ravel()
         each = costs.of(labels, decided.label, self.classes_)
-        found = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence)
-        self.controls_[None] = found
-        self.mean_cost_ = found.cost
+        control = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence)
+        self.controls_[None] = control
+        self.mean_cost_ = control.cost
 
     def _control_risk(self, decided: Decisions, labels: NDArray[Any], training: Answers | None) -> None:
         risks, wrong = self._risks(), decided.label != labels
@@ -183,9 +184,9 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         bounds = {}
         for label, risk in risks.items():
             rows = _about(decided.label, label)
-            found = choose_threshold(decided.trust[rows], wrong[rows], _grid(training, label), risk, confidence)
-            self.controls_[label] = found
-            bounds[label] = float(upper_bound(found.n_errors, found.n_accepted, confidence))
+            control = choose_threshold(decided.trust[rows], wrong[rows], _grid(training, label), risk, confidence)
+            self.controls_[label] = control
+            bounds[label] = float(upper_bound(control.n_errors, control.n_accepted, confidence))
         self.risk_bound_: float | dict[Any, float] = self._one_or_several(bounds)
 
     def _one_or_several(self, values: dict[Any, float]) -> float | dict[Any, float]:
@@ -195,7 +196,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         return self._covered(_decided(self.estimator_, X))
 
     def empty_decisions(self) -> SelectiveDecisions:
-        """Decisions on no rows: what columns there are, and of which types."""
+        """Decisions on zero rows, with all columns and their types."""
         return self._covered(empty_decisions(self.estimator_))
 
     def _covered(self, decided: Decisions) -> SelectiveDecisions:
@@ -205,7 +206,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         return SelectiveDecisions.of(decided, accepted)
 
     def summary(self) -> str:
-        """What is promised, in words: a sentence for every promise made, or why none can be made."""
+        """What is promised: a sentence for every promise, or why it cannot be made."""
         check_is_fitted(self)
         confidence, lines = self.confidence_, []
         for label, control in self.controls_.items():
@@ -223,7 +224,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         return self.summary() if hasattr(self, "controls_") else repr(self)
 
     def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
-        """Lower bounds on the estimator's accuracy in each of its regions, from rows held out.
+        """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.
 
         All bounds hold together with `confidence` (Bonferroni), so a reader may pick out the best. They are about all
         rows of a region, accepted or not.
@@ -231,7 +232,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         Parameters
         ----------
         X, y : rows and their labels
-            None of them may have trained the estimator.
+            The estimator must not have been trained on any of them.
 
         Returns
         -------
@@ -241,7 +242,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         decided = _decided(self.estimator_, X)
         if (decided.region == NO_REGIONS).any():
             kind = type(self.estimator_).__name__
-            raise TypeError(f"{kind} knows no regions, so none can be certified; use an SEPClassifier.")
+            raise TypeError(f"{kind} has no regions to certify; use an SEPClassifier.")
         wrong = decided.label != checked_labels(y, "SelectiveClassifier")
         region, which, n_rows = np.unique(decided.region, return_inverse=True, return_counts=True)
         n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
@@ -249,7 +250,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         return Certificates(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), self.confidence)
 
     def _risks(self) -> dict[Any, float]:
-        """The promises asked for, by label; the label of a promise about all rows is None."""
+        """The largest error rate for each label; the key None stands for all rows."""
         if not isinstance(self.max_risk, Mapping):
             return {None: cast(float, self.max_risk)}
         unknown = [label for label in self.max_risk if label not in self.classes_]
@@ -259,7 +260,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         return dict(self.max_risk)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
+        """Raise if a parameter has an invalid value; `fit` calls this first."""
         risks: dict[Any, Any] = dict(self.max_risk) if isinstance(self.max_risk, Mapping) else {None: self.max_risk}
         if not risks:
             raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
@@ -285,7 +286,7 @@ def _decided(estimator: Any, X: Any) -> Decisions:
 
 
 def _decide_left_out(estimator: Any, X: Any, labels: NDArray[Any], random: np.random.RandomState) -> Answers | None:
-    """Labels and trust of training rows, by fits without them; None if every class has a single row."""
+    """Labels and trust of training rows, by cross-fitting; None if every class has a single row."""
     folds = stratified_folds(labels, N_FOLDS, random)
     parts = []
     for fold in np.unique(folds[folds >= 0]):
@@ -298,7 +299,7 @@ def _decide_left_out(estimator: Any, X: Any, labels: NDArray[Any], random: np.ra
 
 
 def _about(labels: NDArray[Any], label: Any) -> BoolArray:
-    """Rows that the promise for `label` speaks of."""
+    """The rows that the promise for `label` is about."""
     return np.ones(len(labels), dtype=bool) if label is None else np.asarray(labels == label)
 
 

@@ -1,4 +1,4 @@
-"""What is promised, in words."""
+"""The promise in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepc.wording import AS_SET, percent
 
 
 def risk_sentence(control: Control, whom: str, confidence: float) -> str:
-    """The promise about errors, of the rows `whom` (empty for all rows)."""
+    """The promise about errors; `whom` says for which rows, empty for all rows."""
     goal = (
         f"at most {percent(control.max_risk, AS_SET)} of accepted rows{whom} are wrong, "
         f"with {percent(confidence, AS_SET)} confidence"
@@ -29,7 +29,7 @@ def risk_sentence(control: Control, whom: str, confidence: float) -> str:
 
 
 def cost_sentence(control: CostControl, confidence: float) -> str:
-    """The promise about costs, and what is estimated to be saved."""
+    """The promise about costs, and the estimated savings."""
     goal = (
         f"an accepted row costs at most {control.review:.4g} on average, the cost of a review, "
         f"with {percent(confidence, AS_SET)} confidence"

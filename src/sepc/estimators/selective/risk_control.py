@@ -1,4 +1,4 @@
-"""Which threshold of trust keeps a promise about errors: exact binomial tests in a fixed sequence, on plain arrays."""
+"""Choose the threshold of trust that keeps a promise about errors: exact binomial tests in a fixed sequence."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sepc.statistics.fixed_sequence import n_before_failure, rows_to_start, sums
 
 @dataclass(frozen=True)
 class Control:
-    """A threshold, and the rows that speak for it.
+    """A threshold, and the calibration rows that support it.
 
     Attributes
     ----------
     threshold : float
         Rows with at least this trust are accepted; infinite if no threshold passed.
     max_risk : float
-        The error rate promised.
+        The promised error rate.
     n_rows, n_accepted, n_errors : int
-        Rows given, those the threshold accepts, and the wrong ones among these.
+        Calibration rows, those that the threshold accepts, and the wrong ones among these.
     n_needed : int
-        The fewest accepted rows, all of them right, from which the promise can be made.
+        The fewest accepted rows, if all are right, for which the promise can be made.
     n_tried, n_tried_errors : int
-        Rows accepted at the threshold tested first, and the wrong ones; if none accepts enough, at the last one.
+        Rows accepted at the first threshold tested, and the wrong ones; at the last one if none accepts enough rows.
     """
 
     threshold: float
@@ -48,17 +48,17 @@ def choose_threshold(
     Parameters
     ----------
     trust, wrong : (n,) arrays
-        Of the calibration rows: independent draws, none of which shaped `grid` or the labels.
+        Of the calibration rows: independent draws that influenced neither `grid` nor the labels.
     grid : array of float
         In any order.
     max_risk, confidence : float
-        The error rate among accepted rows that is exceeded with probability at most ``1 - confidence``.
+        The error rate among accepted rows exceeds `max_risk` with probability at most ``1 - confidence``.
 
     Notes
     -----
-    The first threshold tested is the strictest that accepts `rows_to_start`. That start looks at the trust of the
-    calibration rows, though at none of their labels; the guarantee is exact wherever rows of more trust are not wrong
-    more often, and close to it elsewhere (docs/howto/promises.md has the argument).
+    The first threshold tested is the strictest that accepts `rows_to_start` rows. This start depends on the trust of
+    the calibration rows, though not on their labels; the guarantee is exact if rows of more trust are not wrong more
+    often, and nearly so otherwise (docs/howto/promises.md has the argument).
     """
     thresholds = np.unique(grid)[::-1]
     accepted, errors = sums_at(thresholds, trust, wrong)
@@ -67,13 +67,13 @@ def choose_threshold(
     n_passed = n_before_failure(passes)
     tried = min(start, len(thresholds) - 1)
     chosen = start + n_passed - 1
-    found = n_passed > 0
+    any_passed = n_passed > 0
     return Control(
-        threshold=float(thresholds[chosen]) if found else math.inf,
+        threshold=float(thresholds[chosen]) if any_passed else math.inf,
         max_risk=max_risk,
         n_rows=len(trust),
-        n_accepted=int(accepted[chosen]) if found else 0,
-        n_errors=int(errors[chosen]) if found else 0,
+        n_accepted=int(accepted[chosen]) if any_passed else 0,
+        n_errors=int(errors[chosen]) if any_passed else 0,
         n_needed=rows_needed(max_risk, confidence),
         n_tried=int(accepted[tried]),
         n_tried_errors=int(errors[tried]),

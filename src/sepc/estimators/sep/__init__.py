@@ -1,1 +1,1 @@
-"""`SEPClassifier`, its decisions and what of it goes into a file."""
+"""`SEPClassifier`, its decisions and its model file."""

@@ -1,4 +1,4 @@
-"""Decisions of an `SEPClassifier`: where rows lie in its partition, and what that says of their labels."""
+"""Decisions of an `SEPClassifier`: where rows lie in its partition, and what follows for their labels."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from sepc.model.terms import Term, Terms, terms_of
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SEPDecisions(Decisions):
-    """Decisions of an `SEPClassifier`, as arrays of one entry a row.
+    """Decisions of an `SEPClassifier`, as arrays with one entry per row.
 
     Attributes
     ----------
     label, trust, accepted, cause, probabilities, region, classes, index, by
-        As in `Decisions`. A region is a row of `SEPClassifier.regions_`: the set of ellipsoids a row lies in, or what
-        is nearest for a row outside.
+        As in `Decisions`. A region is a position in `SEPClassifier.regions_`: the set of ellipsoids a row lies in or,
+        for a row outside, the nearest ellipsoid or isolated row.
     rule : array of `Rule`
-        Which rule of the paper gave the counts.
+        The rule of the paper that gave the counts.
     gauge : array of float
-        How far out the row lies: in the ellipsoid it lies deepest in, below 1; outside, in the nearest one, above 1.
+        How far out the row lies: below 1 in the ellipsoid where it lies deepest; above 1, in the nearest one, if it
+        lies outside all of them.
     place : array of int
         For rows outside, the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids; else -1.
     counts : (n, C) array of int
         Training rows of each class where the row lies.
     counts_label : array
-        The label that these counts alone give; where it is another than `label`, the case is worth a look.
+        The label that these counts alone would give; a row where it differs from `label` is worth a look.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -63,7 +64,7 @@ class SEPDecisions(Decisions):
         return terms_of(self.model, self.rows, label, self.gauge)
 
     def renamed(self, features: Sequence[str]) -> Self:
-        """The same with reasons that call the features by these names."""
+        """The same decisions, with other feature names in their reasons."""
         if len(features) != len(self.model.feature_names):
             return self
         return replace(self, model=replace(self.model, feature_names=tuple(features)))
@@ -74,7 +75,7 @@ class SEPDecisions(Decisions):
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
     def reason_parts(self) -> list[str]:
-        """What there is to say of the only decision, but whether it is accepted."""
+        """The reasons for a single decision, as sentences, without the verdict."""
         return sentences_about(self.alone())
 
 

@@ -17,21 +17,19 @@ from sepc._typing import FloatArray, IntArray
 from sepc.columns.number_columns import refuse_text
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.checks import check_share
+from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
-from sepc.estimators.sep.fitting import fit_model
-from sepc.estimators.sep.growth import most_ellipsoids
+from sepc.estimators.sep.fitting import fit_model, most_ellipsoids
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.standardization import Standardization
-from sepc.estimators.sep.training_set import Training, is_collection
+from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
-from sepc.model.sep_model import SEPModel
+from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
-
-TRUSTS = ("weights", "counts", "published")
+from sepc.wording import MOST_NAMES, listed, shown
 
 
 class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
@@ -41,30 +39,31 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     ----------
     n_impure : int or float, default=0.2
         How many training rows of other labels an ellipsoid may hold: a number, or a share of its own rows. Smaller
-        gives more and purer ellipsoids, and more rows outside all of them; larger gives fewer that are easier to read.
+        values give more and purer ellipsoids, and more rows outside all of them; larger values give fewer ellipsoids
+        that are easier to read.
     trust : {"weights", "counts", "published"}, default="weights"
         Where labels and trust come from. "weights" is a logistic model that is additive in the ellipsoids and in a
-        curve for each feature; `decide(X)[0].terms()` tells what each of them adds. "counts" takes the training rows
-        of each class where a row lies; it grows with their number and fades outside the ellipsoids. "published" is the
-        paper's formula, which is 1 for any pure region, even of one row.
+        curve for each feature; `decide(X)[0].terms()` tells what each of them adds. "counts" uses the training rows
+        of each class where a row lies; trust grows with their number and fades outside the ellipsoids. "published" is
+        the paper's formula, which is 1 for any pure region, even of one row.
     min_trust : float, default=0.95
         Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
     standardize : bool, default=True
-        Measure every feature in its own deviation. Without it, features with large numbers decide where cuts go.
+        Scale every feature by its standard deviation. Otherwise features with large values dominate the cuts.
     max_rounds : int, default=1000
-        Stop partitioning after this many rounds; what is left is enclosed as it is.
+        Stop partitioning after this many rounds; the remaining rows are enclosed as they are.
     max_ellipsoids : int or None, default=None
-        Stop once this many ellipsoids are found, for each partition. Fewer is faster and coarser. By default 40 for up
-        to 2,000 rows, growing to 60 for 10,000 and more.
+        Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default 40 for up to 2,000
+        rows, growing to 60 for 10,000 and more.
     fit_rows : int or None, default=10000
-        Partition at most so many rows, chosen by a hash of their values such that repeated rows keep their share, and
-        then count all rows in the ellipsoids found. More rows take longer and gain little. None for all rows.
+        Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
+        then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     n_jobs : int or None, default=None
-        Classes partitioned in parallel, if there are more than two.
+        Number of classes to partition in parallel, if there are more than two.
     random_state : int, RandomState or None, default=0
-        For the choice of rows where there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
+        For drawing rows if there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
     verbose : bool, default=False
         Print a line for every partition.
 
@@ -73,13 +72,13 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     classes_ : (C,) array
         The labels.
     ellipsoids_ : tuple of FittedEllipsoid
-        What was found, in the order it was found, with the hyperplanes of the cuts.
+        The ellipsoids in the order they were found, with the hyperplanes of their cuts.
     history_ : tuple of History
-        For every partition: rows left after each round, and why it stopped.
+        For every partition, the rows left after each round and why it stopped.
     regions_ : Regions
         Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
     model_ : SEPModel
-        The arrays that all decisions are made from. They hold no training rows but the isolated ones.
+        The arrays that all decisions are computed from. They hold no training rows except isolated ones.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -130,21 +129,21 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     @classmethod
     def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
-        """The classifier of the paper to the letter, wherever its letter can be followed."""
+        """A classifier that follows the paper to the letter, wherever the paper is specific enough."""
         letter: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
         return cls(n_impure, **letter | options)
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, **unsupported: Any) -> Self:
-        """Partition the training set, and weigh what was found.
+        """Partition the training set into ellipsoids, and weigh them.
 
         Parameters
         ----------
         X : array or DataFrame of shape (n, d), Dask array or DataFrame, or path
-            Finite numbers. Dask collections stay on the workers of the current client; a path is that of a Parquet
-            file, or of a folder of them, which is read block by block.
+            Finite numbers. Dask collections stay on the workers of the current client. A path names a Parquet file or a
+            folder of them, which is read block by block.
         y : array of shape (n,), Dask array or Series, or str
-            Labels of any type. With a DataFrame of Dask's or a path, the name of their column.
+            Labels of any type. With a Dask DataFrame or a path it may be the name of the column that holds them.
 
         Returns
         -------
@@ -153,36 +152,36 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         _refuse_weights(unsupported)
         self.check_parameters()
         if is_collection(X):
-            return self._fit_points(Training.of_collection(X, y))
+            return self._fit_points(TrainingSet.of_collection(X, y))
         self.check_columns(X)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
-        return self._tell_the_story(self._fit_training(Training.of_arrays(rows, labels)))
+        return self._set_fitted_attributes(self._fit_training(TrainingSet.of_arrays(rows, labels)))
 
-    def _fit_points(self, training: Training) -> Self:
+    def _fit_points(self, training: TrainingSet) -> Self:
         check_classification_targets(training.labels)
         self.n_features_in_ = training.rows.n_features
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if training.names is not None:
             self.feature_names_in_ = np.array(training.names, dtype=object)
-        return self._tell_the_story(self._fit_training(training))
+        return self._set_fitted_attributes(self._fit_training(training))
 
-    def _fit_training(self, training: Training) -> Pieces:
+    def _fit_training(self, training: TrainingSet) -> Pieces:
         self.classes_ = training.labels
         self._warn_if_flat(training)
         with Progress(self) as progress:
             self.model_, pieces = self._fit_once(training, progress.step)
         return pieces
 
-    def _tell_the_story(self, pieces: Pieces) -> Self:
+    def _set_fitted_attributes(self, pieces: Pieces) -> Self:
         self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)
         self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
         self.regions_: Regions = regions_of(self.model_)
         return self
 
-    def _fit_once(self, training: Training, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
-        """A model of these rows."""
+    def _fit_once(self, training: TrainingSet, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
+        """Fit a model to these rows."""
         own = Standardization.of(training.rows, training.extent)
         standard = Standardization.none(self.n_features_in_) if self.published or not self.standardize else own
         settings = Settings(
@@ -206,12 +205,12 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             on_round=on_round,
         )
 
-    def _warn_if_flat(self, training: Training) -> None:
+    def _warn_if_flat(self, training: TrainingSet) -> None:
         rows = training.rows
         directions = flat_directions(rows, training.extent.spread)
         if len(directions) and rows.n_points > rows.n_features:
-            told = describe_flat(directions, rows.n_points, self._names())
-            warnings.warn(f"{told}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
+            message = describe_flat(directions, rows.n_points, self._names())
+            warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
     def _decide(self, X: Any) -> SEPDecisions:
         self.check_columns(X)
@@ -219,7 +218,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return SEPDecisions.of(self.model_, rows, self.min_trust)
 
     def empty_decisions(self) -> SEPDecisions:
-        """Decisions on no rows: what columns there are, and of which types."""
+        """Decisions on zero rows, with all columns and their types."""
         return SEPDecisions.of(self.model_, np.empty((0, self.n_features_in_)), self.min_trust)
 
     def check_columns(self, X: Any) -> None:
@@ -227,36 +226,37 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         refuse_text(X, type(self).__name__)
 
     def apply(self, X: ArrayLike) -> IntArray:
-        """The region of every row: a position in `regions_`, or -1 for a combination of ellipsoids not seen before."""
+        """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
         return self.decide(X).region
 
     def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
-        """Draw new rows uniformly from the ellipsoids of a label, each by its share of the label's training rows.
+        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of rows to draw.
         label : object
             One of `classes_`.
         random_state : int, RandomState or None
-            The estimator's own if not given.
+            By default the estimator's own.
 
         Returns
         -------
         (n, d) array
         """
         check_is_fitted(self)
-        own = [one for one in self.ellipsoids_ if one.label == label]
+        own = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
         if not own:
-            raise ValueError(f"No ellipsoid was found for label {label!r}; the labels are {list(self.classes_)}.")
+            known = listed(map(shown, self.classes_), MOST_NAMES)
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
-        held = np.array([one.counts[list(self.classes_).index(label)] for one in own], dtype=np.float64)
+        held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in own], dtype=np.float64)
         chosen = rng.choice(len(own), size=n, p=held / held.sum())
         rows = np.empty((n, self.n_features_in_))
-        for k, one in enumerate(own):
-            rows[chosen == k] = one.ellipsoid.sample(int(np.sum(chosen == k)), rng)
+        for k, fitted in enumerate(own):
+            rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
         return rows
 
     def _names(self) -> tuple[str, ...]:
@@ -264,14 +264,14 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
+        """Raise if a parameter has an invalid value; `fit` calls this first."""
         if isinstance(self.n_impure, bool) or not isinstance(self.n_impure, Real) or self.n_impure < 0:
             raise ValueError(f"n_impure is {self.n_impure!r}; it must be a number of rows (int) or a share (float).")
         if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
             raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
         if self.trust not in TRUSTS:
             raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
-        check_share("min_trust", self.min_trust)
+        check_probability("min_trust", self.min_trust)
         if self.max_rounds < 1:
             raise ValueError(f"max_rounds is {self.max_rounds!r}; it must be at least 1.")
         if self.max_ellipsoids is not None and self.max_ellipsoids < 1:
@@ -287,4 +287,4 @@ def _refuse_weights(unsupported: dict[str, Any]) -> None:
             "(for example with sklearn.utils.resample), to give them weight."
         )
     if unsupported:
-        raise TypeError(f"fit got arguments it does not know: {', '.join(sorted(unsupported))}.")
+        raise TypeError(f"fit got unexpected arguments: {', '.join(sorted(unsupported))}.")

@@ -1,10 +1,10 @@
-"""What `fit` found, told in the user's own features: ellipsoids, cuts, rounds, regions."""
+"""What `fit` found, in the user's own features: ellipsoids, cuts, rounds and regions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from sepc.cards import Card, ShownAsCard, ShownInLists, ShownOnOneLine
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.model.rules import judge_sets
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import credible_interval, evidence
+from sepc.model.trust import credible_interval, smoothed
 from sepc.partition.separate import Cut
 from sepc.partition.sequence import Partition
+from sepc.plain_values import plain
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, decimal, name_of
 
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hyperplane(ShownOnOneLine):
-    """One cut: rows with ``x @ normal >= offset`` were kept for the label that was carved.
+    """One cut: rows with ``x @ normal >= offset`` were kept for the label of the ellipsoid.
 
-    `through_means` tells that the hulls of the classes met, so that the cut goes through their means.
+    `through_means` is True if the hulls of the classes met, so that the cut goes through the class means instead.
     """
 
     normal: FloatArray
@@ -42,19 +43,19 @@ class FittedEllipsoid(ShownInLists):
     Attributes
     ----------
     number : int
-        Its place in the order found.
+        Its position in the order in which ellipsoids were found.
     label : object
         The label it was made for.
     ellipsoid : Ellipsoid
-        In the features as given to `fit`.
+        In the features given to `fit`.
     counts : (C,) array
         Training rows of each class inside it.
     cuts : tuple of Hyperplane
-        What carved it out, in order; none if its class was taken whole.
+        The cuts that carved it out, in order; empty if its class was taken whole.
     n_round : int
         The round it was found in.
     is_terminal : bool
-        Whether it encloses what was left at the end, and so may be impure.
+        Whether it encloses the rows left at the end, and so may be impure.
     """
 
     number: int
@@ -64,6 +65,19 @@ class FittedEllipsoid(ShownInLists):
     cuts: tuple[Hyperplane, ...]
     n_round: int
     is_terminal: bool
+
+    @classmethod
+    def of(cls, model: SEPModel, k: int, cuts: tuple[Hyperplane, ...], n_round: int) -> Self:
+        """Ellipsoid `k` of a model, with the story of how it was found."""
+        return cls(
+            number=k,
+            label=plain(model.classes[model.owners[k]]),
+            ellipsoid=model.ellipsoid(k),
+            counts=model.place_counts[k],
+            cuts=cuts,
+            n_round=n_round,
+            is_terminal=bool(model.is_terminal[k]),
+        )
 
     def _card(self) -> Card:
         held = counted(int(self.counts.sum()), "training row")
@@ -78,7 +92,7 @@ class FittedEllipsoid(ShownInLists):
 
 @dataclass(frozen=True, repr=False)
 class History(ShownInLists):
-    """How one partition went: the label it was made for against the rest, rows left after each round, and its end."""
+    """How one partition went: its label against the rest, the rows left after each round, and why it stopped."""
 
     label: Any
     rows_left: tuple[tuple[int, int], ...]
@@ -93,18 +107,18 @@ class History(ShownInLists):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regions(ShownAsCard):
-    """The regions of a fitted model; a region's id is its position here.
+    """The regions of a fitted model; the number of a region is its position here.
 
     Attributes
     ----------
     ellipsoids : tuple of tuples of int
-        The set of ellipsoids that makes a region; for rows outside all of them, none.
+        The set of ellipsoids that make up a region; empty for rows outside all of them.
     near : tuple of (int or None)
         For rows outside: the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids.
     counts : (n, C) array
-        Training rows of each class; for a region outside, those of what is nearest.
+        Training rows of each class; for a region outside, those of the nearest place.
     probabilities : (n, C) array
-        Of each class there; for a region outside, right at what is nearest.
+        Probabilities of the classes; for a region outside, right at the nearest place.
     classes : (C,) array
     """
 
@@ -120,9 +134,9 @@ class Regions(ShownAsCard):
         return self.classes[self.probabilities.argmax(axis=1)]
 
     def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Between which shares `label` is right, with this probability, for every region: two arrays of shape (n,).
+        """Credible intervals for the probability that `label` is right in each region: two arrays of shape (n,).
 
-        A credible interval from the training rows. Rows that were left out give certificates instead.
+        They come from training rows. For guarantees from held-out rows, see `SelectiveClassifier.certificates`.
         """
         n_rows = self.counts.sum(axis=1).astype(np.float64)
         return credible_interval(self.probabilities.max(axis=1), n_rows, confidence)
@@ -134,7 +148,7 @@ class Regions(ShownAsCard):
         return zip(self.ellipsoids, self.near, self.counts, strict=True)
 
     def to_frame(self) -> pd.DataFrame:
-        """The regions as a pandas DataFrame, its index the region's id."""
+        """The regions as a pandas DataFrame, indexed by the number of the region."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -168,18 +182,10 @@ class Regions(ShownAsCard):
 
 
 def fitted_ellipsoids(model: SEPModel, pieces: Pieces) -> tuple[FittedEllipsoid, ...]:
-    """The ellipsoids in the order found."""
+    """The ellipsoids in the order in which they were found."""
     return tuple(
-        FittedEllipsoid(
-            number=k,
-            label=model.classes[model.owners[k]],
-            ellipsoid=model.ellipsoid(k),
-            counts=model.place_counts[k],
-            cuts=tuple(_in_features(cut, model) for cut in found.cuts),
-            n_round=found.n_round,
-            is_terminal=found.is_terminal,
-        )
-        for k, found in enumerate(pieces.found)
+        FittedEllipsoid.of(model, k, tuple(_in_features(cut, model) for cut in piece.cuts), piece.n_round)
+        for k, piece in enumerate(pieces.ellipsoids)
     )
 
 
@@ -189,19 +195,19 @@ def _in_features(cut: Cut, model: SEPModel) -> Hyperplane:
 
 
 def histories(model: SEPModel, partitions: tuple[Partition, ...]) -> tuple[History, ...]:
-    """The story of every partition."""
+    """The history of every partition."""
     return tuple(
-        History(label, tuple((left.n_pos, left.n_neg) for left in part.rounds), str(part.stop))
+        History(plain(label), tuple((left.n_pos, left.n_neg) for left in part.rounds), str(part.stop))
         for label, part in zip(model.classes, partitions, strict=False)
     )
 
 
 def regions_of(model: SEPModel) -> Regions:
-    """All regions: the sets of ellipsoids seen in training, then what rows outside may be nearest to."""
+    """All regions: the sets of ellipsoids seen in training, then the places that rows outside may be nearest to."""
     inside = tuple(tuple(np.flatnonzero(row).tolist()) for row in model.table.memberships)
     n_places = len(model.place_counts)
     equal = np.full(len(model.classes), 1.0 / len(model.classes))
-    near = evidence(model.place_exact.astype(np.float64), model.place_counts.astype(np.float64), equal)
+    near = smoothed(model.place_exact.astype(np.float64), model.place_counts.astype(np.float64), equal)
     return Regions(
         ellipsoids=(*inside, *((),) * n_places),
         near=(*(None,) * len(inside), *range(n_places)),

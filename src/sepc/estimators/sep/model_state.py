@@ -10,14 +10,12 @@ from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.membership import FARTHEST
-from sepc.model.sep_model import SEPModel
+from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.weights import Weights
 from sepc.shapes.ellipsoid import Ellipsoid
 
-TRUSTS = ("weights", "counts", "published")
-
-# Slack is rounding, so a file that claims more is not ours.
+# Slack only covers rounding, so sepc never writes more than this.
 MOST_SLACK = 1e-3
 
 
@@ -48,7 +46,7 @@ def model_to_node(model: SEPModel, writer: Writer) -> Node:
 
 
 def model_from(reader: Reader) -> SEPModel:
-    """Read a model, and check that it is one that `fit` could have made."""
+    """Read a model, and check that `fit` could have produced it."""
     classes, names = labels_from(reader.part("classes")), reader.texts("feature_names")
     n_classes, d = len(classes), len(names)
     centers = reader.floats("centers", None, d)
@@ -76,7 +74,7 @@ def model_from(reader: Reader) -> SEPModel:
 
 
 def _weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_isolated: int) -> Weights | None:
-    """The weights, which a model has if and only if trust is theirs."""
+    """The weights, which a model has if and only if ``trust`` is "weights"."""
     if reader.has("weights") is not (reader.text("trust") == "weights"):
         raise reader.wrong("has weights without trust by weights, or trust by weights without them")
     if not reader.has("weights"):
@@ -93,29 +91,29 @@ def _table_from(reader: Reader, n_ellipsoids: int, n_classes: int) -> SignatureT
 
 def _is_ordered(memberships: BoolArray) -> bool:
     """Whether the rows are distinct and in lexicographic order."""
-    one, two = memberships[:-1], memberships[1:]
-    differs = one != two
-    first = differs.argmax(axis=1) if memberships.shape[1] else np.zeros(len(one), dtype=np.int64)
-    return bool(differs.any(axis=1).all() and two[np.arange(len(two)), first].all()) if len(one) else True
+    above, below = memberships[:-1], memberships[1:]
+    differs = above != below
+    first = differs.argmax(axis=1) if memberships.shape[1] else np.zeros(len(above), dtype=np.int64)
+    return bool(differs.any(axis=1).all() and below[np.arange(len(below)), first].all()) if len(above) else True
 
 
 def _check(model: SEPModel, reader: Reader) -> None:
     if len(model.feature_names) == 0 or (model.scale <= 0.0).any():
         raise reader.wrong("has no features, or a scale that is not positive")
     if model.trust not in TRUSTS or (model.published and model.trust != "published"):
-        raise reader.wrong("computes trust in a way that is not known")
+        raise reader.wrong("computes trust in an unknown way")
     if not np.array_equal(model.table.counts.sum(axis=0), model.class_counts) or model.class_counts.min() < 1:
-        raise reader.wrong("has a signature table that does not count its training rows")
+        raise reader.wrong("has a signature table that does not match its number of training rows")
     if len(model.centers) + len(model.isolated) == 0:
         raise reader.wrong("has neither ellipsoids nor isolated rows")
     if max(np.abs(places).max(initial=0.0) for places in (model.centers, model.isolated)) > FARTHEST:
-        raise reader.wrong("has ellipsoids or rows farther away than any row is looked at")
+        raise reader.wrong("has ellipsoids or isolated rows that are impossibly far away")
     if not _has_ellipsoids(model):
-        raise reader.wrong("has an ellipsoid that is none: its matrix is singular, or too large for its features")
+        raise reader.wrong("has an invalid ellipsoid: its matrix is singular, or too large for its features")
 
 
 def _has_ellipsoids(model: SEPModel) -> bool:
-    """Whether all ellipsoids are some, in standardised features and in the user's own."""
+    """Whether all ellipsoids are valid, in standardised features and in the user's own."""
     try:
         with np.errstate(all="ignore"):
             for k, (center, root) in enumerate(zip(model.centers, model.roots, strict=True)):

@@ -1,4 +1,4 @@
-"""Any number of classes: two make one partition; more are each partitioned against all others."""
+"""Any number of classes: two share one partition; of more, each is partitioned against all others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from sepc._typing import FloatArray, IntArray
 from sepc.partition.separate import Settings
-from sepc.partition.sequence import NOT_COUNTED, Found, Partition, Round, Stop, partition
+from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Partition, Round, Stop, partition
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
 
@@ -23,16 +23,16 @@ class Pieces:
     Attributes
     ----------
     partitions : tuple of Partition
-        One for two classes, else one a class against the rest.
-    found : tuple of Found
+        One for two classes, else one for each class against the rest.
+    ellipsoids : tuple of FoundEllipsoid
         The ellipsoids kept, in the order found; class by class if there are more than two.
     owners : (K,) array
-        The class of each.
+        The class of each ellipsoid.
     isolated, isolated_owners : (J, d) and (J,) arrays
     """
 
     partitions: tuple[Partition, ...]
-    found: tuple[Found, ...]
+    ellipsoids: tuple[FoundEllipsoid, ...]
     owners: IntArray
     isolated: FloatArray
     isolated_owners: IntArray
@@ -46,14 +46,14 @@ def partition_classes(
 ) -> Pieces:
     """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md).
 
-    Other processes do not tell of their rounds.
+    `on_round` is not called for partitions that run in other processes.
     """
     if len(classes) == 1:
         return _of_one_class(classes[0], settings)
     if len(classes) == 2:
         return _of_two_classes(partition(classes[0], classes[1], settings, on_round))
     if not all(isinstance(points, ArrayPoints) for points in classes):
-        n_jobs = 1  # Open files and clients do not travel to other processes.
+        n_jobs = 1  # Open files and clients cannot be sent to other processes.
     if effective_n_jobs(n_jobs) > 1:
         on_round = None
     jobs = (delayed(partition)(own, _others(classes, i), settings, on_round) for i, own in enumerate(classes))
@@ -61,28 +61,30 @@ def partition_classes(
 
 
 def _others(classes: Sequence[PointSet], i: int) -> PointSet:
-    return reduce(lambda one, more: one.union(more), [points for j, points in enumerate(classes) if j != i])
+    return reduce(
+        lambda points_so_far, more: points_so_far.union(more), [points for j, points in enumerate(classes) if j != i]
+    )
 
 
 def _of_one_class(points: PointSet, settings: Settings) -> Pieces:
-    found = Found(settings.enclose(points), True, points.n_points, NOT_COUNTED, (), 0, is_terminal=True)
+    ellipsoid = FoundEllipsoid(settings.enclose(points), True, points.n_points, NOT_COUNTED, (), 0, is_terminal=True)
     none = np.empty((0, points.n_features))
-    only = Partition((found,), none, none, (), Stop.TOO_FEW)
-    return Pieces((only,), (found,), np.zeros(1, dtype=np.int64), none, np.empty(0, dtype=np.int64))
+    only = Partition((ellipsoid,), none, none, (), Stop.TOO_FEW)
+    return Pieces((only,), (ellipsoid,), np.zeros(1, dtype=np.int64), none, np.empty(0, dtype=np.int64))
 
 
 def _of_two_classes(both: Partition) -> Pieces:
-    owners = np.array([0 if found.is_pos else 1 for found in both.found], dtype=np.int64)
+    owners = np.array([0 if ellipsoid.is_pos else 1 for ellipsoid in both.ellipsoids], dtype=np.int64)
     isolated = np.concatenate([both.isolated_pos, both.isolated_neg])
     isolated_owners = np.repeat([0, 1], [len(both.isolated_pos), len(both.isolated_neg)])
-    return Pieces((both,), both.found, owners, isolated, isolated_owners)
+    return Pieces((both,), both.ellipsoids, owners, isolated, isolated_owners)
 
 
 def _of_many_classes(parts: tuple[Partition, ...]) -> Pieces:
-    kept = [[found for found in part.found if found.is_pos] for part in parts]
+    kept = [[ellipsoid for ellipsoid in part.ellipsoids if ellipsoid.is_pos] for part in parts]
     return Pieces(
         partitions=parts,
-        found=tuple(found for own in kept for found in own),
+        ellipsoids=tuple(ellipsoid for own in kept for ellipsoid in own),
         owners=np.repeat(np.arange(len(parts)), [len(own) for own in kept]),
         isolated=np.concatenate([part.isolated_pos for part in parts]),
         isolated_owners=np.repeat(np.arange(len(parts)), [len(part.isolated_pos) for part in parts]),

@@ -1,4 +1,4 @@
-"""How far a fit has come: told to scikit-learn's callbacks where its version has them, to listeners, and in print."""
+"""Progress of a fit: reported to scikit-learn's callbacks (from version 1.9), to listeners, and in print."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupport:  # type: ignore[no-redef]
-        """Nothing to support."""
+        """Stands in where scikit-learn has no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
-        """Leave the method as it is."""
+        """Return the method unchanged."""
         return method
 
 
@@ -33,16 +33,18 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=
 
 @contextmanager
 def listen_to_rounds(listener: Listener) -> Iterator[None]:
-    """Inside this block, `listener` is called after every round of every partition, with the rows that are left.
+    """Context manager in which `listener` is called after every round of every partition with the rows left.
 
     This is how a program follows a fit without knowing which estimator it is: partitions inside a
-    `SelectiveClassifier` or a `StratifiedClassifier` are heard as well, one after the other. Fits in other threads or
-    processes, as with `n_jobs`, are not. scikit-learn's callbacks do the same for one estimator, from version 1.9 on.
+    `SelectiveClassifier` or a `StratifiedClassifier` are reported as well, one after the other. Fits in other threads
+    or processes, as with `n_jobs`, are not. scikit-learn's callbacks do the same for one estimator, from version 1.9
+    on.
 
     Parameters
     ----------
     listener : callable
-        Given a `Round`, whose `n_pos` and `n_neg` are the rows left of the two sides. What it raises ends the fit.
+        Called with a `Round`, whose `n_pos` and `n_neg` are the rows left on the two sides. An exception it raises ends
+        the fit.
 
     Examples
     --------
@@ -51,7 +53,7 @@ def listen_to_rounds(listener: Listener) -> Iterator[None]:
     >>> rows_left = []
     >>> with listen_to_rounds(lambda left: rows_left.append(left.n_pos + left.n_neg)):
     ...     classifier = SEPClassifier().fit(*load_iris(return_X_y=True))
-    >>> len(rows_left) == sum(len(one.rows_left) for one in classifier.history_)
+    >>> len(rows_left) == sum(len(partition.rows_left) for partition in classifier.history_)
     True
     """
     before = _listeners.set((*_listeners.get(), listener))
@@ -62,12 +64,12 @@ def listen_to_rounds(listener: Listener) -> Iterator[None]:
 
 
 class Progress:
-    """One fit, of which every round is a step.
+    """Reports every round of one fit.
 
     Parameters
     ----------
     estimator : estimator
-        Its callbacks are told, and those who `listen_to_rounds`; with `verbose` a line is printed.
+        Its callbacks are called, and the listeners of `listen_to_rounds`; with `verbose` a line is printed.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -86,7 +88,7 @@ class Progress:
             self.context.call_on_fit_task_end(estimator=self.estimator)
 
     def step(self, left: Round) -> None:
-        """Tell that a round has ended with so many rows left of the two sides."""
+        """Report the end of a round, and the rows left on the two sides."""
         self.n_steps += 1
         if self.context is not None:
             task = self.context.subcontext(task_name="round")

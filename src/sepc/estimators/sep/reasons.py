@@ -16,7 +16,8 @@ from sepc.wording import listed, percent, shown
 if TYPE_CHECKING:
     from sepc.estimators.sep.decisions import SEPDecision
 
-# The feature that makes up most of the squared radius is named, and others with at least this share; at most so many.
+# Features to name: the one with the largest share of the squared radius, others with at least this share, at most
+# three.
 NAMED_SHARE = 0.1
 NAMED_MOST = 3
 
@@ -75,19 +76,19 @@ def _disagreement(decision: SEPDecision) -> str:
     terms = decision.terms()
     named = [*terms.named(), ("what is usual", float(terms.offset))]
     speak = sorted([item for item in named if item[1] > 0.0], key=lambda item: -item[1])
-    told = [f"{name} ({value:+.1f})" for name, value in speak[:NAMED_MOST]]
-    if not told:
+    reasons = [f"{name} ({value:+.1f})" for name, value in speak[:NAMED_MOST]]
+    if not reasons:
         return ""
     return (
         f"These rows alone would say {shown(decision.counts_label)}; "
-        f"{listed(told)}, in log-odds, {'speak' if len(told) > 1 else 'speaks'} for {shown(decision.label)}."
+        f"{listed(reasons)}, in log-odds, {'speak' if len(reasons) > 1 else 'speaks'} for {shown(decision.label)}."
     )
 
 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
-    """How much each feature adds to the squared radius of `row` in ellipsoid `k`, as a share of all that add to it.
+    """The share of each feature in the squared radius of `row` in ellipsoid `k`.
 
-    Correlated features may take some of it away again; theirs is zero.
+    With correlated features, some may reduce the squared radius; their share is zero.
     """
     offset = model.standardize(row[None, :])[0] - model.centers[k]
     terms = np.maximum(offset * (model.roots[k].T @ (model.roots[k] @ offset)), 0.0)

@@ -1,4 +1,4 @@
-"""In which units features are measured."""
+"""Standardisation of the features."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.points.joint_reduction import Together
+from sepc.points.joint_reduction import JointReduction
 from sepc.points.protocol import Answer, PointSet, Reduction
 from sepc.points.reductions import ColumnRange, Moments, Spread
 
-# A column varies if its deviation exceeds the rounding of its own values.
+# A column is constant if its deviation is at most this share of its values, the size of their rounding.
 CONSTANT = 8.0 * float(np.finfo(np.float64).eps)
 
-# Squares of numbers with exponents up to this neither overflow nor vanish, nor do their sums.
+# Squares of numbers with binary exponents up to this, and their sums, neither overflow nor underflow.
 SAFE_EXPONENT = 400
 
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Where rows lie: the ends of every column, and the moments of all."""
+    """Range of every column, and moments of all rows."""
 
     lowest: FloatArray
     highest: FloatArray
@@ -30,23 +30,23 @@ class Extent:
     @classmethod
     def of(cls, points: PointSet) -> Extent:
         """Measure a set of rows in one pass."""
-        (lowest, highest), spread = points.reduce(Together((ColumnRange(), Moments())))
+        (lowest, highest), spread = points.reduce(JointReduction((ColumnRange(), Moments())))
         return cls(lowest, highest, spread)
 
 
 @dataclass(frozen=True, eq=False)
 class Standardization:
-    """Where rows are moved and by what features are divided."""
+    """The standardisation ``(x - shift) / scale``."""
 
     shift: FloatArray
     scale: FloatArray
 
     @classmethod
     def of(cls, points: PointSet, extent: Extent | None = None) -> Standardization:
-        """Mean and deviation of the columns; a constant column keeps its scale."""
+        """By mean and standard deviation; a constant column is only shifted."""
         extent = Extent.of(points) if extent is None else extent
         exponents = np.frexp(np.maximum(np.abs(extent.lowest), np.abs(extent.highest)))[1]
-        # Powers of two lose no digit.
+        # Powers of two, so that dividing loses no digits.
         size = np.ldexp(1.0, np.where(np.abs(exponents) > SAFE_EXPONENT, exponents, 0))
         spread = extent.spread
         if (size != 1.0).any():
@@ -57,7 +57,7 @@ class Standardization:
 
     @classmethod
     def none(cls, n_features: int) -> Standardization:
-        """Leave rows as they are."""
+        """Leave rows unchanged."""
         return cls(np.zeros(n_features), np.ones(n_features))
 
     def of_set(self, points: PointSet) -> PointSet:
@@ -67,7 +67,7 @@ class Standardization:
         return points.rescaled(self.shift, self.scale)
 
     def of_reduction(self, reduction: Reduction[Any, Answer]) -> Reduction[Any, Answer]:
-        """A reduction that sees rows in standard units; nobody keeps a copy of them."""
+        """A reduction that sees rows in standard units, without a standardised copy of the data."""
         return _InStandardUnits(reduction, self)
 
     def apply(self, rows: FloatArray) -> FloatArray:

@@ -18,19 +18,19 @@ from sepc.points.protocol import PointSet
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingSet:
     """Rows in the user's own units, wherever they are kept.
 
     Attributes
     ----------
     rows : PointSet
-        All of them.
+        All rows.
     classes : tuple of PointSet
-        Those of each class.
+        The rows of each class.
     labels : (C,) array
-        The classes, sorted.
+        The sorted labels.
     names : tuple of str, or None
-        The features, if they have names.
+        Names of the features, if they have any.
     """
 
     rows: PointSet
@@ -40,19 +40,19 @@ class Training:
 
     @cached_property
     def extent(self) -> Extent:
-        """Where the rows lie; measured in one pass."""
+        """Range and moments of the rows, computed in one pass."""
         return Extent.of(self.rows)
 
     @classmethod
-    def of_arrays(cls, rows: FloatArray, y: NDArray[Any]) -> Training:
+    def of_arrays(cls, rows: FloatArray, y: NDArray[Any]) -> TrainingSet:
         """Rows in memory."""
         labels, which = np.unique(y, return_inverse=True)
         classes = tuple(ArrayPoints(rows[which == k]) for k in range(len(labels)))
         return cls(ArrayPoints(rows), classes, labels)
 
     @classmethod
-    def of_collection(cls, X: Any, y: Any) -> Training:
-        """Rows on a Dask cluster, or in Parquet files if `X` is a path; none of them is brought here."""
+    def of_collection(cls, X: Any, y: Any) -> TrainingSet:
+        """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are."""
         if is_lazy(X):
             from sepc.points.dask.inputs import labelled_points
 
@@ -64,11 +64,11 @@ class Training:
 
 
 def is_collection(X: Any) -> bool:
-    """Whether rows stay where they are: a Dask collection, or a path to Parquet files."""
+    """Whether `X` is a Dask collection or a path to Parquet files, whose rows are not loaded into memory."""
     return is_lazy(X) or isinstance(X, str | PathLike)
 
 
 def _feature_names(X: Any, y: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a DataFrame if all of them are text, as scikit-learn has it."""
+    """Column names of a DataFrame if all of them are strings, as in scikit-learn."""
     names = [name for name in getattr(X, "columns", ()) if not (isinstance(y, str) and name == y)]
     return tuple(names) if names and all(isinstance(name, str) for name in names) else None

@@ -1,4 +1,4 @@
-"""From a partition and labelled rows to the weights of its terms."""
+"""Fit the weights of a partition to labelled rows."""
 
 from __future__ import annotations
 
@@ -7,51 +7,68 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.estimators.sep.growth import grown
 from sepc.kernels.softmax import fit_softmax
 from sepc.model.membership import squared_radii
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
 from sepc.points.proportional_sample import ClassSample
 
-# Rows to weigh on at most: a few hundred weights do not gain by more.
+# The most rows to fit weights to: a few hundred weights gain nothing from more.
 WEIGHED_ROWS = 40_000
 
-# Both grow with the rows (see `growth`): the inverse of the penalty, and how many times a deviation of depth counts.
+# Some settings grow with the number of training rows between these two, so that few rows are regularised more than
+# many (see `grown`). The ends were settled on the first drawing of the comparison, and on magic and electricity.
+FEW_ROWS, MANY_ROWS = 2_000, 10_000
+
+# Both grow with the rows: the inverse of the penalty, and the weight of one standard deviation of depth.
 INVERSE_PENALTY = (0.1, 1.0)
 DEPTH_UNIT = (0.6, 1.0)
 
-# Knots of a curve: the first up to the first number of rows, then growing with their square root up to the second.
+# Knots of a curve: 20 for up to 5,000 rows, then growing with the square root of the rows up to 60.
 FEWEST_KNOTS, MOST_KNOTS = 20, 60
 KNOT_ROWS = 5_000
 
-# Gaussians of isolated rows are this many times as wide as the model's reach; further isolated rows have no weight.
+# Gaussians around isolated rows are this many times as wide as the model's reach; isolated rows beyond the first 1,000
+# have no weight.
 WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 1_000
 
 
 def weigh(model: SEPModel, samples: Sequence[ClassSample]) -> Weights:
-    """Fit the weights to rows of each class, given in the user's own features."""
+    """Fit the weights to samples of the classes, given in the user's own features."""
     rows = model.standardize(np.concatenate([sample.rows for sample in samples]))
     which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.repeat([sample.weight for sample in samples], [len(sample.rows) for sample in samples])
     n = len(rows)
     columns = _Columns.of(model, rows)
-    found = fit_softmax(
+    solution = fit_softmax(
         columns.values,
         which,
         len(samples),
         penalty=1.0 / grown(n, INVERSE_PENALTY),
         weights=shares * (n / shares.sum()),
     )
-    return columns.weights(found.coefficients, found.offsets)
+    return columns.weights(solution.coefficients, solution.offsets)
+
+
+def grown(n_rows: int, ends: tuple[float, float]) -> float:
+    """Interpolate between two ends by the number of rows, on logarithmic scales.
+
+    The first end holds for up to 2,000 rows, the second for 10,000 and more.
+
+    Examples
+    --------
+    >>> [round(grown(n, (0.1, 1.0)), 2) for n in (10, 2_000, 4_472, 10_000, 10**6)]
+    [0.1, 0.1, 0.32, 1.0, 1.0]
+    """
+    return float(np.exp(np.interp(np.log(n_rows), np.log([FEW_ROWS, MANY_ROWS]), np.log(ends))))
 
 
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
-    """Where the curve of a feature may step: quantiles of the values and, where these coincide, of distinct values.
+    """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
 
-    Columns that are mostly one value, such as zero, have few distinct quantiles; those of the distinct values show what
-    lies beyond. Steps are taken at values that occur, never at the smallest.
+    A column that is mostly one value, such as zero, has few distinct quantiles; quantiles of its distinct values cover
+    the rest. Steps are at values that occur, never at the smallest.
 
     Examples
     --------
@@ -70,24 +87,24 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
 
 
 def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
-    """So many of the values, at evenly spaced ranks, the last among them."""
+    """Pick `n` of the ordered values at evenly spaced ranks, the last one included."""
     return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
 
 
 class _Columns:
-    """The terms of a logistic model as columns, and the way back from its coefficients to weights."""
+    """The columns of the logistic model, and the way back from its coefficients to weights."""
 
     def __init__(self, model: SEPModel, rows: FloatArray, knots: list[FloatArray]) -> None:
         self.model, self.knots = model, knots
         self.step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         n, d, K = len(rows), rows.shape[1], model.n_ellipsoids
         self.n_isolated = min(len(model.isolated), MOST_ISOLATED)
-        # Without isolated rows no width is needed; if all rows are one, any will do.
+        # Without isolated rows no width is needed; if all rows are equal, any width will do.
         self.width = (WIDTH_IN_REACHES * model.reach if self.n_isolated else 0.0) or 1.0
         squared = squared_radii(rows, model.centers, model.roots)
         deep = depth(squared)
         self.deep_mean = deep.mean(axis=0)
-        # An ellipsoid that all rows lie equally deep in tells nothing.
+        # An ellipsoid in which all rows lie equally deep carries no information.
         spread = deep.std(axis=0)
         self.deep_scale = np.divide(grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
         n_steps = sum(map(len, knots))
@@ -106,12 +123,12 @@ class _Columns:
 
     @classmethod
     def of(cls, model: SEPModel, rows: FloatArray) -> _Columns:
-        """Choose knots by the number of rows."""
+        """Choose the knots, and build the columns."""
         n_most = int(np.clip(FEWEST_KNOTS * np.sqrt(len(rows) / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
         return cls(model, rows, [knots_of(column, n_most) for column in rows.T])
 
     def weights(self, coefficients: FloatArray, offsets: FloatArray) -> Weights:
-        """Coefficients of the columns as weights whose terms are zero on average."""
+        """Turn coefficients of the columns into weights whose terms are zero on average."""
         model, (d, K) = self.model, (len(self.knots), self.model.n_ellipsoids)
         cuts = np.cumsum([d, K, K, self.n_isolated])
         lines, near, deep, isolated, steps = np.split(coefficients, cuts)
@@ -136,7 +153,7 @@ class _Columns:
         )
 
     def _levels(self, lines: FloatArray, steps: FloatArray, means: FloatArray) -> FloatArray:
-        """The curves without their lines: sums of steps, less the mean of line and steps."""
+        """The curves without their lines: cumulative steps minus the mean of line and steps."""
         d, first = len(self.knots), self.values.shape[1] - len(steps)
         levels, start = [], 0
         for j, own in enumerate(self.knots):

@@ -14,10 +14,10 @@ ARRAYS = (
     *("isolated", "isolated_mean"),
 )
 
-# Products and sums of numbers up to this do not overflow; a file that claims more is not ours.
+# Products and sums of numbers up to this do not overflow; sepc never writes more.
 MOST_WEIGHT = 1e100
 
-# Gaussians that are narrower hold nothing but their own row.
+# A narrower Gaussian would cover nothing but its own row.
 NARROWEST = 1e-100
 
 
@@ -28,11 +28,11 @@ def weights_to_node(weights: Weights, writer: Writer) -> Node:
 
 
 def weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_isolated: int) -> Weights:
-    """Read weights of a model with so many classes, features, ellipsoids and isolated rows."""
+    """Read the weights of a model of these sizes."""
     knots = reader.floats("knots", None)
     n_knots = reader.ints("n_knots", d, below=len(knots) + 1)
     if int(n_knots.sum()) != len(knots):
-        raise reader.wrong("has another number of knots than its features")
+        raise reader.wrong("has a number of knots that does not match its features")
     weights = Weights(
         offsets=reader.floats("offsets", n_classes),
         lines=reader.floats("lines", d, n_classes),
@@ -57,4 +57,4 @@ def _check(weights: Weights, reader: Reader) -> None:
         raise reader.wrong("has knots that do not ascend within a feature, or lie farther away than any row")
     sizes = [np.abs(getattr(weights, name)).max(initial=0.0) for name in ARRAYS if name not in ("n_knots", "knots")]
     if max(sizes) > MOST_WEIGHT:
-        raise reader.wrong("has weights that no fit gives")
+        raise reader.wrong("has impossibly large weights")

@@ -1,1 +1,1 @@
-"""`StratifiedClassifier`, its decisions and what of it goes into a file."""
+"""`StratifiedClassifier`, its decisions and its model file."""

@@ -1,4 +1,4 @@
-"""Decisions of a `StratifiedClassifier`: those of several models, each on the rows of its stratum."""
+"""Decisions of a `StratifiedClassifier`, each made by the model of the row's stratum."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sepc.estimators.stratified.strata import POOLED, Strata
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class StratifiedParts:
     """What each model decided.
 
     Attributes
     ----------
     strata : Strata
     decisions : mapping of stratum to Decisions
-        Each model's own, on its rows in the order given; -1 is the pooled one.
+        The decisions of each model on its rows, in order; -1 is the pooled model.
     """
 
     strata: Strata
@@ -32,29 +32,29 @@ class Parts:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class StratifiedDecisions(Decisions):
-    """Decisions on rows, as arrays of one entry a row.
+    """Decisions of a `StratifiedClassifier`: each row decided by the model of its stratum.
 
     Attributes
     ----------
     label, trust, accepted, cause, probabilities, region, classes, index, by
         As in `Decisions`, by each row's own model. Probabilities are 0 for classes that this model has not seen.
-        Strata have no regions in common; `decisions[i].inner.region` is that of the row's own model.
+        Strata share no regions, so `region` is -2; `decisions[i].inner.region` is the region in the row's own model.
     stratum : array of int
-        Row of `StratifiedClassifier.strata_`; -1 where the pooled model decides.
+        Position in `StratifiedClassifier.strata_`; -1 where the pooled model decides.
     values : (n, k) array of object
         The row's categories in the columns `by`.
     position : array of int
-        Where among the rows of its model each row stands.
+        Position of each row among the rows of its model.
     """
 
-    parts: Parts = field(metadata=SHARED)
+    parts: StratifiedParts = field(metadata=SHARED)
     stratum: IntArray
     values: NDArray[Any]
     position: IntArray
 
     @classmethod
-    def gathered(cls, parts: Parts, stratum: IntArray, values: NDArray[Any]) -> Self:
-        """Put the decisions of all models back into the order of the rows."""
+    def gathered(cls, parts: StratifiedParts, stratum: IntArray, values: NDArray[Any]) -> Self:
+        """Combine the decisions of all models, in the order of the rows."""
         n, classes = len(stratum), parts.strata.classes
         columns: dict[str, Any] = {
             "label": np.empty(n, dtype=classes.dtype),
@@ -90,7 +90,7 @@ class StratifiedDecisions(Decisions):
         return {"stratum": self.stratum}
 
     def reason_parts(self) -> list[str]:
-        """What there is to say of the only decision, but whether it is accepted."""
+        """The reasons for a single decision, as sentences, without the verdict."""
         only = self.alone()
         first, *others = only.inner.alone.reason_parts()
         return [f"{only.among}: {first}", *others]
@@ -105,7 +105,7 @@ class StratifiedDecision(Decision):
     @property
     def inner(self) -> Decision:
         """The decision of the row's own model."""
-        parts: Parts = self.parts
+        parts: StratifiedParts = self.parts
         return parts.decisions[self.stratum][[self.position]].alone()
 
     @property

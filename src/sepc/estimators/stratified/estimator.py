@@ -22,13 +22,13 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.checks import checked_labels
-from sepc.estimators.stratified.decisions import Parts, StratifiedDecisions
+from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import (
     POOLED,
     categories_of,
     column_names,
     column_positions,
-    found_strata,
+    find_strata,
     text_columns,
 )
 
@@ -40,8 +40,8 @@ def _all_have_probabilities(self: StratifiedClassifier) -> bool:
 class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDecisions]):
     """Fit one classifier for each combination of categories with enough rows, and a pooled one for the rest.
 
-    Ellipsoids need numbers, and a category is not one. Within a combination of categories only numbers are left. The
-    models do not see the columns `by`.
+    Ellipsoids need numbers, and a category is not one; within one combination of categories only numbers are left. The
+    models of the strata do not see the columns `by`.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         function is given `X` and returns them, as scikit-learn's `make_column_selector` does. A missing value is a
         category of its own. Without any column, the pooled model decides everything.
     min_rows : int, default=100
-        Strata with fewer rows have no model of their own. Ellipsoids of d features want some d (d + 3) / 2 rows of
-        each class or more.
+        Strata with fewer rows get no model of their own. As a rule of thumb, ellipsoids in d features need at least
+        d (d + 3) / 2 rows of each class.
     min_class_rows : int, default=5
-        Nor have strata whose second largest class has fewer rows than this. 0 also fits strata of a single class, if
-        the estimator can.
+        Neither do strata whose second largest class has fewer rows than this. With 0, strata of a single class are
+        fitted too, if the estimator allows it.
     pooled : classifier or None, default=None
-        For rows of all other strata, and of combinations never seen. It is fitted on all rows. None is a clone of
-        `estimator`, which does not see the columns `by`; a classifier given here sees all columns, so it may be a
+        Decides on rows of all other strata and of unseen combinations; fitted on all rows. None uses a clone of
+        `estimator`, which does not see the columns `by`. A classifier given here sees all columns, so it may be a
         pipeline that encodes them.
     n_jobs : int or None, default=None
-        Strata fitted in parallel. The result does not depend on it.
+        Number of strata to fit in parallel. The result does not depend on it.
 
     Attributes
     ----------
@@ -70,11 +70,11 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         The labels.
     strata_ : Strata
         All combinations of categories among the training rows, the largest first: `values`, `n_rows`, `counts` of each
-        class, and `fitted`, whether it has a model of its own. `strata_.to_frame()` is a table for people.
+        class, and `fitted`, whether it has a model of its own. `strata_.to_frame()` gives a readable table.
     estimators_ : dict of int to classifier
-        The models of strata, by their position in `strata_`.
+        The models of the strata, by position in `strata_`.
     pooled_ : classifier
-        The model of the rest.
+        The model for the rest.
     by_ : array of int
         Positions of the columns `by`.
     n_features_in_, feature_names_in_
@@ -115,12 +115,12 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Find the strata, and fit a model in each that has enough rows, and the pooled one.
+        """Find the strata, fit a model in each that has enough rows, and fit the pooled model.
 
         Parameters
         ----------
         X : DataFrame or array of shape (n, d)
-            What the estimator takes, beside the columns `by`.
+            The columns `by`, and whatever the estimator takes.
         y : array of shape (n,)
             Labels of any type.
 
@@ -133,7 +133,7 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         self.classes_, which = np.unique(labels, return_inverse=True)
         names = column_names(X)
         self.by_: IntArray = column_positions(self.by, X)
-        self.strata_, stratum = found_strata(
+        self.strata_, stratum = find_strata(
             tuple(str(names[j]) for j in self.by_),
             categories_of(X, self.by_),
             self.classes_,
@@ -150,7 +150,7 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
             pooled = delayed(_fit)(clone(self.pooled), X, labels, advice="")
         # The pooled model has the most rows, so it starts first.
         self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
-        self.estimators_: dict[int, Any] = {int(s): one for s, one in zip(own, fitted, strict=True)}
+        self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(own, fitted, strict=True)}
         return self
 
     def _labels(self, X: Any) -> NDArray[Any]:
@@ -164,7 +164,7 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, of shape (n, C); 0 for classes that a row's stratum has not seen.
 
-        Of a Dask collection, a Dask array.
+        For a Dask collection, as a Dask array.
         """
         return super().predict_proba(X)
 
@@ -178,12 +178,12 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
     def _decide(self, X: Any) -> StratifiedDecisions:
         X, strata, values = self._placed(X)
         decisions = {s: decide_rows(model, part) for s, model, _, part in self._parts(X, strata)}
-        return StratifiedDecisions.gathered(Parts(self.strata_, decisions), strata, values)
+        return StratifiedDecisions.gathered(StratifiedParts(self.strata_, decisions), strata, values)
 
     def empty_decisions(self) -> StratifiedDecisions:
-        """Decisions on no rows: what columns there are, and of which types."""
+        """Decisions on zero rows, with all columns and their types."""
         values = np.empty((0, len(self.strata_.by)), dtype=object)
-        return StratifiedDecisions.gathered(Parts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
+        return StratifiedDecisions.gathered(StratifiedParts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
 
     def _placed(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
         """Checked rows, the stratum of each, and its categories."""
@@ -193,7 +193,7 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         return X, self.strata_.of(values), values
 
     def _parts(self, X: Any, strata: IntArray) -> Any:
-        """For each stratum that occurs: its position, its model, its rows, and what the model sees of them."""
+        """For each stratum that occurs: its number, its model, its rows, and the columns that the model sees."""
         rest = self._without_by(X)
         for s in map(int, np.unique(strata)):
             rows = np.flatnonzero(strata == s)
@@ -205,10 +205,10 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         return X if len(self.by_) == 0 else _safe_indexing(X, kept, axis=1)
 
     def _checked(self, X: Any, y: Any = "no_validation") -> Any:
-        """A DataFrame as it is, anything else as an array; in `fit`, with its labels."""
+        """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
         fitting = not isinstance(y, str)
         if not hasattr(X, "columns"):
-            # NumPy would turn the numbers of a list that holds text into text.
+            # As an array, NumPy would turn the numbers in a list that holds text into text.
             X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
             checked = validate_data(self, X, y, dtype=None, ensure_all_finite=False, reset=fitting)
             if fitting:
@@ -224,7 +224,7 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         return X, labels
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
+        """Raise if a parameter has an invalid value; `fit` calls this first."""
         for name, least in (("min_rows", 1), ("min_class_rows", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
@@ -242,7 +242,7 @@ def _taken(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any
 
 
 def _fit(estimator: Any, X: Any, labels: NDArray[Any], advice: str = "Name them in by, or encode them") -> Any:
-    """Fit, and if that fails and there are columns of text, say which they are and what to do with them."""
+    """Fit; if that fails and there are text columns, name them in the error and say how to encode them."""
     try:
         return estimator.fit(X, labels)
     except ValueError as error:

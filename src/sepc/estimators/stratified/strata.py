@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # The stratum of rows that the pooled model decides on.
 POOLED = -1
 
-# How pandas spells a missing cell; None and NaN are the other two ways.
+# The types of pandas' missing values, besides None and NaN.
 MISSING_TYPES = ("NAType", "NaTType")
 
 
@@ -58,12 +58,12 @@ class Strata(ShownAsCard):
         return len(self.values)
 
     def of(self, values: NDArray[Any]) -> IntArray:
-        """The stratum of each row with these categories: a position here, or -1 if the pooled model decides."""
+        """The stratum of each row of categories: its position here, or -1 if the pooled model decides."""
         known = {tuple(own): s for s, own in enumerate(self.values) if self.fitted[s]}
-        return np.array([known.get(tuple(one), POOLED) for one in values], dtype=np.int64)
+        return np.array([known.get(tuple(row), POOLED) for row in values], dtype=np.int64)
 
     def described(self, values: NDArray[Any]) -> str:
-        """Categories in words, as in "workclass = Private, sex missing"."""
+        """Categories as text, such as "workclass = Private, sex missing"."""
         pairs = zip(self.by, values, strict=True)
         return ", ".join(f"{name} missing" if value is None else f"{name} = {value}" for name, value in pairs)
 
@@ -93,16 +93,16 @@ class Strata(ShownAsCard):
         return Card(title, facts, (*self.by, "rows", "model"), rows, "As a DataFrame: to_frame()")
 
 
-def found_strata(
+def find_strata(
     by: tuple[str, ...], values: NDArray[Any], classes: NDArray[Any], which: IntArray, min_rows: int, min_second: int
 ) -> tuple[Strata, IntArray]:
-    """The strata of training rows, and the stratum of each row, -1 for those left to the pooled model.
+    """The strata of the training rows, and the stratum of each row (-1 if it is left to the pooled model).
 
-    A stratum has a model of its own with at least `min_rows` rows, `min_second` of them of its second largest class.
+    A stratum gets its own model if it has at least `min_rows` rows, and `min_second` of its second largest class.
     Without columns there are no strata.
     """
     seen: dict[tuple[Any, ...], int] = {}
-    first = np.array([seen.setdefault(tuple(one), len(seen)) for one in values], dtype=np.int64)
+    first = np.array([seen.setdefault(tuple(row), len(seen)) for row in values], dtype=np.int64)
     counts = np.zeros((len(seen), len(classes)), dtype=np.int64)
     np.add.at(counts, (first, which), 1)
     order = np.argsort(-counts.sum(axis=1), kind="stable") if by else np.empty(0, dtype=np.int64)
@@ -123,17 +123,17 @@ def column_names(X: Any) -> tuple[Any, ...]:
 
 
 def column_positions(by: Any, X: Any) -> IntArray:
-    """Positions of the columns that `by` chooses: names, positions, one of them, or a function of `X` that gives them.
+    """Positions of the columns `by`: one or several names or positions, or a function of `X` that returns them.
 
     Raises
     ------
     ValueError
-        If a column does not exist or comes twice, or none is left for the models.
+        If a column does not exist or is repeated, or no column is left for the models.
     """
     chosen = by(X) if callable(by) else by
     chosen = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
     names = column_names(X)
-    positions = [_position(one, names, named=hasattr(X, "columns")) for one in chosen]
+    positions = [_position(column, names, named=hasattr(X, "columns")) for column in chosen]
     if len(set(positions)) < len(positions):
         raise ValueError(f"by names a column twice: {chosen}.")
     if len(positions) == len(names):
@@ -141,21 +141,21 @@ def column_positions(by: Any, X: Any) -> IntArray:
     return np.array(positions, dtype=np.int64)
 
 
-def _position(one: Any, names: Sequence[Any], *, named: bool) -> int:
-    if isinstance(one, int | np.integer) and not isinstance(one, bool):
-        if not -len(names) <= one < len(names):
-            raise ValueError(f"by has position {one}, but X has {len(names)} columns.")
-        return int(one) % len(names)
+def _position(column: Any, names: Sequence[Any], *, named: bool) -> int:
+    if isinstance(column, int | np.integer) and not isinstance(column, bool):
+        if not -len(names) <= column < len(names):
+            raise ValueError(f"by has position {column}, but X has {len(names)} columns.")
+        return int(column) % len(names)
     if not named:
-        raise ValueError(f"by names the column {one!r}, but X is an array; give positions, or a DataFrame.")
-    if one not in names:
+        raise ValueError(f"by names the column {column!r}, but X is an array; give positions, or a DataFrame.")
+    if column not in names:
         known = listed(map(shown, names), MOST_NAMES)
-        raise ValueError(f"by names the column {one!r}; the columns are {known}.")
-    return list(names).index(one)
+        raise ValueError(f"by names the column {column!r}; the columns are {known}.")
+    return list(names).index(column)
 
 
 def categories_of(X: Any, positions: IntArray) -> NDArray[Any]:
-    """The cells of some columns, of shape (n, k), with None for every kind of missing one."""
+    """The cells of some columns, of shape (n, k), with None for all missing values."""
     cells = np.empty((X.shape[0], len(positions)), dtype=object)
     for j, position in enumerate(positions):
         column = _safe_indexing(X, int(position), axis=1)

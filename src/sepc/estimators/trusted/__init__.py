@@ -1,1 +1,1 @@
-"""`TrustedClassifier`, its decisions and what of it goes into a file."""
+"""`TrustedClassifier`, its decisions and its model file."""

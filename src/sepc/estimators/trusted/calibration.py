@@ -1,4 +1,4 @@
-"""The probability that a label is right, learnt from labels of rows not used for fitting."""
+"""Calibration: the probability that a label is right, learnt from rows not used for fitting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc._typing import BoolArray, FloatArray
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-6
-# Of the squared coefficients, relative to the number of rows: enough to hold them where a few rows say little.
+# Of the squared coefficients: enough to keep them in place where few rows say little.
 PENALTY = 1.0
 
 
@@ -23,7 +23,7 @@ class Calibration:
     Attributes
     ----------
     coefficients : (s,) array
-        Of the signals.
+        One for each signal.
     intercept : float
     """
 
@@ -36,17 +36,17 @@ class Calibration:
     ) -> Calibration:
         """Fit to signals of shape (n, s) and to whether the labels were right.
 
-        Where rows are few and say little, coefficients stay near `towards`, the more so the larger the `penalty`.
+        Where rows are few and say little, coefficients stay near `towards`, more so with a larger `penalty`.
 
-        Outcomes are drawn in from 0 and 1 as Platt (1999) does, so that no error among the rows does not promise that
-        there will never be one.
+        Targets are smoothed away from 0 and 1 as in Platt (1999): no errors among these rows does not mean that there
+        will never be one.
         """
         middle, spread = given.mean(axis=0), given.std(axis=0)
         spread = np.where(spread > 0.0, spread, 1.0)
         n_right, n_wrong = int(correct.sum()), int((~correct).sum())
         wanted = np.where(correct, (n_right + 1.0) / (n_right + 2.0), 1.0 / (n_wrong + 2.0))
         standard = (given - middle) / spread
-        found = minimize(
+        solution = minimize(
             _loss,
             x0=np.append(np.zeros(given.shape[1]), logit(np.clip(wanted.mean(), NEVER_CERTAIN, 1.0 - NEVER_CERTAIN))),
             args=(standard, wanted, towards * spread, penalty),
@@ -54,8 +54,8 @@ class Calibration:
             method="L-BFGS-B",
             bounds=[(0.0, None)] * given.shape[1] + [(None, None)],
         )
-        coefficients = found.x[:-1] / spread
-        return cls(coefficients, float(found.x[-1] - coefficients @ middle))
+        coefficients = solution.x[:-1] / spread
+        return cls(coefficients, float(solution.x[-1] - coefficients @ middle))
 
     def apply(self, given: FloatArray) -> FloatArray:
         """The probability that each label is right."""
@@ -65,7 +65,7 @@ class Calibration:
 def _loss(
     parameters: FloatArray, standard: FloatArray, wanted: FloatArray, towards: FloatArray, penalty: float
 ) -> tuple[float, FloatArray]:
-    """Logistic loss with a penalty on how far the coefficients are from `towards`, and its gradient."""
+    """Logistic loss with a penalty on the distance of the coefficients from `towards`, and its gradient."""
     coefficients, intercept = parameters[:-1], parameters[-1]
     score, strayed = standard @ coefficients + intercept, coefficients - towards
     loss = np.sum(np.logaddexp(0.0, score) - wanted * score) + 0.5 * penalty * strayed @ strayed

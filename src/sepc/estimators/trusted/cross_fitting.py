@@ -1,4 +1,4 @@
-"""A partition beside another model: fitted on the same rows, and asked of rows that neither has seen."""
+"""Cross-fitting: fit a classifier and a partition on the same rows, and compare them on rows neither has seen."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from sepc.estimators.trusted.trust_model import signals
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
-    """A partition, and the transformer that makes its features from the other model's; None for columns as they are."""
+class TransformedPartition:
+    """A partition, and the transformer that computes its features from `X`; None to use the columns as they are."""
 
     partition: SEPClassifier
     transformer: Any = None
 
-    def fitted(self, X: Any, labels: NDArray[Any]) -> Beside:
-        """Fit copies of both; a transformer that looks at labels may cross-fit the rows it is fitted on."""
+    def fitted(self, X: Any, labels: NDArray[Any]) -> TransformedPartition:
+        """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit its own rows."""
         transformer = None if self.transformer is None else clone(self.transformer)
         rows = _numbers(X) if transformer is None else _finite(transformer.fit_transform(X, labels))
         return replace(self, partition=clone(self.partition).fit(rows, labels), transformer=transformer)
 
     def decide(self, X: Any) -> SEPDecisions:
-        """What the partition says of rows as the other model sees them."""
+        """The partition's decisions on rows of `X`."""
         decisions: SEPDecisions = self.partition.decide(
             _numbers(X) if self.transformer is None else _finite(self.transformer.transform(X))
         )
@@ -44,10 +44,10 @@ class Beside:
 
 
 def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
-    """The folds that `cv` makes of the rows: a number, a splitter of scikit-learn's, or splits of the user's own.
+    """The folds of `cv`: a number of folds, a scikit-learn splitter, or an iterable of splits.
 
-    A number stands for folds of rows drawn at random. Neighbours in a table are often alike, and folds of neighbours
-    would make a model look worse than it is on rows such as those it was fitted on.
+    A number means folds of rows drawn at random. Neighbouring rows of a table are often alike, so folds of neighbours
+    would make a model look worse than it is.
     """
     if isinstance(cv, Integral):
         fewest = int(np.unique(labels, return_counts=True)[1].min())
@@ -60,16 +60,16 @@ def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> 
     return list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels, groups))
 
 
-def asked_of_left_out(
-    estimator: Any, beside: Beside, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
+def signals_on_left_out(
+    estimator: Any, partition: TransformedPartition, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Signals of the labels of rows left out, and whether these labels are right; a frozen model stays as it is."""
+    """Signals of the labels of left-out rows, and whether the labels are right; a frozen model is not refitted."""
     seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
     base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
     with warnings.catch_warnings():
-        # The fit on all rows says it, once.
+        # The fit on all rows has warned already.
         warnings.simplefilter("ignore", FlatSetWarning)
-        decided = beside.fitted(seen, labels[train]).decide(left_out)
+        decided = partition.fitted(seen, labels[train]).decide(left_out)
     return signals(base, decided), np.asarray(base.label == labels[test])
 
 
@@ -78,7 +78,7 @@ def _numbers(X: Any) -> Any:
 
 
 def _finite(rows: Any) -> Any:
-    """The rows, if all their numbers are finite; else say which column has what."""
+    """Return the rows if all are finite, else raise an error that names the column."""
     values = np.asarray(rows, dtype=np.float64) if not hasattr(rows, "toarray") else rows.toarray()
     if np.isfinite(values).all():
         return rows

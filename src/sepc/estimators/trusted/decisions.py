@@ -19,12 +19,12 @@ from sepc.wording import percent, shown
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TrustedDecisions(Decisions):
-    """How far to trust another model's labels, as arrays of one entry a row.
+    """Decisions of a `TrustedClassifier`, as arrays with one entry per row.
 
     Attributes
     ----------
     label, trust, accepted, cause, probabilities, region, classes, index, by
-        As in `Decisions`. Labels and probabilities are the other model's; a region is a row of the partition's
+        As in `Decisions`. Labels and probabilities are the other model's; a region is a position in the partition's
         `regions_`.
     base_trust : array of float
         The other model's own probability of its label; NaN if it gives none.
@@ -38,7 +38,7 @@ class TrustedDecisions(Decisions):
 
     @classmethod
     def of(cls, model: TrustModel, base: Decisions, partition: SEPDecisions, min_trust: float) -> Self:
-        """Judge the labels of the base model by what it says itself and by what the partition says of them."""
+        """Combine the base model's decisions with those of the partition."""
         trust = model.trust(base, partition)
         accepted = trust >= min_trust
         return cls(
@@ -57,7 +57,7 @@ class TrustedDecisions(Decisions):
 
     @property
     def rows(self) -> FloatArray:
-        """The rows in the features of the partition."""
+        """The rows, in the features of the partition."""
         return self.partition.rows
 
     @property
@@ -72,11 +72,11 @@ class TrustedDecisions(Decisions):
 
     @property
     def agreement(self) -> BoolArray:
-        """Whether the partition gives the label too."""
+        """Whether the partition gives the same label."""
         return np.asarray(self.partition.label == self.label)
 
     def renamed(self, features: Sequence[str]) -> Self:
-        """The same with reasons that call the features by these names."""
+        """The same decisions, with other feature names in their reasons."""
         return replace(self, partition=self.partition.renamed(features))
 
     def own_columns(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class TrustedDecisions(Decisions):
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
     def reason_parts(self) -> list[str]:
-        """What there is to say of the only decision, but whether it is accepted."""
+        """The reasons for a single decision, as sentences, without the verdict."""
         decision, label = self.partition[:1].alone(), shown(self.label[0])
         sure = "" if np.isnan(self.base_trust[0]) else f", itself {percent(self.base_trust[0])} sure"
         head = f"{label} by {self.model.base}{sure}, with trust {self.trust[0]:.3f}: {where(decision)}."

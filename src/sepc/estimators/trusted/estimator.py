@@ -13,40 +13,41 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.checks import check_share, checked_labels
+from sepc.estimators.checks import check_probability, checked_labels
 from sepc.estimators.kept_labels import KeptLabels
-from sepc.estimators.opened import name_of
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.trusted.cross_fitting import Beside, asked_of_left_out, splits_of
+from sepc.estimators.trusted.cross_fitting import TransformedPartition, signals_on_left_out, splits_of
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.trust_model import TrustModel, learn
+from sepc.estimators.unwrapping import classifier_name
 
 
 class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
-    Beside the classifier stands an `SEPClassifier` of the same rows. What the two say of rows that neither has seen, by
-    cross-fitting, is weighed by a logistic model of whether the label was right. A classifier may be sure where it has
-    seen nothing; the partition knows where rows lie, and far from all of them no label is trusted.
+    An `SEPClassifier`, the partition, is fitted beside the classifier on the same rows. A logistic model learns by
+    cross-fitting, from what the two say about rows that neither has seen, when the label is right. A classifier may be
+    sure where it has seen nothing; the partition knows where the training rows lie, and far from them no label is
+    trusted.
 
     Parameters
     ----------
     estimator : classifier
-        Fitted on all rows given, and once more for every fold of `cv`. In a `FrozenEstimator` it is left as it is, and
-        the rows given to `fit` must be rows it has not seen.
+        Fitted on all rows, and once more for every fold of `cv`. In a `FrozenEstimator` it is not refitted, and `fit`
+        must be given rows that it has not seen.
     partition : SEPClassifier or None, default=None
-        The classifier to stand beside it, fitted likewise on all rows and for every fold; by default one with its
-        default settings.
+        The partition, fitted in the same way on all rows and for every fold; by default an `SEPClassifier` with default
+        settings.
     transformer : transformer or None, default=None
-        Makes of `X` the finite numbers that the partition sees, for instance an imputer or an encoder. By default the
-        partition sees all columns of numbers.
+        Turns `X` into the finite numbers that the partition sees, for example an imputer or an encoder. By default the
+        partition sees all numeric columns.
     cv : int, splitter or iterable of splits, default=5
-        The folds of cross-fitting; a number for folds of rows drawn at random. Rows that belong together, or come in
-        time, need a splitter that knows.
+        The folds of cross-fitting; a number means folds of rows drawn at random. Grouped rows or time series need a
+        suitable splitter.
     min_trust : float, default=0.95
         Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
     n_jobs : int or None, default=None
-        Folds fitted in parallel.
+        Number of folds to fit in parallel.
     random_state : int, RandomState or None, default=0
         For folds drawn at random, and for the default partition.
 
@@ -57,11 +58,11 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
     partition_ : SEPClassifier
         The fitted partition.
     transformer_ : transformer
-        The fitted transformer, if there is one.
+        The fitted transformer; only if one was given.
     classes_ : (C,) array
         The classifier's labels.
     model_ : TrustModel
-        Everything that trust is made from.
+        Everything that trust is computed from.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -108,7 +109,7 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
         y : array of shape (n,)
             Labels.
         groups : array of shape (n,), optional
-            Handed to `cv`, if that is a splitter that keeps groups together.
+            Passed to `cv`, if that is a splitter that keeps groups together.
 
         Returns
         -------
@@ -121,7 +122,7 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
             check_is_fitted(self.estimator)
         self.estimator_ = clone(self.estimator).fit(X, labels)
         self.classes_ = np.asarray(self.estimator_.classes_)
-        fresh = Beside(
+        fresh = TransformedPartition(
             SEPClassifier(random_state=self.random_state) if self.partition is None else self.partition,
             self.transformer,
         )
@@ -130,24 +131,26 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
         if beside.transformer is not None:
             self.transformer_ = beside.transformer
         splits = splits_of(self.cv, labels, groups, self.random_state)
-        jobs = (delayed(asked_of_left_out)(self.estimator, fresh, X, labels, train, test) for train, test in splits)
+        jobs = (delayed(signals_on_left_out)(self.estimator, fresh, X, labels, train, test) for train, test in splits)
         given, correct = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
         calibration = learn(np.concatenate(given), np.concatenate(correct))
-        self.model_ = TrustModel(self.partition_.model_, calibration, name_of(self.estimator_))
+        self.model_ = TrustModel(self.partition_.model_, calibration, classifier_name(self.estimator_))
         return self
 
     def _decide(self, X: Any) -> TrustedDecisions:
-        partition = Beside(self.partition_, None if self.transformer is None else self.transformer_).decide(X)
+        partition = TransformedPartition(
+            self.partition_, None if self.transformer is None else self.transformer_
+        ).decide(X)
         return TrustedDecisions.of(self.model_, decide_rows(self.estimator_, X), partition, self.min_trust)
 
     def empty_decisions(self) -> TrustedDecisions:
-        """Decisions on no rows: what columns there are, and of which types."""
+        """Decisions on zero rows, with all columns and their types."""
         base, partition = empty_decisions(self.estimator_), self.partition_.empty_decisions()
         return TrustedDecisions.of(self.model_, base, partition, self.min_trust)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has a value that it cannot have; `fit` does so first."""
-        check_share("min_trust", self.min_trust)
+        """Raise if a parameter has an invalid value; `fit` calls this first."""
+        check_probability("min_trust", self.min_trust)
         if not (self.partition is None or isinstance(self.partition, SEPClassifier)):
             raise TypeError(f"partition is {self.partition!r}; it must be an SEPClassifier, or None for the default.")
 

@@ -11,10 +11,10 @@ from sepc.estimators.sep import state as sep_state
 from sepc.estimators.trusted.calibration import Calibration
 from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.trusted.trust_model import N_SIGNALS, TrustModel
+from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.fingerprint import fingerprint_of, reattached
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
-from sepc.io.shell import fill_shell, shell_to_node
 from sepc.io.values import labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.sep_model import SEPModel
@@ -22,7 +22,7 @@ from sepc.model.sep_model import SEPModel
 
 def write(trusted: TrustedClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a trust layer."""
-    return shell_to_node(trusted, but=("estimator", "partition", "transformer")) | {
+    return fields_to_node(trusted, without=("estimator", "partition", "transformer")) | {
         "classes": labels_to_node(trusted.classes_),
         "estimator": inner.to_node(trusted.estimator_, writer.under("estimator")),
         "transformer": None if trusted.transformer is None else fingerprint_of(trusted.transformer_),
@@ -35,7 +35,7 @@ def write(trusted: TrustedClassifier, writer: Writer, inner: InnerModels) -> Nod
 def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
     """Read a trust layer."""
     estimator = inner.from_node(reader.part("estimator"))
-    trusted = fill_shell(TrustedClassifier(estimator), reader)
+    trusted = restore_fields(TrustedClassifier(estimator), reader)
     trusted.estimator_, trusted.classes_ = estimator, labels_from(reader.part("classes"))
     if reader.has("transformer"):
         trusted.transformer = trusted.transformer_ = reattached(
@@ -43,7 +43,7 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
         )
     trusted.partition_ = sep_state.read(reader.part("partition"), inner)
     if _are_text(trusted.partition_.classes_) is not _are_text(trusted.classes_):
-        raise reader.wrong("has a partition whose labels are not of its own type")
+        raise reader.wrong("has a partition with labels of another type")
     if reader.value("own_partition", bool):
         trusted.partition = clone(trusted.partition_)
     trusted.model_ = _trust_from(reader.part("trust"), trusted.partition_.model_)
@@ -51,7 +51,7 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
 
 
 def _are_text(labels: NDArray[Any]) -> bool:
-    """Whether labels are text, or anything else that is not compared with numbers."""
+    """Whether labels are text, or another type that cannot be compared with numbers."""
     return labels.dtype.kind not in "biuf"
 
 

@@ -1,1 +1,1 @@
-"""Audits: where a model fails, by labels that came later."""
+"""Audits: where a model fails, according to labels that arrived later."""

@@ -1,4 +1,4 @@
-"""Audit a model with feedback: which regions break their claim, and where wrong rows cluster."""
+"""Audit a model with feedback: which regions are wrong more often than they claim, and where wrong rows cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.lifecycle.auditing.disjuncts import Disjunct, find_disjuncts
 from sepc.lifecycle.auditing.feedback import feedback_of
-from sepc.lifecycle.auditing.region_tests import RegionTests, test_regions
+from sepc.lifecycle.auditing.region_tests import RegionTests, check_regions
 from sepc.wording import AS_SET, counted, percent
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ HEAD = ("where", "rows", "wrong", "expected", "p")
 
 
 def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: int = 0) -> Audit:
-    """Compare what a model claims with what feedback says.
+    """Compare the trust that a model claims with labels that arrived later.
 
-    Each region is tested against its own claim, the trust of its decisions. Errors that a region's test cannot see,
-    because they are few in a large region or spread over several, are looked for as clusters.
+    Each region is tested: is it wrong more often than the trust of its decisions says? A scan for clusters looks for
+    errors that these tests miss, because they are few in a large region or spread over several.
 
     Parameters
     ----------
@@ -34,13 +34,14 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
         Regions are those of an `SEPClassifier`, also inside a `SelectiveClassifier`; for other estimators there are
         clusters only.
     X : array or DataFrame of n rows
-        Feedback. None of these rows may have trained the model: it knows them, and would pass.
+        Feedback. None of these rows may have been used to train the model, or it would pass too easily.
     y : array of shape (n,)
-        The labels that turned out to be true.
+        The true labels.
     fdr : float, default=0.1
-        The expected share of false alarms among the regions said to fail is at most this, and so it is among clusters.
+        False discovery rate: the expected share of false alarms among the failing regions, and among the clusters, is
+        at most this.
     random_state : int, default=0
-        For the draws that give clusters their p-values.
+        Seed of the draws behind the p-values of clusters.
 
     Returns
     -------
@@ -49,8 +50,8 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     Notes
     -----
     Regions are disjoint, so with independent rows their p-values are independent, and the correction of Benjamini and
-    Hochberg holds. If rows of different regions depend on one another (several visits of one patient), that of
-    Benjamini and Yekutieli is needed: ``scipy.stats.false_discovery_control(audit.regions.p_value, method="by")``. If
+    Hochberg holds. If rows of different regions depend on one another (several visits of one patient), use that of
+    Benjamini and Yekutieli: ``scipy.stats.false_discovery_control(audit.regions.p_value, method="by")``. If
     rows within a region do, no p-value here is valid; keep one row of each patient.
 
     Examples
@@ -66,7 +67,7 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     >>> print(audit(classifier, X[1500:], y[1500:]))
     1,500 rows of feedback: ... wrong, ... expected by trust.
     ...
-    1 cluster of wrong rows (chance of a false one 10 %).
+    1 cluster of wrong rows (chance of any false alarm 10 %).
     - ... predicted 'right', mostly 'left'; in region...
     """
     if not 0.0 < fdr < 1.0:
@@ -75,9 +76,9 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     wrong, risk = ~feedback.right, feedback.claimed_risk
     no_regions = np.empty(0, dtype=np.int64)
     regions = (
-        test_regions(no_regions, wrong[:0], risk[:0], fdr)
+        check_regions(no_regions, wrong[:0], risk[:0], fdr)
         if feedback.region is None
-        else test_regions(feedback.region, wrong, risk, fdr)
+        else check_regions(feedback.region, wrong, risk, fdr)
     )
     disjuncts = find_disjuncts(X, np.asarray(y), feedback, fdr, random_state)
     return Audit(regions, disjuncts, len(wrong), int(wrong.sum()), float(risk.sum()), fdr)
@@ -85,7 +86,7 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(ShownAsCard):
-    """What feedback says about a model. Printed, it is a few sentences.
+    """The result of an audit; ``print`` shows it in a few sentences.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class Audit(ShownAsCard):
     n_rows, n_errors : int
         Feedback rows, and the wrong ones.
     expected : float
-        Errors that the decisions themselves expect.
+        The number of errors expected by the trust of the decisions.
     fdr : float
     """
 
@@ -109,13 +110,13 @@ class Audit(ShownAsCard):
 
     @property
     def failing(self) -> IntArray:
-        """Ids of the regions that break their claim, the surest first."""
+        """Ids of the regions that are wrong more often than they claim, the smallest p-value first."""
         failing = np.flatnonzero(self.regions.failing)
         return self.regions.region[failing[np.argsort(self.regions.p_value[failing], kind="stable")]]
 
     @property
     def to_repair(self) -> IntArray:
-        """Ids of the failing regions, and of those that hold clusters of wrong rows."""
+        """Ids of the failing regions and of the regions with clusters of wrong rows."""
         clustered = [region for disjunct in self.disjuncts for region in disjunct.regions]
         return np.array(list(dict.fromkeys([*self.failing.tolist(), *clustered])), dtype=np.int64)
 
@@ -126,23 +127,23 @@ class Audit(ShownAsCard):
     def disjuncts_to_frame(self) -> pd.DataFrame:
         """The clusters as a pandas DataFrame, with two columns of ranges for every feature."""
         columns: dict[str, list[Any]] = {
-            name: [getattr(one, name) for one in self.disjuncts]
+            name: [getattr(disjunct, name) for disjunct in self.disjuncts]
             for name in ("n_errors", "expected", "p_value", "predicted", "actual", "regions")
         }
-        columns = {"n_rows": [len(one.rows) for one in self.disjuncts], **columns}
-        for feature in sorted({part.feature for one in self.disjuncts for part in one.ranges}):
-            parts = [next(part for part in one.ranges if part.feature == feature) for one in self.disjuncts]
+        columns = {"n_rows": [len(disjunct.rows) for disjunct in self.disjuncts], **columns}
+        for feature in sorted({part.feature for disjunct in self.disjuncts for part in disjunct.ranges}):
+            parts = [next(part for part in disjunct.ranges if part.feature == feature) for disjunct in self.disjuncts]
             columns[f"{feature} from"] = [part.low for part in parts]
             columns[f"{feature} to"] = [part.high for part in parts]
         return frame_of(columns)
 
     def _card(self) -> Card:
         regions, failing = self.regions, self.failing
-        n_tested, n_clustered = int(regions.tested.sum()), sum(len(one.rows) for one in self.disjuncts)
-        told = f"{len(failing):,} of {n_tested:,} tested" if len(regions) else "none to test"
+        n_tested, n_clustered = int(regions.tested.sum()), sum(len(disjunct.rows) for disjunct in self.disjuncts)
+        text = f"{len(failing):,} of {n_tested:,} tested" if len(regions) else "none to test"
         facts = (
             ("wrong", f"{self.n_errors:,} of {self.n_rows:,} rows, {self.expected:,.1f} expected by trust"),
-            ("failing regions", told),
+            ("failing regions", text),
             (
                 "clusters of wrong rows",
                 f"{len(self.disjuncts):,}, with {counted(n_clustered, 'suspicious row')}" if n_clustered else "none",
@@ -150,33 +151,37 @@ class Audit(ShownAsCard):
             ("false alarms", f"{percent(self.fdr, AS_SET)} of them at most, on average"),
         )
         rows = [regions.cells(i) for i in np.searchsorted(regions.region, failing).tolist()]
-        rows += [one.cells() for one in self.disjuncts]
+        rows += [disjunct.cells() for disjunct in self.disjuncts]
         note = "In words: print(audit). As DataFrames: to_frame(), disjuncts_to_frame()"
-        title = f"Audit of {counted(self.n_rows, 'row')}: {_found(len(failing), len(self.disjuncts))}"
+        title = f"Audit of {counted(self.n_rows, 'row')}: {_headline(len(failing), len(self.disjuncts))}"
         return Card(title, facts, HEAD, tuple(rows), note)
 
     def __str__(self) -> str:
-        head = f"{self.n_rows:,} rows of feedback: {self.n_errors:,} wrong, {self.expected:,.1f} expected by trust."
-        return "\n".join([head, *self._told_regions(), *self._told_disjuncts()])
+        return self.summary()
 
-    def _told_regions(self) -> list[str]:
+    def summary(self) -> str:
+        """What the audit found, in words."""
+        head = f"{self.n_rows:,} rows of feedback: {self.n_errors:,} wrong, {self.expected:,.1f} expected by trust."
+        return "\n".join([head, *self._region_lines(), *self._disjunct_lines()])
+
+    def _region_lines(self) -> list[str]:
         if len(self.regions) == 0:
             return ["The model has no regions to test."]
-        n_tested, failing = int(self.regions.tested.sum()), self.failing
-        told = [f"{len(failing):,} of {n_tested:,} regions tested break their claim (FDR {percent(self.fdr, AS_SET)})."]
+        n_tested, failing, fdr = int(self.regions.tested.sum()), self.failing, percent(self.fdr, AS_SET)
+        lines = [f"{len(failing):,} of {n_tested:,} tested regions are wrong more often than they claim (FDR {fdr})."]
         if n_tested < len(self.regions):
-            told[0] += f" {len(self.regions) - n_tested:,} more have too few rows to tell."
-        return told + [f"- {self.regions.summary(i)}" for i in np.searchsorted(self.regions.region, failing)]
+            lines[0] += f" {len(self.regions) - n_tested:,} more have too few rows to test."
+        return lines + [f"- {self.regions.summary(i)}" for i in np.searchsorted(self.regions.region, failing)]
 
-    def _told_disjuncts(self) -> list[str]:
+    def _disjunct_lines(self) -> list[str]:
         if not self.disjuncts:
             return ["No cluster of wrong rows was found."]
         clusters = counted(len(self.disjuncts), "cluster")
-        told = [f"{clusters} of wrong rows (chance of a false one {percent(self.fdr, AS_SET)})."]
-        return told + [f"- {one}" for one in self.disjuncts]
+        lines = [f"{clusters} of wrong rows (chance of any false alarm {percent(self.fdr, AS_SET)})."]
+        return lines + [f"- {disjunct}" for disjunct in self.disjuncts]
 
 
-def _found(n_failing: int, n_clusters: int) -> str:
+def _headline(n_failing: int, n_clusters: int) -> str:
     if n_failing == n_clusters == 0:
         return "nothing suspicious"
     return f"{counted(n_failing, 'failing region')}, {counted(n_clusters, 'cluster')} of wrong rows"

@@ -1,13 +1,13 @@
 """A scan for clusters of wrong rows: balls of nearest rows, and a Monte Carlo test of the most unusual one.
 
-The null hypothesis: every row is wrong with the probability that it claims, or, if that is larger, with the share of
-wrong rows among all that claim about the same; where it lies plays no part. So errors that the claims foresee make no
-cluster, and claims that are too good everywhere make none either. The statistic is Kulldorff's (1997) likelihood
-ratio, largest over all balls of consistently wrong rows; more errors never make it smaller, so its p-value also holds
-if rows are wrong less often. A ball found is taken out before the next is looked for, up to the first that is not
-significant. The next is compared with draws for all rows, as Kulldorff does, and only if it is not unusual among these
-with draws for what is left (Zhang, Assunção and Kulldorff, 2010). The chance of any false ball is then at most
-`fdr`, and so is the expected share of false ones. Balls that share rows are told as one cluster.
+The null hypothesis: every row is wrong with the probability that it claims or, if that is larger, with the share of
+wrong rows among all rows that claim about the same; where a row lies does not matter. So neither expected errors nor
+claims that are too good everywhere make a cluster. The statistic is the maximum of Kulldorff's (1997) likelihood ratio
+over all balls in which most rows are wrong; more errors never make it smaller, so its p-value also holds if rows are
+wrong less often. A significant ball is removed before the next one is searched, until one is not significant. Each is
+compared with draws for all rows, as in Kulldorff, and only if it is not unusual among these, with draws for the rows
+left (Zhang, Assunção and Kulldorff, 2010). The chance of any false ball is then at most `fdr`, and so is the expected
+share of false ones. Balls that share rows are merged into one cluster.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from sklearn.neighbors import NearestNeighbors
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 
-# The fewest rows of a ball, and by how much each size exceeds the one before.
+# The smallest ball in rows, and the factor from one size to the next.
 FEWEST, GROWTH = 10, 1.2
 # Consistently wrong: more than this share of a ball's rows.
 WRONG_SHARE = 0.5
-# A ball has at most this share of all rows, and so many.
+# A ball has at most this share of all rows, and at most this many.
 MOST_SHARE, MOST_ROWS = 0.1, 200
-# Balls are centred at no more rows than this, drawn without a look at errors; the nearest rows are found among all.
+# Balls are centred at no more rows than this, chosen without looking at errors; they may contain any row.
 MOST_CENTERS = 20_000
 N_STRATA = 10
 N_DRAWS = 199
 MOST_CLUSTERS = 50
-# Expected numbers are never below this, so that none is divided by zero.
+# A lower bound of expected numbers, against division by zero.
 NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Rows of balls that adjoin, and the chance of one as unusual as the most unusual of them without any cluster."""
+    """The rows of overlapping balls, and the p-value of the most unusual of these balls."""
 
     rows: IntArray
     p_value: float
@@ -50,12 +50,12 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: floa
     Parameters
     ----------
     rows : (n, d) array
-        In the units in which distances are to be measured.
+        Scaled, so that Euclidean distances make sense.
     wrong : (n,) bool array
     claimed_risk : (n,) array
         The probability of an error that each row claims.
     fdr : float
-        What the chance of any false one is to be at most.
+        The largest allowed chance of any false cluster.
     seed : int
         For the draws.
     """
@@ -68,7 +68,7 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: floa
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Rows that balls are centred at, and the nearest rows of each, itself first."""
+    """The centres of balls, and the nearest rows of each, itself first."""
 
     centers: IntArray
     nearest: IntArray
@@ -76,26 +76,26 @@ class _Places:
     @classmethod
     def of(cls, rows: FloatArray, centers: IntArray) -> _Places:
         most = int(np.clip(MOST_SHARE * len(rows), 2 * FEWEST, MOST_ROWS))
-        found = NearestNeighbors(n_neighbors=most).fit(rows).kneighbors(rows[centers], return_distance=False)
-        return cls(centers, np.asarray(found, dtype=np.int32))
+        neighbours = NearestNeighbors(n_neighbors=most).fit(rows).kneighbors(rows[centers], return_distance=False)
+        return cls(centers, np.asarray(neighbours, dtype=np.int32))
 
 
 def _joined(balls: Iterable[tuple[IntArray, float]]) -> tuple[Cluster, ...]:
-    """A cluster of all balls that share rows with one another: a large area fills several, and so does a long one."""
+    """Merge balls that share rows: a large or long cluster fills several of them."""
     clusters: list[Cluster] = []
     for ball, p_value in balls:
-        adjoining = [one for one in clusters if np.isin(ball, one.rows).any()]
+        adjoining = [cluster for cluster in clusters if np.isin(ball, cluster.rows).any()]
         first = adjoining[0] if adjoining else Cluster(ball, p_value)
-        joined = Cluster(np.unique(np.concatenate([ball, *(one.rows for one in adjoining)])), first.p_value)
+        joined = Cluster(np.unique(np.concatenate([ball, *(cluster.rows for cluster in adjoining)])), first.p_value)
         place = clusters.index(first) if adjoining else len(clusters)
-        clusters = [*clusters[:place], joined, *(one for one in clusters[place:] if one not in adjoining)]
+        clusters = [*clusters[:place], joined, *(cluster for cluster in clusters[place:] if cluster not in adjoining)]
     return tuple(clusters)
 
 
 def _unusual_balls(
     places: _Places, wrong: BoolArray, claimed_risk: FloatArray, fdr: float, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float]]:
-    """Balls that are significant without the rows of those before, the most unusual first, and their p-values."""
+    """Significant balls with their p-values, the most unusual first, each without the rows of those before it."""
     left, p_value = np.ones(len(wrong), dtype=bool), 0.0
     null = _Null.of(places, wrong, left, claimed_risk, rng)
     for _ in range(MOST_CLUSTERS):
@@ -116,7 +116,7 @@ def _unusual_balls(
 
 @dataclass(frozen=True, eq=False)
 class _Null:
-    """Largest statistics of rows `left` that are wrong by chance, each with its `risk`."""
+    """The null distribution: largest statistics if each row `left` is wrong by chance, with its `risk`."""
 
     left: BoolArray
     risk: FloatArray
@@ -132,21 +132,21 @@ class _Null:
         return cls(left, risk, np.array(largest))
 
     def p_value(self, statistic: float) -> float:
-        """How often chance is as unusual; 1 for a statistic of 0."""
+        """How often chance alone gives a statistic as large; 1 for a statistic of 0."""
         return float((1 + np.sum(self.largest >= statistic)) / (1 + N_DRAWS)) if statistic > 0.0 else 1.0
 
 
 def _usual_risk(wrong: BoolArray, left: BoolArray, claimed_risk: FloatArray) -> FloatArray:
-    """The share of wrong rows among those left that claim about the same; equal claims are never parted."""
+    """The share of wrong rows among those left that claim about the same; equal claims stay together."""
     edges = np.unique(np.quantile(claimed_risk, np.linspace(0.0, 1.0, N_STRATA + 1)[1:-1]))
     stratum = np.searchsorted(edges, claimed_risk, side="left")
-    n_rows, n_wrong = (np.bincount(stratum, weights=one) for one in (left, wrong & left))
+    n_rows, n_wrong = (np.bincount(stratum, weights=mask) for mask in (left, wrong & left))
     return np.asarray((n_wrong / np.maximum(n_rows, 1.0))[stratum])
 
 
 @dataclass(frozen=True, eq=False)
 class _Balls:
-    """Balls of several sizes in every place, with the rows left in each and the errors expected; (places, sizes)."""
+    """Balls of several sizes at every place; rows left and errors expected have shape (places, sizes)."""
 
     places: _Places
     sizes: IntArray
@@ -186,7 +186,7 @@ def _sums(values: FloatArray | BoolArray, balls: IntArray, sizes: IntArray) -> F
 
 
 def _likelihood_ratio(n_wrong: FloatArray, n_rows: FloatArray, expected: FloatArray) -> FloatArray:
-    """Logarithm of how much likelier the counts are with a risk of their own than as expected; 0 if not above that."""
+    """Log likelihood ratio of a ball's own error rate against the expected one; 0 if it has no excess of errors."""
     n_right, n_right_expected = n_rows - n_wrong, np.maximum(n_rows - expected, NOTHING)
     ratio = xlogy(n_wrong, n_wrong / np.maximum(expected, NOTHING)) + xlogy(n_right, n_right / n_right_expected)
     return np.where(n_wrong > expected, ratio, 0.0)

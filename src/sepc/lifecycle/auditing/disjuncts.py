@@ -17,17 +17,17 @@ from sepc.lifecycle.auditing.region_tests import p_in_short
 from sepc.views.outcomes import most_common
 from sepc.wording import counted, listed, name_of, shown
 
-# So many ranges are told in words; the others hold most rows anyway.
-TOLD_RANGES = 3
-# The regions of a disjunct hold together at least this share of its wrong rows; a few rows may stray.
+# Ranges named in a sentence; the others hold most rows anyway.
+SHOWN_RANGES = 3
+# The listed regions of a disjunct hold at least this share of its wrong rows; a few rows may stray.
 HELD_SHARE = 0.9
-# So many regions are named in words.
-TOLD_REGIONS = 3
+# Regions named in a sentence.
+SHOWN_REGIONS = 3
 
 
 @dataclass(frozen=True, repr=False)
 class Range(ShownOnOneLine):
-    """Where the wrong rows of a disjunct lie in one feature, and which share of all feedback lies there."""
+    """The range of one feature that holds the wrong rows of a disjunct, and the share of all feedback in it."""
 
     feature: str
     low: float
@@ -49,16 +49,15 @@ class Disjunct(ShownInLists):
     n_errors : int
         How many of them are wrong.
     expected : float
-        How many errors the decisions themselves expect there.
+        The number of errors expected by the trust of the decisions.
     p_value : float
-        Chance of a ball of rows as unusual anywhere, if it does not matter where rows of equal trust lie; of several
-        balls that make up the cluster, that of the most unusual.
+        Chance of a cluster as unusual anywhere, if errors of rows with equal trust are spread at random.
     ranges : tuple of Range
-        Where the wrong rows lie, the most telling feature first.
+        Where the wrong rows lie, starting with the feature whose range holds the least of the feedback.
     predicted, actual : object
-        The most frequent label of the model and of the feedback among the wrong rows.
+        The most frequent predicted and true label of the wrong rows.
     regions : tuple of int
-        The fewest regions that hold nine in ten of the wrong rows, most first; none if the model has no regions.
+        The fewest regions that hold 90 % of the wrong rows, the largest first; empty if the model has no regions.
     """
 
     rows: IntArray
@@ -71,12 +70,12 @@ class Disjunct(ShownInLists):
     regions: tuple[int, ...]
 
     def __str__(self) -> str:
-        where = listed([str(one) for one in self.ranges[:TOLD_RANGES]])
-        told = (
+        where = listed([str(part) for part in self.ranges[:SHOWN_RANGES]])
+        text = (
             f"{len(self.rows):,} rows, {self.n_errors:,} wrong, {self.expected:.1f} expected, p = {self.p_value:.2g}: "
         )
-        told += f"{where}; predicted {shown(self.predicted)}, mostly {shown(self.actual)}"
-        return told + self._told_regions()
+        text += f"{where}; predicted {shown(self.predicted)}, mostly {shown(self.actual)}"
+        return text + self._region_words()
 
     def cells(self) -> tuple[str, ...]:
         """The cluster as a row of a table: where, rows, wrong and expected ones, p-value."""
@@ -92,12 +91,12 @@ class Disjunct(ShownInLists):
         ]
         if self.regions:
             facts.append(("in regions", ", ".join(map(str, self.regions))))
-        ranges = tuple((one.feature, f"{one.low:.4g}", f"{one.high:.4g}") for one in self.ranges)
+        ranges = tuple((part.feature, f"{part.low:.4g}", f"{part.high:.4g}") for part in self.ranges)
         title = f"Cluster of {rows}, {self.n_errors:,} wrong, {self.ranges[0]}"
         return Card(title, tuple(facts), ("feature", "from", "to"), ranges)
 
-    def _told_regions(self) -> str:
-        named, n_more = [str(region) for region in self.regions[:TOLD_REGIONS]], len(self.regions) - TOLD_REGIONS
+    def _region_words(self) -> str:
+        named, n_more = [str(region) for region in self.regions[:SHOWN_REGIONS]], len(self.regions) - SHOWN_REGIONS
         if not named:
             return ""
         return (
@@ -106,19 +105,19 @@ class Disjunct(ShownInLists):
 
 
 def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
-    """Scan for clusters of wrong rows in the columns of `X` that hold numbers."""
+    """Scan for clusters of wrong rows in the numeric columns of `X`."""
     rows, names = _numbers(X)
     scale = rows.std(axis=0)
     varies = scale > 0.0
     if not varies.any():
         return ()
     wrong = ~feedback.right
-    found = scan(rows[:, varies] / scale[varies], wrong, feedback.claimed_risk, fdr, seed)
-    return tuple(_described(cluster, rows, names, y, feedback) for cluster in found)
+    clusters = scan(rows[:, varies] / scale[varies], wrong, feedback.claimed_risk, fdr, seed)
+    return tuple(_described(cluster, rows, names, y, feedback) for cluster in clusters)
 
 
 def _numbers(X: Any) -> tuple[FloatArray, list[str]]:
-    """Columns of numbers with their names; a missing value is put in the middle of its column."""
+    """Numeric columns and their names; missing values are replaced by the median."""
     X = number_columns(X, "audit")
     names = [str(name) for name in getattr(X, "columns", ())]
     rows = np.array(X, dtype=np.float64)

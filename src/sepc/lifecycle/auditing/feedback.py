@@ -1,4 +1,4 @@
-"""Feedback: what a model decided about rows whose labels are known by now."""
+"""Feedback: decisions on rows whose true labels have become known."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.checks import checked_labels
-from sepc.lifecycle.decided_rows import decide_in_memory, has_regions
+from sepc.lifecycle.located_rows import decide_in_memory, has_regions
 from sepc.views.outcomes import is_right
 
 
 @dataclass(frozen=True, eq=False)
 class Feedback:
-    """Decisions on rows with known labels; the rows must not have trained the model.
+    """Decisions on rows with known labels, none of them training rows.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Feedback:
     right : (n,) bool array
         Whether the label was right.
     region : (n,) array of int, or None
-        The region of each row; None if the estimator knows no regions.
+        The region of each row; None if the estimator has no regions.
     """
 
     decisions: Decisions
@@ -34,7 +34,7 @@ class Feedback:
 
     @property
     def claimed_risk(self) -> FloatArray:
-        """The probability of an error that each decision itself claims."""
+        """The probability of an error that each decision claims: 1 - trust."""
         return np.clip(1.0 - np.asarray(self.decisions.trust, dtype=np.float64), 0.0, 1.0)
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
     estimator : fitted classifier
     X : array or DataFrame of n rows
     y : array of shape (n,)
-        The labels, of which some may be unknown to the estimator; its own are then wrong.
+        The true labels; where one is not a class of the estimator, the decision counts as wrong.
 
     Returns
     -------

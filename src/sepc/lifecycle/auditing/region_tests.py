@@ -1,4 +1,4 @@
-"""Whether regions keep the trust they claim: a binomial test for each, corrected for their number."""
+"""Binomial tests of whether regions are wrong more often than they claim, corrected for their number."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.wording import counted
 
-# Smaller p-values are all the same to a reader.
+# Smaller p-values are not distinguished in tables.
 SMALL_P = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegionTests(ShownAsCard):
-    """Regions with feedback, one entry each.
+    """The tests of all regions with feedback, one entry per region.
 
     Attributes
     ----------
@@ -26,13 +26,13 @@ class RegionTests(ShownAsCard):
     n_rows, n_errors : array of int
         Feedback rows there, and the wrong ones.
     expected : array of float
-        Errors that the decisions themselves expect: the sum of 1 - trust.
+        Errors expected by the trust of the decisions: the sum of 1 - trust.
     p_value : array of float
-        Chance of so many errors if the claims are true.
+        Chance of at least this many errors if the claims are true.
     adjusted : array of float
         Corrected for the number of regions tested (Benjamini and Hochberg); 1 if not tested.
     tested : array of bool
-        Whether the rows are enough for a verdict: with all of them wrong, the p-value would be at most `fdr`.
+        Whether the region has enough rows to fail: with all of them wrong, the p-value would be at most `fdr`.
     failing : array of bool
     """
 
@@ -66,7 +66,7 @@ class RegionTests(ShownAsCard):
         facts = (
             ("failing", f"{n_failing:,}"),
             ("keep their claim", f"{int(self.tested.sum()) - n_failing:,}"),
-            ("too few rows to tell", f"{int((~self.tested).sum()):,}"),
+            ("too few rows to test", f"{int((~self.tested).sum()):,}"),
         )
         order = np.lexsort((-self.n_rows, self.adjusted)).tolist()
         rows = tuple((*self.cells(i), "fails" if self.failing[i] else "") for i in order)
@@ -85,7 +85,7 @@ def p_in_short(p: float) -> str:
     return f"{p:.2g}" if p >= SMALL_P else f"< {SMALL_P:.4f}"
 
 
-def test_regions(region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float) -> RegionTests:
+def check_regions(region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float) -> RegionTests:
     """Count rows and errors of each region, and test them against what the decisions claim.
 
     Examples
@@ -94,7 +94,7 @@ def test_regions(region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, f
 
     >>> region, wrong = np.repeat([3, 8], 40), np.tile([False, True], 40)
     >>> wrong[:38] = False
-    >>> test_regions(region, wrong, np.full(80, 0.1), fdr=0.1).failing
+    >>> check_regions(region, wrong, np.full(80, 0.1), fdr=0.1).failing
     array([False,  True])
     """
     ids, which, n_rows = np.unique(region, return_inverse=True, return_counts=True)
@@ -112,8 +112,8 @@ def test_regions(region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, f
 def tail(n_errors: IntArray, n_rows: IntArray, expected: FloatArray) -> FloatArray:
     """An upper bound on the chance of at least `n_errors`, if each row is wrong with the probability it claims.
 
-    The binomial tail at the mean claim. It is exact if all rows claim the same. Else, by Hoeffding (1956), it is not
-    below the Poisson-binomial one from one error above the expected number on; for fewer errors, 1 is given.
+    This is the binomial tail at the mean claim, which is exact if all rows claim the same. Otherwise, by Hoeffding
+    (1956), it bounds the Poisson-binomial tail from one error above the expected number on; below that, 1 is used.
     """
     mean = np.clip(expected / n_rows, 0.0, 1.0)
     chance = binom.sf(n_errors - 1, n_rows, mean)

@@ -1,1 +1,1 @@
-"""Monitors: alarms when the rows or the errors change."""
+"""Monitors: raise alarms when the rows or the error rates change."""

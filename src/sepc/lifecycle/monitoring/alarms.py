@@ -1,4 +1,4 @@
-"""An alarm: which rate of which region changed, and which features moved there."""
+"""Alarms: which rate of which region changed, and which features shifted there."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ class Alarm(ShownInLists):
     ----------
     kind : {"share", "outside", "feature", "error"}
         Which rate of the region changed: its share of all rows; how many of the rows in or near its ellipsoid lie
-        outside; how many of its rows have a feature above the region's middle; how many of its labels are wrong.
+        outside it; how many of its rows have a feature above the region's middle; how many of its labels are wrong.
     region : int
         Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has, and -2 for all rows
-        together, where a feature moved too little to be clear in any region.
+        together, where a feature shifted too little to be clear in any single region.
     where : str
         The region in words.
     before, now : float
-        The rate in the reference and the rows before the window, and in the window that raised the alarm.
+        The rate before the window that raised the alarm (including the reference), and in that window.
     n_rows : int
-        How many rows that rate is of.
+        The number of rows behind the rate `now`.
     n_since : int
-        How many rows had come since the start of the window that raised the alarm.
+        Rows since the start of the window that raised the alarm.
     log_evidence : float
-        Logarithm of the evidence, of which the level's part for this rate and window is already taken.
+        Logarithm of the evidence against "nothing changed", corrected for the number of rates and windows.
     moved : tuple of FeatureShift
-        Features whose mean moved in and around the region, the farthest moved first; for the kind "feature", that one.
+        Features whose mean shifted in and around the region, the largest shift first; for the kind "feature", that
+        feature comes first.
     """
 
     kind: str
@@ -57,7 +58,7 @@ class Alarm(ShownInLists):
 
     @property
     def refuses(self) -> bool:
-        """Whether rows of the region are not accepted any more: a feature moved, or another rate is higher.
+        """Whether rows of the region are no longer accepted: a feature shifted, or another rate is higher.
 
         An alarm about all rows together refuses none.
         """
@@ -77,7 +78,7 @@ class Alarm(ShownInLists):
             ("what changed", rate),
             ("before", before),
             ("now", f"{now} of {n_rows} rows"),
-            ("moved", ", ".join(map(str, self.moved)) or "no single feature"),
+            ("shifted", ", ".join(map(str, self.moved)) or "no single feature"),
             ("decisions there", "no longer accepted" if self.refuses else "accepted as before"),
         )
         return Card(f"Alarm in {place}: {rate} {before} before, {now} now", facts)
@@ -88,13 +89,13 @@ class Alarm(ShownInLists):
             self.kind, f"share with {self.moved[0].name} above {level}" if self.moved else ""
         )
         place = "All rows" if self.region == ALL_ROWS else f"Region {self.region} ({self.where})"
-        told = f"{place}: {rate} {percent(self.before)} before, "
-        told += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
-        return f"{told} FeatureShift: {listed([str(one) for one in self.moved])}." if self.moved else told
+        text = f"{place}: {rate} {percent(self.before)} before, "
+        text += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
+        return f"{text} Shifted: {listed([str(shift) for shift in self.moved])}." if self.moved else text
 
 
-def place_in_words(model: SEPModel, region: int) -> str:
-    """Where a region lies."""
+def describe_region(model: SEPModel, region: int) -> str:
+    """Where a region lies, in words."""
     place = region - len(model.table.counts)
     if region == ALL_ROWS:
         return "all rows"

@@ -1,14 +1,13 @@
-"""Evidence that a rate is no longer what it was before, which may be looked at after every batch.
+"""Evidence against "nothing changed" for a rate, valid however often one looks at it.
 
-The null hypothesis is that rows before and rows now are alike: ones come with one probability p, which nobody knows.
-The evidence is a ratio of likelihoods. Above: the largest that any rate gives to the rows before, times that of the
-rows now under a mixture of rates around the one seen before. Below: the largest that any single p gives to all of
-them.
+The null hypothesis is that rows before and rows now are alike: ones occur with one unknown probability p. The evidence
+is a ratio of likelihoods. Numerator: the maximum likelihood of the rows before, times the likelihood of the rows now
+under a mixture of rates around the one seen before. Denominator: the maximum likelihood of all rows under a single p.
 
-Why it seldom gets large: for the true p, the part of the rows now is at most a martingale that starts at 1, so by
+Why it seldom gets large: for the true p, the factor of the rows now is at most a martingale that starts at 1, so by
 Ville's inequality it ever reaches x with a chance of at most 1 / x, however many rows come and however often one
-looks. The part of the rows before is at most exp(D), D being how far the rate seen lies from p (n times the
-divergence). So the chance that the evidence ever reaches c / level is at most the mean of min(1, exp(D) level / c)
+looks. The factor of the rows before is at most exp(D), where D is n times the divergence of the observed rate from p.
+So the chance that the evidence ever reaches c / level is at most the mean of min(1, exp(D) level / c)
 over all rows before, which `log_price` keeps at `level` or below by its choice of c. It depends on counts alone: the
 order of the rows does not matter, and counts of several streams may be added.
 
@@ -28,14 +27,14 @@ from scipy.special import betaln, xlog1py, xlogy
 
 from sepc._typing import FloatArray
 
-# The rate now is looked for around the one before as Beta distributions of so many rows have it: far, near and nearer.
+# Strengths of the Beta distributions around the rate before, in rows: for large, medium and small changes.
 STRENGTHS = np.array([1.0, 10.0, 100.0])
 
 
 def log_evidence(before: ArrayLike, n_before: ArrayLike, now: ArrayLike, n_now: ArrayLike) -> FloatArray:
-    """Logarithm of the evidence that the rate now is not the rate before; all of one shape.
+    """Logarithm of the evidence that the rate has changed; arguments are broadcast.
 
-    It ever reaches ``log_price(log_level) - log_level`` with a chance of at most the level, if nothing changes.
+    If nothing changes, it ever reaches ``log_price(log_level) - log_level`` with a chance of at most the level.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def log_evidence(before: ArrayLike, n_before: ArrayLike, now: ArrayLike, n_now: 
     array([-2. ,  5.9])
     """
     old, n_old, new, n_new = np.broadcast_arrays(
-        *(np.asarray(one, dtype=np.float64) for one in (before, n_before, now, n_now))
+        *(np.asarray(counts, dtype=np.float64) for counts in (before, n_before, now, n_now))
     )
     around = (old + 0.5) / (n_old + 1.0)
     apart = _log_largest(old, n_old) + _log_mixture(new, n_new, around)
@@ -65,23 +64,23 @@ def most_log_evidence(before: FloatArray, n_before: FloatArray, now: FloatArray,
 
 
 def log_price(log_level: ArrayLike) -> FloatArray:
-    """Logarithm of the c above: what not knowing the rate before costs."""
+    """Logarithm of the constant c above: the price of not knowing the rate before."""
     spent = -np.asarray(log_level, dtype=np.float64)
     price = 10.0 + spent
-    # From above to where both sides are equal; wherever one stops, the price is high enough.
+    # A fixed-point iteration from above: wherever it stops, the price is high enough.
     for _ in range(5):
         price = 4.0 * np.sqrt((np.log(price) + spent) / (2.0 * np.pi)) + 4.7
     return np.asarray(np.log(price))
 
 
 def _log_mixture(ones: FloatArray, n: FloatArray, center: FloatArray) -> FloatArray:
-    """Log likelihood of ones in an order, the rate drawn around `center`."""
+    """Log likelihood of a sequence with this many ones, under the mixture of rates around `center`."""
     first, second = np.multiply.outer(STRENGTHS, center), np.multiply.outer(STRENGTHS, 1.0 - center)
     each = betaln(first + ones, second + n - ones) - betaln(first, second)
     return np.asarray(np.logaddexp.reduce(each, axis=0) - np.log(len(STRENGTHS)))
 
 
 def _log_largest(ones: FloatArray, n: FloatArray) -> FloatArray:
-    """The largest log likelihood that a single rate gives."""
+    """The maximum log likelihood under a single rate."""
     rate = ones / np.maximum(n, 1.0)
     return np.asarray(xlogy(ones, rate) + xlog1py(n - ones, -rate))

@@ -1,4 +1,4 @@
-"""Which features moved: means of rows now, beside those of the reference."""
+"""Which features shifted: means of the rows now, compared with those before."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.lifecycle.monitoring.tally import Tally
 
-# A feature is named if its mean differs with this confidence, for all features together; at most so many are named.
+# A feature is named if its mean differs with this confidence, corrected for all features; at most this many are.
 CONFIDENCE = 0.99
 NAMED_MOST = 3
-# Fewer rows than this have no mean to speak of.
+# Means of fewer rows than this are not compared.
 FEWEST_ROWS = 5
 
 
 @dataclass(frozen=True, repr=False)
 class FeatureShift(ShownOnOneLine):
-    """A feature that moved, and by how many of the reference's deviations."""
+    """A feature that shifted, and by how many standard deviations of the reference."""
 
     name: str
     shift: float
@@ -32,15 +32,15 @@ class FeatureShift(ShownOnOneLine):
 def shifted_features(
     before: Tally, now: Tally, regions: BoolArray, names: tuple[str, ...], first: int | None = None
 ) -> tuple[FeatureShift, ...]:
-    """The features whose mean in these regions differs, by Welch's test, the farthest moved first.
+    """The features whose means in these regions differ by Welch's test, the largest shift first.
 
-    The feature `first`, if given, is known to have moved and stands before all others.
+    The feature `first`, if given, is known to have shifted and comes before all others.
     """
     n_old, old, old_variance = _moments(before, regions)
     n_new, new, new_variance = _moments(now, regions)
     if min(n_old, n_new) < FEWEST_ROWS:
         return () if first is None else (FeatureShift(names[first], float(new[first] - old[first])),)
-    # Without this a feature constant in both would be divided by nothing.
+    # Avoids a division by zero for features that are constant in both.
     spread = np.maximum(old_variance / n_old + new_variance / n_new, 1e-12)
     freedom = spread**2 / _sum_of_shares(old_variance / n_old, n_old, new_variance / n_new, n_new)
     p_values = 2.0 * stdtr(freedom, -np.abs(new - old) / np.sqrt(spread))

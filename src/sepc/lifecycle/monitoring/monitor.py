@@ -1,4 +1,4 @@
-"""Monitor: watch a model's regions while rows come in, with few false alarms however long."""
+"""Monitor: watch the regions of a model as rows arrive, with a bound on false alarms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import checked_labels
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
-from sepc.lifecycle.located_rows import LocatedRows, placed, sep_models
+from sepc.lifecycle.located_rows import LocatedRows, locate, sep_models
 from sepc.lifecycle.monitoring.alarms import Alarm
 from sepc.lifecycle.monitoring.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
 from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settled, with_rows
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class Monitor(ShownAsCard):
-    """Watch what comes to a model, region by region, beside a reference, and raise an alarm where something changed.
+    """Compare the rows that arrive at a model with a reference, region by region, and raise an alarm on any change.
 
-    Four kinds of rates are watched in every region: its share of all rows, how many rows lie outside near its
+    Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
     ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
-    wrong. Features are also watched of all rows together, for what is small in every region. The promise: if
-    rows keep coming from where the reference came from, there is never an alarm with probability `confidence`, however
+    wrong. Features are also watched over all rows, for changes that are small in every region. The promise: if rows
+    keep coming from the same source as the reference, there is never an alarm with probability `confidence`, however
     long the stream and however often one looks.
 
     Parameters
@@ -45,12 +45,12 @@ class Monitor(ShownAsCard):
     model : fitted SEPClassifier, or a wrapper around one
         A `SelectiveClassifier`, a frozen one, or a pipeline that ends in one.
     X_ref : array or DataFrame
-        The reference: rows as they came when the model was good. They must not have been used in fitting, since
-        training rows are inside the ellipsoids by construction; the rows of a calibration or a test set will do.
+        The reference: rows from a time when the model worked well. They must not be training rows, which lie inside the
+        ellipsoids by construction; a calibration or test set is fine.
     y_ref : array, optional
         Their labels.
     confidence : float, default=0.95
-        Probability that there is no false alarm over the whole stream. Nearer to 1 takes longer to see a change.
+        Probability that there is no false alarm over the whole stream. With more confidence, changes are found later.
 
     Examples
     --------
@@ -71,23 +71,23 @@ class Monitor(ShownAsCard):
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence is {confidence!r}; it must lie strictly between 0 and 1.")
         self.model = model
-        self._watched = MonitoredRates(sep_models(model)[0])
-        found = placed(model, X_ref)
-        scale = found.features.std(axis=0)
-        unit = found.features.mean(axis=0), np.where(scale > 0.0, scale, 1.0)
-        empty = Tally.empty(self._watched.n_regions, len(scale))
+        self._rates = MonitoredRates(sep_models(model)[0])
+        located = locate(model, X_ref)
+        scale = located.features.std(axis=0)
+        unit = located.features.mean(axis=0), np.where(scale > 0.0, scale, 1.0)
+        empty = Tally.empty(self._rates.n_regions, len(scale))
         self._state = MonitorState(float(confidence), *unit, reference=empty, seen=Windows(empty))
-        reference = self._counted(found) if y_ref is None else self._counted(found) + self._labels(found, y_ref)
+        reference = self._counted(located) if y_ref is None else self._counted(located) + self._labels(located, y_ref)
         self._state = replace(self._state, reference=reference)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """All alarms raised, in order; one is raised at most once for each rate of each region."""
+        """All alarms so far, in order; at most one for each rate of each region."""
         return self._state.alarms
 
     @property
     def n_rows(self) -> int:
-        """Rows seen, without those of the reference."""
+        """Rows seen so far, without the reference."""
         return self._state.seen.total.n
 
     @property
@@ -96,77 +96,80 @@ class Monitor(ShownAsCard):
         return bool(self._state.reference.labelled.any())
 
     def update(self, X: Any, y: ArrayLike | None = None) -> list[Alarm]:
-        """Look at new rows, with their labels if these are known.
+        """Take new rows, with their labels if these are known.
 
         Returns
         -------
         list of Alarm
-            Those that these rows raised, the clearest first.
+            The alarms that these rows raised, the clearest first.
         """
-        found = placed(self.model, X)
-        return self._take(self._counted(found) if y is None else self._counted(found) + self._labels(found, y))
+        located = locate(self.model, X)
+        return self._take(self._counted(located) if y is None else self._counted(located) + self._labels(located, y))
 
     def update_labels(self, X: Any, y: ArrayLike) -> list[Alarm]:
-        """Look at labels that became known only now, of rows that `update` was given before.
+        """Take labels that arrived later, of rows that `update` has seen before.
 
-        Within a region, the rows that get labels should be chosen as those of the reference were, best at random.
+        Within a region, rows should be chosen for labelling in the same way as in the reference, ideally at random.
         """
-        return self._take(self._labels(placed(self.model, X), y))
+        return self._take(self._labels(locate(self.model, X), y))
 
     def decide(self, X: Any) -> Decisions:
-        """The model's decisions; rows of regions with an alarm that `refuses` them are DRIFTED, and not accepted."""
-        found = placed(self.model, X)
-        return found.decisions.refused(np.isin(found.region, self._drifted_regions()), Cause.DRIFTED)
+        """The model's decisions; rows of regions with an alarm that `refuses` them get the cause DRIFTED."""
+        located = locate(self.model, X)
+        return located.decisions.refused(np.isin(located.region, self._drifted_regions()), Cause.DRIFTED)
 
     def evidence(self) -> pd.DataFrame:
-        """Evidence of change of every rate since the start, as natural logarithms, a row for each region.
+        """The evidence that each rate has changed since the start, as natural logarithms, one row per region.
 
-        The last two are those of the sets not seen in training, -1, and of all rows together, -2.
-
-        The values are those of single rates; an alarm is raised for what is left after the correction for all of them.
+        The last two rows are those of combinations unseen in training, -1, and of all rows together, -2. The values are
+        not corrected for the number of rates; alarms are.
         """
-        found = all_evidence(self._state, self._watched)
-        region = np.append(np.arange(self._watched.n_regions - 1), [-1, ALL_ROWS])
+        columns = all_evidence(self._state, self._rates)
+        region = np.append(np.arange(self._rates.n_regions - 1), [-1, ALL_ROWS])
         tallies = {"n_reference": self._state.reference, "n_seen": self._state.seen.total}
-        rows = {name: np.append(one.rows, one.n) for name, one in tallies.items()}
-        return frame_of({"region": region, **rows, **found})
+        rows = {name: np.append(tally.rows, tally.n) for name, tally in tallies.items()}
+        return frame_of({"region": region, **rows, **columns})
 
     def fresh(self) -> Monitor:
         """A monitor with the same reference that has seen nothing, for another process."""
         return self._with(self._state.fresh)
 
     def merge(self, *others: Monitor) -> Monitor:
-        """A monitor that has seen the rows of all, which must be different rows beside the same reference.
+        """A monitor that has seen the rows of all; these must be different rows, with the same reference.
 
-        Alarms are those raised here, and those that the rows of all together raise. Alarms that only another raised are
-        its own: each monitor keeps its promise for what it has seen itself. Workers that go on may be merged again and
-        again, as often as one likes; give them all at once then, since what only some of them have seen would be looked
-        at too, and the promise is for one look at all of them.
+        It has the alarms raised here, and those that all rows together raise. Alarms of the other monitors stay with
+        them: each keeps its promise for the rows it has seen itself. Workers may be merged as often as one likes, but
+        always all of them in one call: the promise covers their union, not the union of only some of them.
         """
         seen, own = self._state.seen, self.fresh().to_bytes()
         for other in others:
             if other.fresh().to_bytes() != own:
-                raise ValueError("The monitors watch different models, or have different references or confidence.")
+                raise ValueError("The monitors differ in their model, reference or confidence; make them with fresh().")
             seen = seen.joined(other._state.seen)
-        return self._with(settled(replace(self._state, seen=seen), self._watched))
+        return self._with(settled(replace(self._state, seen=seen), self._rates))
+
+    def summary(self) -> str:
+        """How many rows were seen, and the alarms they raised, in words."""
+        head = f"{counted(self.n_rows, 'row')} seen, {counted(len(self.alarms), 'alarm')}."
+        return "\n".join([head, *(f"- {alarm}" for alarm in self.alarms)])
 
     def to_bytes(self) -> bytes:
-        """The state as bytes of a safe file; the model is not in it, but recognised when given again."""
+        """The state as the bytes of a safe file, without the model; `from_bytes` checks that it gets the same model."""
         return state_to_bytes(self._state, fingerprint_of(sep_models(self.model)))
 
     @classmethod
     def from_bytes(cls, data: bytes, model: Any) -> Self:
-        """The monitor whose bytes these are; `model` must be the one it watches."""
+        """Restore a monitor from bytes; `model` must be the one it watches."""
         monitor = cls.__new__(cls)
         models = sep_models(model)
-        monitor.model, monitor._watched = model, MonitoredRates(models[0])
-        monitor._state = state_from_bytes(data, monitor._watched, fingerprint_of(models))
+        monitor.model, monitor._rates = model, MonitoredRates(models[0])
+        monitor._state = state_from_bytes(data, monitor._rates, fingerprint_of(models))
         return monitor
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file that holds no code and no rows, only counts, sums and alarms.
 
-        An old file of that name is replaced at once, or not at all.
+        An existing file is replaced atomically.
         """
         write_whole(path, self.to_bytes())
 
@@ -192,27 +195,27 @@ class Monitor(ShownAsCard):
 
     def _with(self, state: MonitorState) -> Monitor:
         monitor = type(self).__new__(type(self))
-        monitor.model, monitor._watched, monitor._state = self.model, self._watched, state
+        monitor.model, monitor._rates, monitor._state = self.model, self._rates, state
         return monitor
 
     def _take(self, tally: Tally) -> list[Alarm]:
         if tally.labelled.any() and not self.watches_errors:
             raise ValueError("The reference has no labels to compare with; give some: Monitor(model, X_ref, y_ref).")
         n_before = len(self.alarms)
-        self._state = with_rows(self._state, self._watched, tally)
+        self._state = with_rows(self._state, self._rates, tally)
         return list(self.alarms[n_before:])
 
-    def _counted(self, found: LocatedRows) -> Tally:
-        features = (found.features - self._state.shift) / self._state.scale
-        above, beyond = self._watched.compared(found.region, found.features)
-        return Tally.of_rows(found.region, features, above, beyond, self._watched.n_regions)
+    def _counted(self, located: LocatedRows) -> Tally:
+        features = (located.features - self._state.shift) / self._state.scale
+        above, beyond = self._rates.compared(located.region, located.features)
+        return Tally.of_rows(located.region, features, above, beyond, self._rates.n_regions)
 
-    def _labels(self, found: LocatedRows, y: ArrayLike) -> Tally:
+    def _labels(self, located: LocatedRows, y: ArrayLike) -> Tally:
         labels = checked_labels(y, "Monitor")
-        if len(labels) != len(found.region):
-            raise ValueError(f"There are {len(found.region):,} rows and {len(labels):,} labels; each row needs one.")
-        right = is_right(found.decisions.label, labels)
-        return Tally.of_labels(found.region, ~right, *self._state.reference.sums.shape)
+        if len(labels) != len(located.region):
+            raise ValueError(f"There are {len(located.region):,} rows and {len(labels):,} labels; each row needs one.")
+        right = is_right(located.decisions.label, labels)
+        return Tally.of_labels(located.region, ~right, *self._state.reference.sums.shape)
 
     def _drifted_regions(self) -> IntArray:
         return np.array([alarm.region for alarm in self.alarms if alarm.refuses], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The state of a monitor as bytes: a file like a model's, with counts, sums and alarms, and never a pickle."""
+"""Monitor files: the state of a monitor as counts, sums and alarms, in the safe format of model files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sepc.errors import FormatError
 from sepc.io.container import Arrays, decode, digest, encode
 from sepc.io.reader import Reader
 from sepc.io.writer import Node, Writer
-from sepc.lifecycle.monitoring.alarms import Alarm, place_in_words
+from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor_state import MonitorState
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, FEATURE, KINDS, OUTSIDE, MonitoredRates
@@ -21,7 +21,7 @@ COUNTS = ("rows", "labelled", "errors")
 
 
 def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
-    """The bytes of a state of a monitor of the model with this fingerprint; always the same for the same state."""
+    """The state of a monitor as bytes, with the fingerprint of its model; deterministic."""
     writer = Writer()
     own = writer.under("monitor")
     own.put(shift=state.shift, scale=state.scale)
@@ -39,14 +39,14 @@ def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
 
 
 def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorState:
-    """The state that bytes hold, checked to be one of a monitor of this model."""
+    """Read the state of a monitor, and check that it belongs to the model with this fingerprint."""
     arrays, content = decode(data)
     if "monitor" not in content:
-        raise FormatError("The file holds no monitor; a model is read by sepc.load.")
+        raise FormatError("The file holds no monitor; read models with sepc.load.")
     front = Reader(content, arrays)
     reader = front.part("monitor")
     if reader.text("model") != fingerprint:
-        raise ValueError("The file is of a monitor of another model; give the model it was saved with.")
+        raise ValueError("The file belongs to a monitor of another model; give the model it was saved with.")
     d = len(watched.model.feature_names)
     scale = reader.floats("scale", d)
     confidence = reader.number("confidence", 0.0, 1.0)
@@ -54,10 +54,10 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
         raise reader.wrong("has a scale or a confidence that no monitor has")
     reference, total = (_tally_from(reader.under(name, {}), watched.n_regions, d) for name in ("reference", "total"))
     latest = [
-        Window(_tally_from(one, watched.n_regions, d), one.integer("number", 1)) for one in reader.parts("latest")
+        Window(_tally_from(part, watched.n_regions, d), part.integer("number", 1)) for part in reader.parts("latest")
     ]
     rest = [total - window.tally for window in latest]
-    if any((getattr(one, name) < 0).any() for one in rest for name in (*COUNTS, "above", "beyond")):
+    if any((getattr(tally, name) < 0).any() for tally in rest for name in (*COUNTS, "above", "beyond")):
         raise reader.wrong("has a window with more rows than there were in all")
     state = MonitorState(
         confidence=confidence,
@@ -65,7 +65,7 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
         scale=scale,
         reference=reference,
         seen=Windows(total, tuple(latest)),
-        alarms=tuple(_alarm_from(one, watched) for one in reader.parts("alarms")),
+        alarms=tuple(_alarm_from(part, watched) for part in reader.parts("alarms")),
     )
     if set(arrays) - front.used:
         raise FormatError(f"The file holds an array that no monitor has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
@@ -73,11 +73,11 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
 
 
 def fingerprint_of(models: Sequence[SEPModel]) -> str:
-    """A hash of the regions of some models, and of what is predicted there."""
+    """A hash of the regions of some models and their counts."""
     arrays: Arrays = {}
-    for i, one in enumerate(models):
-        table = {"memberships": one.table.memberships, "counts": one.table.counts}
-        shapes = {"centers": one.centers, "roots": one.roots, "isolated": one.isolated}
+    for i, model in enumerate(models):
+        table = {"memberships": model.table.memberships, "counts": model.table.counts}
+        shapes = {"centers": model.centers, "roots": model.roots, "isolated": model.isolated}
         arrays |= {f"{i}/{name}": array for name, array in (table | shapes).items()}
     return digest(arrays, {})
 
@@ -98,7 +98,7 @@ def _tally_from(reader: Reader, n_regions: int, d: int) -> Tally:
 
 def _alarm_to_node(alarm: Alarm) -> Node:
     node = {name: getattr(alarm, name) for name in ("kind", "region", "before", "now", "n_rows", "n_since")}
-    moved = [{"name": one.name, "shift": one.shift} for one in alarm.moved]
+    moved = [{"name": shift.name, "shift": shift.shift} for shift in alarm.moved]
     return node | {"log_evidence": alarm.log_evidence, "moved": moved}
 
 
@@ -108,13 +108,13 @@ def _alarm_from(reader: Reader, watched: MonitoredRates) -> Alarm:
     known = region in near if kind == OUTSIDE else region < watched.n_regions - 1
     if kind not in KINDS or not known or (region == ALL_ROWS and kind != FEATURE):
         raise reader.wrong("is an alarm about something that is not watched")
-    moved = tuple(FeatureShift(one.text("name"), one.number("shift")) for one in reader.parts("moved"))
-    if not {one.name for one in moved} <= set(watched.model.feature_names) or (kind == FEATURE and not moved):
+    moved = tuple(FeatureShift(shift.text("name"), shift.number("shift")) for shift in reader.parts("moved"))
+    if not {shift.name for shift in moved} <= set(watched.model.feature_names) or (kind == FEATURE and not moved):
         raise reader.wrong("names a feature that the model does not have, or none where one moved")
     return Alarm(
         kind=kind,
         region=region,
-        where=place_in_words(watched.model, region),
+        where=describe_region(watched.model, region),
         before=reader.number("before", 0.0, 1.0),
         now=reader.number("now", 0.0, 1.0),
         n_rows=reader.integer("n_rows"),

@@ -8,27 +8,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.lifecycle.monitoring.alarms import Alarm, place_in_words
+from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.change_evidence import log_evidence, log_price, most_log_evidence
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift, shifted_features
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, KINDS, OUTSIDE, SHARE, MonitoredRates
 from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.monitoring.windows import Part, Windows
 
-# So many deviations away, a region's share is taken to have changed too when the features that moved are looked for.
+# Regions whose share changed by more standard deviations than this are included in the search for shifted features.
 CLEARLY = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class MonitorState:
-    """All that a monitor has seen.
+    """Everything that a monitor remembers.
 
     Attributes
     ----------
     confidence : float
         Probability that there is never a false alarm.
     shift, scale : (d,) arrays
-        Features are counted as ``(x - shift) / scale``: the reference's mean and deviation.
+        Features are standardised as ``(x - shift) / scale``, with the reference's mean and standard deviation.
     reference : Tally
     seen : Windows
     alarms : tuple of Alarm
@@ -44,17 +44,17 @@ class MonitorState:
 
     @property
     def log_level(self) -> float:
-        """Logarithm of the chance of a false alarm, which all rates and windows part among them."""
+        """Logarithm of the allowed chance of a false alarm, which all rates and windows share."""
         return float(np.log1p(-self.confidence))
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The rates watched; errors only if the reference has labels."""
+        """The kinds of rates watched; errors only if the reference has labels."""
         return KINDS if self.reference.labelled.any() else (SHARE, OUTSIDE, FEATURE)
 
     @property
     def fresh(self) -> MonitorState:
-        """The same reference, and nothing seen."""
+        """The state with the same reference before any rows."""
         return replace(self, seen=Windows(Tally.empty(*self.reference.sums.shape)), alarms=())
 
 
@@ -64,7 +64,7 @@ def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally) -> Mon
 
 
 def settled(state: MonitorState, watched: MonitoredRates) -> MonitorState:
-    """With an alarm for everything that has enough evidence by now, the clearest first, and full windows renewed."""
+    """The state with alarms for every rate with enough evidence, the clearest first, and with full windows renewed."""
     while (alarm := _clearest(state, watched)) is not None:
         state = replace(state, alarms=(*state.alarms, alarm))
     return replace(state, seen=state.seen.renewed())
@@ -73,26 +73,26 @@ def settled(state: MonitorState, watched: MonitoredRates) -> MonitorState:
 def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
     """The alarm with the most evidence that was not raised yet.
 
-    Shares, and rates outside, are compared among the regions without an alarm about their share: when one region grows
-    the shares of all others fall, and that is no change of theirs. All rows together are blamed only if no region is.
-    Whether there is a first alarm does not depend on this, so neither does the chance of a false one.
+    Shares, and rates outside, are compared among the regions without an alarm about their share: when one region grows,
+    the shares of all others fall without any change of their own. An alarm about all rows comes only if no region has
+    one. This affects later alarms only, so the chance of any false alarm stays the same.
     """
     parts = [replace(part, earlier=state.reference + part.earlier) for part in state.seen.parts()]
-    found = [alarm for part in parts for kind in state.kinds for alarm in _best(state, watched, kind, part)]
-    return max(found, key=lambda alarm: (alarm.region != ALL_ROWS, alarm.log_evidence), default=None)
+    alarms = [alarm for part in parts for kind in state.kinds for alarm in _best(state, watched, kind, part)]
+    return max(alarms, key=lambda alarm: (alarm.region != ALL_ROWS, alarm.log_evidence), default=None)
 
 
 def _raised(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArray:
-    """Which rates of a kind there was an alarm about; those of all rows after any alarm."""
+    """Which rates of a kind already have an alarm; those of all rows count as raised after any alarm."""
     if not state.alarms:
         return np.zeros(len(watched.regions[kind]), dtype=bool)
-    return np.isin(watched.regions[kind], [ALL_ROWS, *(one.region for one in state.alarms if one.kind == kind)])
+    return np.isin(watched.regions[kind], [ALL_ROWS, *(alarm.region for alarm in state.alarms if alarm.kind == kind)])
 
 
 def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -> Iterator[Alarm]:
-    """The alarm of one kind with the most evidence in a window, if any has enough; one of a region if there is one."""
-    raised, left_out = (_raised(state, watched, one) for one in (kind, SHARE))
-    before, now = (watched.rates(kind, one, left_out) for one in (part.earlier, part.tally))
+    """The alarm of one kind with the most evidence in a window, if any has enough; regions come before all rows."""
+    raised, left_out = _raised(state, watched, kind), _raised(state, watched, SHARE)
+    before, now = (watched.rates(kind, tally, left_out) for tally in (part.earlier, part.tally))
     log_level = np.log(watched.weights[kind] / len(state.kinds)) + part.log_part
     enough = -state.log_level
     bound = most_log_evidence(before.ones, before.n, now.ones, now.n) + log_level
@@ -110,7 +110,7 @@ def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -
     yield Alarm(
         kind=kind,
         region=region,
-        where=place_in_words(watched.model, region),
+        where=describe_region(watched.model, region),
         before=float(before.value[place]),
         now=float(now.value[place]),
         n_rows=int(now.n[place]),
@@ -121,7 +121,7 @@ def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -
 
 
 def _moved(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[FeatureShift, ...]:
-    """What moved in the region; for rows that came or went, in it and where they came from or went to."""
+    """Features that shifted in the region and, for a changed share, in the regions that lost or gained rows in turn."""
     before, now = part.earlier, part.tally
     region, names = int(watched.regions[kind][place]), watched.model.feature_names
     own = (np.arange(watched.n_regions) == region % watched.n_regions) | (region == ALL_ROWS)
@@ -134,7 +134,7 @@ def _moved(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[
 
 
 def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:
-    """Regions whose share clearly fell if that of this one rose, or rose if it fell."""
+    """Regions whose share clearly changed in the opposite direction."""
     n_old, n_new = max(before.n, 1), max(now.n, 1)
     rise = now.rows / n_new - before.rows / n_old
     pooled = (now.rows + before.rows) / (n_new + n_old)
@@ -143,16 +143,16 @@ def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:
 
 
 def all_evidence(state: MonitorState, watched: MonitoredRates) -> dict[str, FloatArray]:
-    """Logarithm of the evidence of every rate over all rows, before any correction, the largest of each region.
+    """For each kind, the largest log evidence of each region over all rows, before any correction.
 
-    The last two entries are those of the sets not seen in training, and of all rows together.
+    The last two entries are those of combinations unseen in training, and of all rows together.
     """
-    found = {}
+    largest = {}
     nothing, n_regions = np.zeros(watched.n_regions, dtype=bool), watched.n_regions
     for kind in state.kinds:
-        before, now = (watched.rates(kind, one, nothing) for one in (state.reference, state.seen.total))
+        before, now = (watched.rates(kind, tally, nothing) for tally in (state.reference, state.seen.total))
         values = log_evidence(before.ones, before.n, now.ones, now.n) - log_price(state.log_level)
         region = watched.regions[kind]
-        found[kind] = np.full(n_regions + 1, np.nan)
-        np.fmax.at(found[kind], np.where(region >= 0, region, n_regions - 2 - region), values)
-    return found
+        largest[kind] = np.full(n_regions + 1, np.nan)
+        np.fmax.at(largest[kind], np.where(region >= 0, region, n_regions - 2 - region), values)
+    return largest

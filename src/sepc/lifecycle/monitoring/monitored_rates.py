@@ -1,4 +1,4 @@
-"""What is watched of a model: four kinds of rates of its regions, each with its part of the level."""
+"""The rates that a monitor watches: four kinds per region, each with its share of the false alarm level."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sepc.model.sep_model import SEPModel
 SHARE, OUTSIDE, FEATURE, ERROR = "share", "outside", "feature", "error"
 KINDS = (SHARE, OUTSIDE, FEATURE, ERROR)
 
-# In place of a region: all rows together. They have this part of what features have of the level.
+# The region number that stands for all rows together; they get this share of the level for features.
 ALL_ROWS = -2
 PART_OF_ALL_ROWS = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """The rates of one kind, an entry each: so many ones of so many rows."""
+    """The rates of one kind, one entry each: `ones` among `n` rows."""
 
     ones: FloatArray
     n: FloatArray
 
     @property
     def value(self) -> FloatArray:
-        """The rates themselves; 0 of no rows."""
+        """The rates as shares; 0 where there are no rows."""
         return np.asarray(self.ones / np.maximum(self.n, 1.0))
 
 
@@ -40,8 +40,8 @@ class MonitoredRates:
     The *share* of a region among all rows. The rate *outside* of an ellipsoid: of the rows that lie in it, or in none
     and nearest to it, how many lie in none; it belongs to the region near that ellipsoid. For each *feature*, how many
     of a region's rows have it above the middle of the region. The *error* rate of a region. Features are also
-    watched of all rows together, above three cuts, for changes that are small in every region. Errors are not: rows of
-    some regions may get labels more often than others, and the errors of all would tell of that.
+    watched over all rows together, above three cuts, for changes that are small in every region. Errors are not: some
+    regions may get labels more often than others, and the overall error rate would reflect that.
     """
 
     model: SEPModel
@@ -85,7 +85,7 @@ class MonitoredRates:
 
     @cached_property
     def weights(self) -> dict[str, FloatArray]:
-        """The part of its kind's level that each rate gets: half in equal parts, half by the training rows there."""
+        """The share of its kind's level for each rate: half split equally, half in proportion to the training rows."""
         in_ellipsoids = self.model.place_counts[: self.model.n_ellipsoids].sum(axis=1)
         by_region = _half_equal(self._training_rows)
         by_feature = np.repeat(by_region / self.n_features, self.n_features)
@@ -106,12 +106,12 @@ class MonitoredRates:
         return np.asarray(standardized * model.scale + model.shift)
 
     def compared(self, region: IntArray, features: FloatArray) -> tuple[BoolArray, BoolArray]:
-        """Where rows are above the middle of their region, and above each of the cuts."""
+        """Masks of the features above the middle of each row's region, and above each of the cuts."""
         return features > self.middles[region], features > self.cuts
 
     @cached_property
     def cuts(self) -> FloatArray:
-        """Three values of every feature, of shape (3, 1, features), as far as the ellipsoids tell where rows lie."""
+        """Three values of every feature, of shape (3, 1, features), from mean and deviation by the ellipsoids."""
         mean, deviation = mean_and_deviation(self.model)
         return np.asarray((mean + CUTS[:, None, None] * deviation) * self.model.scale + self.model.shift)
 

@@ -1,4 +1,4 @@
-"""What a monitor remembers of rows: for every region how many, how many wrong, and where their features lie."""
+"""What a monitor remembers of rows: counts, errors and sums of features for every region."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 
-# Features of all rows are counted above so many deviations from their middle.
+# Over all rows, features are counted above their mean plus this many standard deviations.
 CUTS = np.array([-0.7, 0.0, 0.7])
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts and sums of some rows; those of other rows can be added to them.
+    """Counts and sums over some rows; tallies can be added.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Tally:
 
     @classmethod
     def empty(cls, n_regions: int, n_features: int) -> Tally:
-        """Of no rows."""
+        """The tally of no rows."""
         none, nothing = np.zeros(n_regions, dtype=np.int64), np.zeros((n_regions, n_features))
         beyond = np.zeros((len(CUTS), n_features), dtype=np.int64)
         return cls(none, none, none, nothing.astype(np.int64), beyond, nothing, nothing)
@@ -50,7 +50,7 @@ class Tally:
     def of_rows(
         cls, region: IntArray, features: FloatArray, above: BoolArray, beyond: BoolArray, n_regions: int
     ) -> Tally:
-        """Of rows without labels; a region of -1 is the last one, and `beyond` is of shape (3, n, d)."""
+        """The tally of rows without labels; region -1 is the last one, and `beyond` has shape (3, n, d)."""
         region = region % n_regions
         n, none = len(region), np.zeros(n_regions, dtype=np.int64)
         place = csr_array((np.ones(n), (region, np.arange(n))), shape=(n_regions, n))
@@ -61,7 +61,7 @@ class Tally:
 
     @classmethod
     def of_labels(cls, region: IntArray, wrong: BoolArray, n_regions: int, n_features: int) -> Tally:
-        """Of labels alone, for rows that were counted before or will be."""
+        """The tally of labels alone; the rows are counted elsewhere."""
         region = region % n_regions
         labelled = np.bincount(region, minlength=n_regions)
         errors = np.bincount(region[wrong], minlength=n_regions)
@@ -69,17 +69,17 @@ class Tally:
 
     @property
     def n(self) -> int:
-        """Rows in all."""
+        """Total number of rows."""
         return int(self.rows.sum())
 
     @property
     def n_seen(self) -> int:
-        """Rows or labels in all, whichever are more."""
+        """Total number of rows or labels, whichever is larger."""
         return max(self.n, int(self.labelled.sum()))
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def __sub__(self, other: Tally) -> Tally:
-        """Without rows that are among these."""
-        return Tally(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+        """The tally without `other`, whose rows must be part of this one."""
+        return Tally(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))

@@ -1,12 +1,13 @@
-"""Since when rows are compared: since the start, and since later starts, so that a late change is not diluted.
+"""Windows of recent rows: since the start, and since later starts, so that a late change is not diluted.
 
 The rows of a window are compared with the reference and all rows before the window: if nothing has changed, those are
 alike too, and the longer it was calm, the more there are to compare with. For each window what it is compared with is
-settled when it starts, so its evidence is as good as that of a stream that starts there.
+fixed when it starts, so its evidence is as good as that of a stream that starts there.
 
-The first window never ends. The others hold 1,000 rows, 2,000, 4,000 and so on, and then start anew. Each has its own
-part of the level: half is for the window that never ends, and of the other half the i-th length has 1 / (i (i + 1)), of
-which its k-th window has 1 / (k (k + 1)). The parts never exceed the whole, however long the stream.
+The first window never ends. The others hold 1,000 rows, 2,000, 4,000 and so on, and then start again. Each has its own
+share of the false alarm level: half goes to the window that never ends; of the other half, the i-th length gets
+1 / (i (i + 1)), of which its k-th window gets 1 / (k (k + 1)). The shares never exceed the whole level, however long
+the stream.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class Window:
 
     @property
     def log_part(self) -> float:
-        """Logarithm of its part of what windows of this length have together."""
+        """Logarithm of its share of the level for windows of this length."""
         return -float(np.log(self.number * (self.number + 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The rows before a window, those in it, and the logarithm of its part of the level."""
+    """The rows before a window, those in it, and the logarithm of its share of the level."""
 
     earlier: Tally
     tally: Tally
@@ -51,37 +52,37 @@ class Windows:
     latest: tuple[Window, ...] = ()
 
     def parts(self) -> tuple[Part, ...]:
-        """Every window, with its part of the level."""
+        """Every window, with its share of the level."""
         whole = Part(Tally.empty(*self.total.sums.shape), self.total, -np.log(2.0))
         own = [
-            Part(self.total - one.tally, one.tally, one.log_part - np.log(2.0 * (i + 1.0) * (i + 2.0)))
-            for i, one in enumerate(self.latest)
+            Part(self.total - window.tally, window.tally, window.log_part - np.log(2.0 * (i + 1.0) * (i + 2.0)))
+            for i, window in enumerate(self.latest)
         ]
         return (whole, *own)
 
     def joined(self, other: Windows) -> Windows:
         """The rows of both; where one has not filled a window of some length yet, all its rows are in that window.
 
-        Each window that either of them has filled counts in the number. So while a window keeps its number its rows
-        only grow and the rows before it stay, however often the two are joined while they go on: what is tested is
-        then as many windows as the level was parted into.
+        The number of a joined window counts the windows that either of them has filled. So while a window keeps its
+        number, its rows only grow and the rows before it stay the same, however often the two are joined: no more
+        windows are tested than the level was divided among.
         """
         pairs = zip_longest(self.latest, other.latest)
-        each = [(one or Window(self.total, 0), two or Window(other.total, 0)) for one, two in pairs]
-        latest = [Window(one.tally + two.tally, one.number + two.number) for one, two in each]
+        each = [(mine or Window(self.total, 0), theirs or Window(other.total, 0)) for mine, theirs in pairs]
+        latest = [Window(mine.tally + theirs.tally, mine.number + theirs.number) for mine, theirs in each]
         return Windows(self.total + other.total, tuple(latest))
 
     def added(self, tally: Tally) -> Windows:
-        """With more rows in every window."""
-        return Windows(self.total + tally, tuple(replace(one, tally=one.tally + tally) for one in self.latest))
+        """These windows with more rows in each."""
+        return Windows(self.total + tally, tuple(replace(window, tally=window.tally + tally) for window in self.latest))
 
     def renewed(self) -> Windows:
-        """With new windows in place of full ones, and one of every length that all rows together fill."""
+        """These windows with full ones started again, and with a window of every length that all rows fill."""
         empty = Tally.empty(*self.total.sums.shape)
         lengths = SHORTEST * GROWTH ** np.arange(len(self.latest))
         latest = [
-            Window(empty, one.number + 1) if one.tally.n_seen >= length else one
-            for one, length in zip(self.latest, lengths, strict=True)
+            Window(empty, window.number + 1) if window.tally.n_seen >= length else window
+            for window, length in zip(self.latest, lengths, strict=True)
         ]
         while self.total.n_seen >= SHORTEST * GROWTH ** len(latest):
             latest.append(Window(empty))

@@ -1,1 +1,1 @@
-"""Repairs: models of their own for regions that fail."""
+"""Repairs: new models for regions that fail."""

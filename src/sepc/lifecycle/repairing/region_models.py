@@ -1,4 +1,4 @@
-"""Models for failing regions: which rows to make them from, chosen by rows of feedback left out at first."""
+"""New models for failing regions; which rows to fit them on is chosen with held-out feedback."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.rules import judge
 
-# Fewer rows than this make no model.
+# Regions with fewer rows than this get no model.
 FEWEST_ROWS = 10
-# Every third row of feedback chooses how models are made.
-CHOOSES = 3
+# Every third row of feedback is held out to choose the recipe.
+HOLD_OUT_EVERY = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +34,22 @@ class RowsInRegions:
         return len(self.labels)
 
     def take(self, chosen: Any) -> RowsInRegions:
-        """Some of the rows."""
+        """The rows at these positions, or of this mask."""
         return RowsInRegions(self.X[chosen], self.labels[chosen], self.region[chosen])
 
     def within(self, regions: Iterable[int]) -> RowsInRegions:
-        """Those of some regions."""
+        """The rows of these regions."""
         return self.take(np.flatnonzero(np.isin(self.region, list(regions))))
 
     def and_others(self, others: RowsInRegions) -> RowsInRegions:
-        """Together with other rows."""
+        """These rows followed by others."""
         both = [np.concatenate([getattr(self, name), getattr(others, name)]) for name in ("X", "labels", "region")]
         return RowsInRegions(*both)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """From which rows a region's model is made: also those of other failing regions, also old training rows."""
+    """Which rows to fit a region's model on: whether also those of other failing regions, and old training rows."""
 
     shared: bool
     with_old: bool
@@ -57,7 +57,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class RegionModel:
-    """A region's model, and the number of rows it was made from."""
+    """A region's model, and the number of rows it was fitted on."""
 
     classifier: SEPClassifier
     n_rows: int
@@ -65,16 +65,16 @@ class RegionModel:
 
 @dataclass(frozen=True, eq=False)
 class RegionModelFitter:
-    """Makes models of failing regions.
+    """Fits models for failing regions.
 
     Attributes
     ----------
     base : SEPClassifier
-        The classifier that is repaired; its parameters are taken over.
+        The classifier to repair; new models have its parameters.
     regions : sequence of int
-        The failing ones.
+        The failing regions.
     old : RowsInRegions or None
-        Training rows still at hand.
+        Training rows, if they are still available.
     """
 
     base: SEPClassifier
@@ -82,25 +82,25 @@ class RegionModelFitter:
     old: RowsInRegions | None
 
     def models(self, rows: RowsInRegions) -> dict[int, RegionModel]:
-        """For each region the model by the recipe that errs least on rows left out at first, made from all `rows`.
+        """The model of each region, fitted on all `rows` by the recipe with the fewest errors on held-out rows.
 
-        A failing area may be a part of one region or be spread over many, and old rows may still be true or not; so
-        there is no recipe that is right for all.
+        A failing area may be part of one region or spread over many, and old rows may still hold or not, so no single
+        recipe is right for all.
         """
-        n_errors = self._errors_left_out(rows)
+        n_errors = self._held_out_errors(rows)
         chosen = {region: min(RECIPES, key=lambda recipe: n_errors[recipe][region]) for region in self.regions}
-        found: dict[int, RegionModel] = {}
+        made: dict[int, RegionModel] = {}
         for recipe in self._recipes():
             wanted = [region for region in self.regions if chosen[region] == recipe]
-            found |= dict(self._made(recipe, rows, wanted))
-        return found
+            made |= dict(self._made(recipe, rows, wanted))
+        return made
 
     def _recipes(self) -> list[Recipe]:
         worth = [recipe for recipe in RECIPES if self.old is not None or not recipe.with_old]
         return [recipe for recipe in worth if len(self.regions) > 1 or not recipe.shared]
 
-    def _errors_left_out(self, rows: RowsInRegions) -> dict[Recipe, dict[int, float]]:
-        """Errors of each recipe in each region, on rows that took no part; infinite for recipes that are not tried."""
+    def _held_out_errors(self, rows: RowsInRegions) -> dict[Recipe, dict[int, float]]:
+        """Errors of each recipe in each region on held-out rows; infinite for recipes that are not tried."""
         left_out = _every_third(rows.region)
         errors: dict[Recipe, dict[int, float]] = {recipe: dict.fromkeys(self.regions, np.inf) for recipe in RECIPES}
         if len(self._recipes()) == 1:
@@ -111,7 +111,7 @@ class RegionModelFitter:
         return errors
 
     def _made(self, recipe: Recipe, rows: RowsInRegions, regions: Sequence[int]) -> Iterator[tuple[int, RegionModel]]:
-        """The models of some regions by one recipe; too few rows make none."""
+        """The models of some regions by one recipe; regions with too few rows get none."""
         everywhere = self._fitted(recipe, rows) if recipe.shared and regions else None
         for region in regions:
             made = everywhere if recipe.shared else self._fitted(recipe, rows, region)
@@ -119,7 +119,7 @@ class RegionModelFitter:
                 yield region, made
 
     def _fitted(self, recipe: Recipe, rows: RowsInRegions, region: int | None = None) -> RegionModel | None:
-        """Partition the rows as the classifier was; None if they are too few."""
+        """Fit a clone of the classifier on the rows; None if there are too few."""
         regions = self.regions if region is None else [region]
         rows = rows.within(regions)
         if self.old is not None and recipe.with_old:
@@ -138,22 +138,22 @@ RECIPES = tuple(Recipe(shared, with_old) for with_old in (False, True) for share
 
 
 def n_errors(made: RegionModel, rows: RowsInRegions) -> int:
-    """How many of the rows are given a wrong label."""
+    """How many of the rows get a wrong label."""
     if len(rows) == 0:
         return 0
     return int(np.sum(judge(made.classifier.model_, rows.X, min_trust=0.0).label != rows.labels))
 
 
 def _every_third(region: IntArray) -> BoolArray:
-    """Every third row within each region; rows come in an order drawn at random."""
+    """A mask of every third row within each region; the rows are in random order already."""
     order = np.argsort(region, kind="stable")
     chosen = np.empty(len(region), dtype=bool)
-    chosen[order] = np.arange(len(region)) % CHOOSES == 0
+    chosen[order] = np.arange(len(region)) % HOLD_OUT_EVERY == 0
     return chosen
 
 
 def _name_features(own: SEPClassifier, base: SEPClassifier) -> None:
-    """Give a region's model the names of features that the classifier was fitted with."""
+    """Give a region's model the feature names of the classifier."""
     own.model_ = replace(own.model_, feature_names=base.model_.feature_names)
     if hasattr(base, "feature_names_in_"):
         own.feature_names_in_ = base.feature_names_in_

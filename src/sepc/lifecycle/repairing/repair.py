@@ -1,4 +1,4 @@
-"""Repair a model: failing regions are partitioned afresh, everything else stays as it was."""
+"""Repair a model: failing regions get a new model, everything else stays as it was."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sepc.estimators.repaired.estimator import Change, RepairedClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.lifecycle.auditing.audit import Audit
 from sepc.lifecycle.auditing.audit import audit as audited
-from sepc.lifecycle.decided_rows import decide_in_memory
+from sepc.lifecycle.located_rows import decide_in_memory
 from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions, n_errors
 from sepc.wording import listed, shown
 
@@ -34,36 +34,36 @@ def repair(
     validation_size: float = 0.3,
     random_state: int = 0,
 ) -> RepairedClassifier:
-    """Give failing regions a model of their own, made from the rows that lie there.
+    """Give failing regions a model of their own, fitted on the feedback that lies there.
 
-    The model is asked only for rows of its region; every other decision stays as it was, bit for bit. A part of the
-    rows makes the new models, the others judge them: a new model is kept if it errs less often on these. Regions may
-    share a model; it too is asked for their rows only.
+    A new model decides only on rows of its region; every other decision stays the same, bit for bit. Part of the
+    feedback fits the new models, the rest validates them: a new model is kept if it makes fewer errors there. Regions
+    may share a model, which then decides on the rows of these regions only.
 
     Parameters
     ----------
     model : SEPClassifier or RepairedClassifier
         Fitted.
     X, y : array or DataFrame of n rows, and their labels
-        Feedback: rows that did not train the model.
+        Feedback: rows that were not used to train the model.
     audit : Audit, optional
-        Says which regions fail, and which hold clusters of wrong rows. Without it, the rows that make the new models
-        are audited first; so those that judge have no part in choosing the regions either.
+        Says which regions fail or hold clusters of wrong rows. By default, the rows that fit the new models are audited
+        first, so that the validation rows have no part in choosing the regions either.
     regions : iterable of int, optional
         The regions to repair, instead of those of an audit.
     X_train, y_train : rows and their labels, optional
-        Training rows that are still at hand. They never judge. A region's new model is made with their help if rows of
-        feedback left out at first speak for it: what they say may be true no more. No more are used than there is
-        feedback in the regions.
+        Training rows, if they are still available. They are used to fit a region's model only if that reduces errors
+        on held-out feedback, since they may be outdated; never for validation, and never more than there is feedback in
+        the regions.
     validation_size : float, default=0.3
-        Share of the feedback in each region that judges. With 0, all of it makes the new models, and all are kept.
+        Share of the feedback in each region for validation. With 0, all of it fits the new models, and all are kept.
     random_state : int, default=0
-        For the choice of the rows that judge, and for the audit.
+        For the choice of the validation rows, and for the audit.
 
     Returns
     -------
     RepairedClassifier
-        Its `summary()` says what was done. Its `fit` is a full refit.
+        Its `summary()` says what was changed. Its `fit` is a full refit.
 
     Examples
     --------
@@ -87,17 +87,17 @@ def repair(
         raise ValueError(f"validation_size is {validation_size!r}; it must be at least 0 and below 1.")
     decided = decide_in_memory(model, X)
     rng = np.random.default_rng(random_state)
-    makers, judges = _parted(decided.region, validation_size, rng)
+    fitting, validating = _split_by_region(decided.region, validation_size, rng)
     if regions is None:
         if audit is None:
-            audit = audited(model, _safe_indexing(X, makers), labels[makers], random_state=random_state)
+            audit = audited(model, _safe_indexing(X, fitting), labels[fitting], random_state=random_state)
         regions = audit.to_repair
     chosen = _checked(regions, base)
     rows = RowsInRegions(np.asarray(X, dtype=np.float64), labels, decided.region)
-    making = rows.take(makers).within(chosen)
-    old = _old_rows(X_train, y_train, base, chosen, len(making), rng)
-    made = RegionModelFitter(base, chosen, old).models(making)
-    changes = _changes(chosen, made, rows.take(judges), (decided.label != labels)[judges], validation_size)
+    own_rows = rows.take(fitting).within(chosen)
+    old = _old_rows(X_train, y_train, base, chosen, len(own_rows), rng)
+    made = RegionModelFitter(base, chosen, old).models(own_rows)
+    changes = _changes(chosen, made, rows.take(validating), (decided.label != labels)[validating], validation_size)
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
     return RepairedClassifier.of(base, earlier | kept, changes)
 
@@ -109,8 +109,8 @@ def _parts_of(model: Any) -> tuple[SEPClassifier, dict[int, SEPClassifier]]:
     if not isinstance(model, SEPClassifier):
         kind = type(model).__name__
         raise TypeError(
-            f"repair needs a fitted SEPClassifier or RepairedClassifier, and was given a {kind}. Of a pipeline or a "
-            "wrapper around one, give the one inside, and rows as it sees them; refit any other model."
+            f"repair needs a fitted SEPClassifier or RepairedClassifier, but got a {kind}. For a pipeline or a "
+            "wrapper, give the classifier inside and rows as it sees them; any other model must be refitted."
         )
     check_is_fitted(model)
     return model, {}
@@ -121,7 +121,7 @@ def _known_labels(y: Any, base: SEPClassifier) -> NDArray[Any]:
     unknown = np.setdiff1d(labels, base.classes_)
     if len(unknown):
         raise ValueError(
-            f"The rows have labels that the model does not know: {listed([shown(one) for one in unknown])}. "
+            f"The rows have labels that the model does not know: {listed([shown(label) for label in unknown])}. "
             "A repair keeps the classes as they are; fit the model anew."
         )
     return labels
@@ -130,7 +130,7 @@ def _known_labels(y: Any, base: SEPClassifier) -> NDArray[Any]:
 def _old_rows(
     X_train: Any, y_train: Any, base: SEPClassifier, regions: list[int], most: int, rng: np.random.Generator
 ) -> RowsInRegions | None:
-    """Training rows of the regions: at most so many, drawn at random, that they cannot drown the feedback there."""
+    """At most `most` training rows of the regions, drawn at random, so that they do not outweigh the feedback."""
     if X_train is None:
         return None
     labels = _known_labels(y_train, base)
@@ -138,14 +138,14 @@ def _old_rows(
     return old.take(np.sort(rng.permutation(len(old))[:most]))
 
 
-def _parted(region: IntArray, validation_size: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Rows that make and rows that judge, so large a share of every region; both in random order."""
+def _split_by_region(region: IntArray, validation_size: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Rows for fitting and for validation, split within each region; both in random order."""
     mixed = rng.permutation(len(region))
     order = mixed[np.argsort(region[mixed], kind="stable")]
     _, first, n_rows = np.unique(region[order], return_index=True, return_counts=True)
     place = np.arange(len(region)) - np.repeat(first, n_rows)
-    judges = place < np.floor(validation_size * np.repeat(n_rows, n_rows))
-    return order[~judges], order[judges]
+    validates = place < np.floor(validation_size * np.repeat(n_rows, n_rows))
+    return order[~validates], order[validates]
 
 
 def _checked(regions: Iterable[int], base: SEPClassifier) -> list[int]:
@@ -157,23 +157,27 @@ def _checked(regions: Iterable[int], base: SEPClassifier) -> list[int]:
 
 
 def _changes(
-    regions: list[int], made: dict[int, RegionModel], judges: RowsInRegions, wrong: BoolArray, validation_size: float
+    regions: list[int],
+    made: dict[int, RegionModel],
+    validating: RowsInRegions,
+    wrong: BoolArray,
+    validation_size: float,
 ) -> tuple[Change, ...]:
-    """What becomes of each region. Regions that share a model are judged together: alone they may have few rows."""
+    """The change to each region. Regions that share a model are validated together, since each may have few rows."""
     tried: dict[int, list[Change]] = {}
     for region in regions:
-        own = judges.region == region
+        own = validating.region == region
         before = int(wrong[own].sum())
         if region in made:
-            after = n_errors(made[region], judges.take(own))
+            after = n_errors(made[region], validating.take(own))
             change = Change(region, made[region].n_rows, int(own.sum()), before, after, kept=validation_size == 0.0)
             tried.setdefault(id(made[region]), []).append(change)
         else:
             tried[-region - 2] = [Change(region, 0, int(own.sum()), before, before, kept=False)]
-    return tuple(change for group in tried.values() for change in _judged(group))
+    return tuple(change for group in tried.values() for change in _validated(group))
 
 
-def _judged(group: list[Change]) -> list[Change]:
-    """Kept if the model errs less often than what was there, or if nobody was to judge."""
+def _validated(group: list[Change]) -> list[Change]:
+    """Keep the changes of a model that makes fewer errors than before, or that needs no validation."""
     better = sum(change.errors_after for change in group) < sum(change.errors_before for change in group)
     return [replace(change, kept=True) if better else change for change in group]

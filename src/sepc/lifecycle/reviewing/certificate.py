@@ -1,4 +1,4 @@
-"""What labels have proved about the rows that a model trusts."""
+"""Certificate: the error rate that labels have proved for the most trusted rows, and the short view of a queue."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ import numpy as np
 
 from sepc.cards import Card, ShownAsCard
 from sepc.lifecycle.reviewing.review_evidence import Evidence
-from sepc.wording import AS_SET, counted, percent
+from sepc.wording import AS_SET, counted, decimal, percent
+
+BAND_COLUMNS = ("trust from", "share of rows", "labels", "wrong", "certified")
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate(ShownAsCard):
-    """What labels have proved: rows of at least this trust keep the promise.
+    """A proved error rate: among rows of at least this trust, at most `max_risk` are wrong.
 
     Attributes
     ----------
     threshold : float
         Accept rows with at least this trust; infinite if nothing is certified yet.
     coverage : float
-        The share of rows that this accepts.
+        The share of rows with at least this trust.
     max_risk, confidence : float
         The promise: at most this share of the accepted rows is wrong, with this probability.
     n_labels, n_errors : int
         Labels that were drawn to certify, and the wrong ones among them.
     n_waiting : int
-        Labels that do not count yet, because some that were drawn before them are still to come.
+        Labels that do not count yet, because labels of rows drawn before them are still missing.
     """
 
     threshold: float
@@ -47,7 +49,7 @@ class Certificate(ShownAsCard):
         return Card(f"Certificate: {share if self.is_certified else 'nothing certified yet'}", self.facts())
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What is promised and of which rows, and the labels behind it: names and values."""
+        """The promise, the rows it covers and the labels behind it, as names and values."""
         risk, confidence = percent(self.max_risk, AS_SET), percent(self.confidence, AS_SET)
         promise = f"at most {risk} of accepted rows are wrong, with {confidence} confidence"
         share = f"{percent(self.coverage)} of rows"
@@ -58,9 +60,13 @@ class Certificate(ShownAsCard):
         return (*facts, ("held back", waiting)) if self.n_waiting else facts
 
     def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """What is certified, in words."""
         seen = f"{self.n_labels:,} labels, {self.n_errors:,} of them wrong"
         if self.n_waiting:
-            seen += f" ({self.n_waiting:,} more wait for labels of rows drawn before)"
+            seen += f" ({self.n_waiting:,} more wait for labels of rows drawn earlier)"
         if not np.isfinite(self.threshold):
             return f"Nothing is certified yet, after {seen}."
         return (
@@ -80,4 +86,30 @@ def certificate_of(evidence: Evidence, n_waiting: int = 0) -> Certificate:
         n_labels=int(evidence.n_labels.sum()),
         n_errors=int(evidence.n_errors.sum()),
         n_waiting=n_waiting,
+    )
+
+
+def queue_card(certificate: Certificate, n_open: int, n_reviews: int, budget: int, evidence: Evidence | None) -> Card:
+    """The short view of a review queue: its certificate, the rows that wait for a person, and the labels by band."""
+    waiting = f"{counted(n_open, 'row')} in {counted(n_reviews, 'review')}" if n_open else "no row"
+    if certificate.n_waiting:
+        waiting += f"; {counted(certificate.n_waiting, 'label')} held back until earlier ones come"
+    facts = {name: value for name, value in certificate.facts() if name != "held back"} | {"waiting": waiting}
+    facts["budget"] = f"{budget:,} rows a day"
+    share = f"{percent(certificate.coverage)} of rows certified"
+    title = f"ReviewQueue: {share if certificate.is_certified else 'nothing certified yet'}"
+    return Card(title, tuple(facts.items()), BAND_COLUMNS, () if evidence is None else _bands(evidence))
+
+
+def _bands(evidence: Evidence) -> tuple[tuple[str, ...], ...]:
+    bands = evidence.bands
+    return tuple(
+        (
+            decimal(bands.least_trust[h]),
+            percent(bands.share[h]),
+            f"{int(evidence.n_labels[h]):,}",
+            f"{int(evidence.n_errors[h]):,}",
+            "yes" if h <= evidence.certified else "not yet",
+        )
+        for h in range(len(bands))
     )

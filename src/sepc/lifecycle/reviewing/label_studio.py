@@ -1,4 +1,4 @@
-"""Reviews as tasks of Label Studio, and its annotations as labels: plain JSON, without its packages."""
+"""Reviews as Label Studio tasks, and its annotations as labels: plain JSON, without its packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHOICES, TABLE = "label", "row"
 
 
 class Labelled(NamedTuple):
-    """What people said.
+    """Labels that people gave.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class Labelled(NamedTuple):
 
 
 def label_config(classes: ArrayLike) -> str:
-    """The labelling interface for a project of Label Studio: the reason, the row as a table, and the classes.
+    """The labelling interface of a Label Studio project: the reason, the row as a table, and the classes.
 
     Parameters
     ----------
     classes : array
         The labels to choose from, for instance ``model.classes_``.
     """
-    choices = "".join(f"<Choice value={quoteattr(str(one))}/>" for one in json_value(classes))
+    choices = "".join(f"<Choice value={quoteattr(str(label))}/>" for label in json_value(classes))
     return (
         f'<View><Text name="why" value="$why"/><Table name="{TABLE}" value="${TABLE}"/>'
         f'<Choices name="{CHOICES}" toName="{TABLE}" choice="single" required="true">{choices}</Choices></View>'
@@ -66,31 +66,30 @@ def to_label_studio(
     names : sequence of str, optional
         Names of the features; by default the columns of a DataFrame, or x0, x1 and so on.
     hide_model : bool, default=False
-        Keep the model's label and trust from the people who label, who might lean towards it.
+        Hide the model's label and trust from the people who label, so as not to bias them.
 
     Returns
     -------
     list of dict
-        With the row, the reason and the model's own label as a prediction.
+        Tasks with the row, the reason and the model's label as a prediction.
     """
     names = list(names) if names is not None else _names(X)
     return [_task(review, i, _row(X, int(review.positions[i])), names, hide_model) for i in range(len(review))]
 
 
 def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | None = None) -> Labelled:
-    """Labels out of what Label Studio exports as JSON.
+    """Read labels from a JSON export of Label Studio.
 
-    Of several annotations of a task the most frequent label counts; a task that was skipped, not labelled, or labelled
-    differently by equally many people is left out.
+    The most frequent label of a task counts; tasks that are skipped, unlabelled or tied are left out.
 
     Parameters
     ----------
     annotations : list of dict, str or path
         The exported tasks, or the file that holds them.
     classes : array
-        The labels that may come back, in the type that the model gives them.
+        The possible labels, as the model gives them.
     review : Review, optional
-        Read the tasks of this review only; needed if the project holds those of several.
+        Read only the tasks of this review; needed if the project holds several reviews.
 
     Returns
     -------
@@ -99,16 +98,16 @@ def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | 
     """
     if isinstance(annotations, str | Path):
         annotations = json.loads(Path(annotations).read_text(encoding="utf-8"))
-    known = {str(one): one for one in json_value(classes)}
-    found = {}
+    known = {str(own): own for own in json_value(classes)}
+    labels = {}
     for task in _of_one_review(annotations, review):
-        label = _agreed([_choice(one) for one in task["annotations"] if not one.get("was_cancelled")])
+        label = _agreed([_choice(given) for given in task["annotations"] if not given.get("was_cancelled")])
         if label is None:
             continue
         if label not in known:
             raise ValueError(f"Task {task.get('id')} is labelled {label!r}; the labels are {', '.join(known)}.")
-        found[int(_about(task)["position"])] = known[label]
-    return Labelled(np.array(list(found), dtype=np.int64), np.array(list(found.values())))
+        labels[int(_about(task)["position"])] = known[label]
+    return Labelled(np.array(list(labels), dtype=np.int64), np.array(list(labels.values())))
 
 
 def _task(review: Review, i: int, row: Sequence[Any], names: Sequence[str], hide_model: bool) -> dict[str, Any]:
@@ -131,29 +130,31 @@ def _task(review: Review, i: int, row: Sequence[Any], names: Sequence[str], hide
 
 
 def _choice(annotation: Mapping[str, Any]) -> str | None:
-    chosen = [one["value"]["choices"] for one in annotation.get("result", ()) if one.get("from_name") == CHOICES]
+    chosen = [
+        result["value"]["choices"] for result in annotation.get("result", ()) if result.get("from_name") == CHOICES
+    ]
     return chosen[0][0] if chosen and chosen[0] else None
 
 
 def _agreed(said: Sequence[str | None]) -> str | None:
-    """The most frequent label; None if there is none, or no single one."""
-    counts = Counter(one for one in said if one is not None).most_common(2)
+    """The most frequent label; None if there is none, or a tie."""
+    counts = Counter(label for label in said if label is not None).most_common(2)
     if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
         return None
     return counts[0][0]
 
 
 def _of_one_review(tasks: Sequence[Mapping[str, Any]], review: Review | None) -> list[Mapping[str, Any]]:
-    """The tasks of this review, or all if they are of one: the same position is another row on another day."""
+    """The tasks of this review, or all if they belong to one: positions mean other rows in another review."""
     numbers = [_about(task)["review"] for task in tasks]
     if review is None and len(set(numbers)) > 1:
-        several = ", ".join(str(one) for one in sorted(set(numbers)))
-        raise ValueError(f"These tasks are of the reviews {several}; say of which one to read labels, by review.")
-    return [task for task, one in zip(tasks, numbers, strict=True) if review is None or one == review.number]
+        several = ", ".join(str(number) for number in sorted(set(numbers)))
+        raise ValueError(f"These tasks belong to the reviews {several}; choose one with the parameter review.")
+    return [task for task, number in zip(tasks, numbers, strict=True) if review is None or number == review.number]
 
 
 def _about(task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What to_label_studio wrote of a task for itself."""
+    """The metadata that `to_label_studio` wrote into a task."""
     if "annotations" not in task:
         raise ValueError(f"Task {task.get('id')} has no list of annotations; export as JSON, not as JSON-MIN.")
     about: Mapping[str, Any] = task.get("data", {}).get("sepc", {})
@@ -163,7 +164,7 @@ def _about(task: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _names(X: Any) -> list[str]:
-    return [str(one) for one in X.columns] if hasattr(X, "columns") else [f"x{j}" for j in range(np.shape(X)[1])]
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else [f"x{j}" for j in range(np.shape(X)[1])]
 
 
 def _row(X: Any, position: int) -> Sequence[Any]:
@@ -173,6 +174,6 @@ def _row(X: Any, position: int) -> Sequence[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A cell of a table as JSON holds it; what JSON does not know, such as a date, as text."""
+    """A cell as a JSON value; types that JSON does not know, such as dates, become text."""
     value = json_value(value)
     return value if isinstance(value, int | float | str | list | None) else str(value)

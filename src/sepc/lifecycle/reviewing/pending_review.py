@@ -1,4 +1,4 @@
-"""A review of which some labels have come, and which of them may count already."""
+"""A review that still waits for labels, and which of its labels may count already."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ RIGHT, WRONG, OPEN = 0, 1, -1
 
 @dataclass(frozen=True, eq=False)
 class PendingReview:
-    """What labels say of the rows of a review, in the order in which these were drawn.
+    """The labels of a review so far, in the order in which its rows were drawn.
 
-    Labels count in that order and a bet at a time, so that it does not matter when each of them comes: a label that is
-    late because the case is hard must not let easier ones that were drawn after it count without it.
+    Labels count in that order, one bet at a time, so that it does not matter when each arrives: if a hard case takes
+    long, easier ones drawn after it must not count without it.
 
     Attributes
     ----------
     number : int
-        Of the review.
+        Number of the review.
     band : (n,) array
         The bands of the rows drawn to certify; rows to decide come after these.
     drawn : (H,) array
         The probabilities of the bands when these rows were drawn.
-    found : (m,) array
-        For each row of the review whether the model is RIGHT or WRONG, or OPEN if its label has not come.
+    outcome : (m,) array
+        For each row of the review: RIGHT or WRONG for the model's label, or OPEN while the true label is missing.
     n_counted : int
-        So many of the rows drawn to certify have been counted.
+        How many of the rows drawn to certify have been counted.
     """
 
     number: int
     band: IntArray
     drawn: FloatArray
-    found: IntArray
+    outcome: IntArray
     n_counted: int = 0
 
     @classmethod
@@ -52,17 +52,17 @@ class PendingReview:
     @property
     def is_complete(self) -> bool:
         """Whether no row is open."""
-        return not (self.found == OPEN).any()
+        return not (self.outcome == OPEN).any()
 
     @property
     def n_known(self) -> int:
-        """How many labels have come."""
-        return int((self.found != OPEN).sum())
+        """How many labels have arrived."""
+        return int((self.outcome != OPEN).sum())
 
     @property
     def n_waiting(self) -> int:
-        """How many labels of rows drawn to certify have come and are not counted."""
-        return int((self.found[self.n_counted : len(self.band)] != OPEN).sum())
+        """How many labels of rows drawn to certify have arrived but are not counted yet."""
+        return int((self.outcome[self.n_counted : len(self.band)] != OPEN).sum())
 
     @property
     def is_counted(self) -> bool:
@@ -70,25 +70,25 @@ class PendingReview:
         return self.n_counted == len(self.band)
 
     def with_labels(self, known: BoolArray, wrong: BoolArray, complete: bool) -> PendingReview:
-        """With these labels also; of a row whose label is there already the first stays. If complete, open is wrong."""
-        found = np.where((self.found == OPEN) & known, np.where(wrong, WRONG, RIGHT), self.found)
-        return replace(self, found=np.where((found == OPEN) & complete, WRONG, found))
+        """Add labels; the first label of a row stays. If `complete`, rows without a label count as wrong."""
+        outcome = np.where((self.outcome == OPEN) & known, np.where(wrong, WRONG, RIGHT), self.outcome)
+        return replace(self, outcome=np.where((outcome == OPEN) & complete, WRONG, outcome))
 
     def counted(self, evidence: Evidence) -> tuple[PendingReview, Evidence]:
-        """The evidence after all labels that no open row comes before, in whole bets."""
+        """Count, in whole bets, all labels up to the first open row; return the review and the evidence after that."""
         n = len(self.band)
-        n_ready = int(np.argmax(np.append(self.found[:n] == OPEN, True)))
+        n_ready = int(np.argmax(np.append(self.outcome[:n] == OPEN, True)))
         if n_ready < n:
             n_ready -= n_ready % N_PER_BET
         ready = slice(self.n_counted, n_ready)
-        after = evidence.after(self.band[ready], self.found[:n][ready] == WRONG, self.drawn)
+        after = evidence.after(self.band[ready], self.outcome[:n][ready] == WRONG, self.drawn)
         return replace(self, n_counted=n_ready), after
 
 
-def judged_by(review: Review, labels: ArrayLike, positions: ArrayLike | None) -> tuple[BoolArray, BoolArray]:
-    """For each row of a review whether its label is among these, and whether the model is wrong by it."""
+def compare_labels(review: Review, labels: ArrayLike, positions: ArrayLike | None) -> tuple[BoolArray, BoolArray]:
+    """For each row of a review, whether it has a label, and whether that label shows the model wrong."""
     given = _in_order(review, np.asarray(labels, dtype=object), positions)
-    known = np.array([one is not None and one == one for one in given], dtype=bool)
+    known = np.array([label is not None and label == label for label in given], dtype=bool)
     wrong = np.zeros(len(given), dtype=bool)
     wrong[known] = ~is_right(review.label[known], given[known])
     return known, wrong
@@ -98,7 +98,9 @@ def _in_order(review: Review, labels: NDArray[Any], positions: ArrayLike | None)
     """Labels in the order of the review; None where there is none."""
     if positions is None:
         if len(labels) != len(review):
-            raise ValueError(f"There are {len(labels):,} labels of {len(review):,} rows; say of which, by positions.")
+            raise ValueError(
+                f"There are {len(labels):,} labels for {len(review):,} rows; say which rows with positions."
+            )
         return labels
     where = np.asarray(positions)
     if len(where) != len(labels):
@@ -107,4 +109,4 @@ def _in_order(review: Review, labels: NDArray[Any], positions: ArrayLike | None)
     if len(unknown):
         raise ValueError(f"Row {unknown[0]} is not in this review.")
     given = dict(zip(where.tolist(), labels, strict=True))
-    return np.array([given.get(one) for one in review.positions.tolist()], dtype=object)
+    return np.array([given.get(position) for position in review.positions.tolist()], dtype=object)

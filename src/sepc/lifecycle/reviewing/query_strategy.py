@@ -1,4 +1,4 @@
-"""ReviewQueue as a query strategy of scikit-activeml."""
+"""A ReviewQueue as a query strategy of scikit-activeml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.lifecycle.decided_rows import decide_in_memory
+from sepc.lifecycle.located_rows import decide_in_memory
 from sepc.lifecycle.reviewing.review_batch import Purpose, Review
 
 if TYPE_CHECKING:
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def query_strategy(queue: ReviewQueue, *, missing_label: Any = np.nan, random_state: Any = None) -> Any:
-    """A query strategy of scikit-activeml that asks for the labels which `queue` would ask for.
+    """A query strategy of scikit-activeml that asks for the same labels as `queue`.
 
-    Its ``query(X, y, batch_size=...)`` first learns the labels in `y` of the rows it asked for before; ``queue`` then
-    has the certificate. Queries count in their order: one of which a label is missing holds up those after it. `X` must
-    stay the same from one query to the next, as in every loop over a pool.
+    Its ``query(X, y, batch_size=...)`` first learns the labels in `y` of the rows it asked for before; `queue` then has
+    the certificate. Queries count in order: a missing label holds up all later ones. `X` must stay the same from one
+    query to the next, as usual in pool-based active learning.
 
     Parameters
     ----------
     queue : ReviewQueue
-        `budget` gives way to `batch_size`.
+        Its `budget` is replaced by `batch_size`.
     missing_label : scalar, str, NaN or None
-        What stands in `y` for a label that is not known.
+        The value in `y` that means an unknown label.
     random_state : int, RandomState or None
-        Of scikit-activeml; the queue draws by its own.
+        For scikit-activeml; the queue uses its own random state.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def _strategy_class() -> type:
         def query(
             self, X: Any, y: Any, candidates: Any = None, batch_size: int = 1, return_utilities: bool = False
         ) -> Any:
-            """Positions in `X` of the rows to label, and on demand how likely each row was to be asked for."""
+            """Positions in `X` of the rows to label and, on request, the utility of each row."""
             X, y, candidates, batch_size, return_utilities = self._validate_data(
                 X, y, candidates, batch_size, return_utilities, reset=True
             )
@@ -73,7 +73,7 @@ def _strategy_class() -> type:
             return getattr(self, "_asked", [])
 
         def _learn(self, y: NDArray[Any]) -> None:
-            """Learn the reviews of which every label is known by now, up to the first of which one is missing."""
+            """Learn completed reviews in order, up to the first with a missing label."""
             known, waiting = is_labeled(y, missing_label=self.missing_label_), self._waiting()
             while waiting and known[waiting[0][1]].all():
                 review, positions = waiting[0]
@@ -85,14 +85,14 @@ def _strategy_class() -> type:
 
 
 def _filled(positions: IntArray, trust: FloatArray, n: int) -> IntArray:
-    """As many rows as asked for: if the queue has no use for so many, the least trusted of the others."""
+    """Exactly `n` rows: those of the queue, filled up with the least trusted of the others."""
     least_trusted = np.argsort(trust, kind="stable")
     others = least_trusted[~np.isin(least_trusted, positions)]
     return np.concatenate([positions, others[: n - len(positions)]])
 
 
 def _utilities(review: Review, trust: FloatArray, picked: IntArray, where: IntArray, n_rows: int) -> FloatArray:
-    """For each pick, how likely each row was to be drawn, or its distrust; NaN for rows already picked or labelled."""
+    """For each pick, the probability of drawing each row, or 1 - trust; NaN for rows already picked or labelled."""
     band = review.plan.bands.of(trust)
     likely = (review.plan.drawn / np.maximum(np.bincount(band, minlength=len(review.plan.bands)), 1))[band]
     utilities = np.full((len(picked), n_rows), np.nan)

@@ -1,4 +1,4 @@
-"""A review queue as bytes: a file like a model's, with counts and the reviews that are out, and never a pickle."""
+"""Queue files: counts and open reviews, in the safe format of model files."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class QueueState:
     Attributes
     ----------
     settings : dict
-        The parameters of the queue but the model, rows and random state.
+        The parameters of the queue, except model, rows and random state.
     evidence : Evidence or None
         None before the first rows.
     n_chosen : int
-        How many reviews it has given.
+        How many reviews it has chosen.
     learnt : tuple of int
-        Numbers of the reviews of which no more labels are taken.
+        Numbers of the reviews that are complete.
     begun : tuple of PendingReview
-        Reviews of which labels are still to be counted, or to come.
+        Reviews with labels that are missing or not counted yet.
     reviews : tuple of Review
-        Reviews that are out.
+        Open reviews.
     draws : dict
-        The state of NumPy's PCG64.
+        The state of NumPy's PCG64 generator.
     """
 
     settings: dict[str, Any]
@@ -56,40 +56,40 @@ class QueueState:
     draws: dict[str, Any]
 
 
-def queue_to_bytes(memory: QueueState, model: Any) -> bytes:
-    """The bytes of what a queue for this model remembers."""
+def queue_to_bytes(state: QueueState, model: Any) -> bytes:
+    """The state of a queue for this model as bytes."""
     writer = Writer()
     own = writer.under("queue")
-    own.put(learnt=np.array(memory.learnt, dtype=np.int64))
+    own.put(learnt=np.array(state.learnt, dtype=np.int64))
     node: Node = {
         "model": _fingerprint(model),
-        "settings": memory.settings,
-        "n_chosen": memory.n_chosen,
-        "draws": _draws_to_node(memory.draws),
+        "settings": state.settings,
+        "n_chosen": state.n_chosen,
+        "draws": _draws_to_node(state.draws),
         "target": None,
     }
-    if memory.evidence is not None:
-        node["target"] = memory.evidence.bands.target
-        own.put(**{name: getattr(memory.evidence.bands, name) for name in BANDS})
-        own.put(**{name: getattr(memory.evidence, name) for name in COUNTS})
-    node["begun"] = [_begun_to_node(one, own.under(f"begun/{i}")) for i, one in enumerate(memory.begun)]
-    node["reviews"] = [_review_to_node(one, own.under(f"reviews/{i}")) for i, one in enumerate(memory.reviews)]
+    if state.evidence is not None:
+        node["target"] = state.evidence.bands.target
+        own.put(**{name: getattr(state.evidence.bands, name) for name in BANDS})
+        own.put(**{name: getattr(state.evidence, name) for name in COUNTS})
+    node["begun"] = [_pending_to_node(pending, own.under(f"begun/{i}")) for i, pending in enumerate(state.begun)]
+    node["reviews"] = [_review_to_node(review, own.under(f"reviews/{i}")) for i, review in enumerate(state.reviews)]
     return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "queue": node})
 
 
 def queue_from_bytes(data: bytes, model: Any) -> QueueState:
-    """What bytes hold, checked to be of a queue for this model."""
+    """Read the state of a queue, and check that it belongs to this model."""
     arrays, content = decode(data)
     if "queue" not in content:
-        raise FormatError("The file holds no review queue; a model is read by sepc.load.")
+        raise FormatError("The file holds no review queue; read models with sepc.load.")
     front = Reader(content, arrays)
     reader = front.part("queue")
     if reader.text("model") != _fingerprint(model):
-        raise ValueError("The file is of a review queue for another model; give the model it was saved with.")
+        raise ValueError("The file belongs to a review queue for another model; give the model it was saved with.")
     settings, n_chosen = _settings_from(reader.part("settings")), reader.integer("n_chosen")
     evidence = _evidence_from(reader, settings) if reader.has("target") else None
-    begun = tuple(_begun_from(one, evidence, n_chosen) for one in reader.parts("begun"))
-    reviews = tuple(_review_from(one, evidence, n_chosen) for one in reader.parts("reviews"))
+    begun = tuple(_pending_from(part, evidence, n_chosen) for part in reader.parts("begun"))
+    reviews = tuple(_review_from(part, evidence, n_chosen) for part in reader.parts("reviews"))
     learnt = tuple(reader.ints("learnt", None, low=1, below=n_chosen + 1).tolist())
     draws = _draws_from(reader.part("draws"))
     if set(arrays) - front.used:
@@ -98,7 +98,7 @@ def queue_from_bytes(data: bytes, model: Any) -> QueueState:
 
 
 def _fingerprint(model: Any) -> str:
-    """Of the model's regions; empty if it has none."""
+    """A hash of the model's regions; empty if it has none."""
     try:
         return fingerprint_of(sep_models(model))
     except TypeError:
@@ -130,22 +130,22 @@ def _evidence_from(reader: Reader, settings: dict[str, Any]) -> Evidence:
     return evidence
 
 
-def _begun_to_node(begun: PendingReview, writer: Writer) -> Node:
-    writer.put(band=begun.band, drawn=begun.drawn, found=begun.found)
-    return {"number": begun.number, "n_counted": begun.n_counted}
+def _pending_to_node(pending: PendingReview, writer: Writer) -> Node:
+    writer.put(band=pending.band, drawn=pending.drawn, found=pending.outcome)
+    return {"number": pending.number, "n_counted": pending.n_counted}
 
 
-def _begun_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> PendingReview:
+def _pending_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> PendingReview:
     drawn = _drawn_from(reader, evidence)
-    found = reader.ints("found", None, low=-1, below=2)
+    outcome = reader.ints("found", None, low=-1, below=2)
     begun = PendingReview(
         number=_number_from(reader, n_chosen),
         band=reader.ints("band", None, below=len(drawn)),
         drawn=drawn,
-        found=found,
+        outcome=outcome,
         n_counted=reader.integer("n_counted"),
     )
-    if not begun.n_counted <= len(begun.band) <= len(found) or (found[: begun.n_counted] == -1).any():
+    if not begun.n_counted <= len(begun.band) <= len(outcome) or (outcome[: begun.n_counted] == -1).any():
         raise reader.wrong("counts labels that it does not have")
     return begun
 

@@ -1,4 +1,4 @@
-"""Review: the rows sent to a person on one day, in order, and why each of them."""
+"""Review: the rows for a person on one day, in order, with the reason for each."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class Purpose(IntEnum):
     """What the review of a row is for."""
 
     CERTIFY = 0
-    """Its label is evidence about all rows like it."""
+    """Its label helps to prove the error rate of all rows like it."""
     DECIDE = 1
-    """The model's label is not to be trusted; a person decides the case."""
+    """The model's label is not trusted; a person decides the case."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(ShownOnOneLine):
-    """What the labels of a day are to prove.
+    """What the labels of a day should prove.
 
     Attributes
     ----------
     bands : Bands
     aim : int or None
-        The set of rows to certify; None if there is nothing to certify.
+        The set of rows to certify, see `Bands`; None if there is nothing to certify.
     drawn : (H,) array
-        The probability with which a label is asked of each band.
+        The probability of drawing a row from each band.
     n_more : float
-        How many labels are expected to be needed; infinite if more errors are expected than may be.
+        How many more labels are expected to be needed; infinite if more errors are expected than allowed.
     max_risk : float
     """
 
@@ -60,26 +60,26 @@ class Plan(ShownOnOneLine):
             return "No label would certify more rows."
         goal = f"the {self.rows(self.aim)}: that at most {percent(self.max_risk, AS_SET)} of them are wrong"
         if not np.isfinite(self.n_more):
-            return f"Labels are asked for to certify {goal}. At present more errors are expected there than that."
+            return f"The labels should certify {goal}. At present, more errors than that are expected."
         return f"About {max(1, round(self.n_more)):,} more labels are expected to certify {goal}."
 
     @property
     def needed(self) -> str:
-        """How many more labels are expected, in short."""
+        """How many more labels are expected to be needed, in a few words."""
         if self.aim is None:
             return "none"
         if not np.isfinite(self.n_more):
-            return "not to be foreseen: more errors are expected than may be"
+            return "unknown: more errors are expected than allowed"
         return f"about {max(1, round(self.n_more)):,} more"
 
     def rows(self, k: int) -> str:
-        """Set k in words."""
+        """The rows of set k, in words."""
         least = self.bands.least_trust[k]
         where = f"with trust of at least {least:.6g}" if least > 0.0 else "of any trust"
         return f"{percent(float(self.bands.coverage[k]))} of rows {where}"
 
     def band(self, h: int) -> str:
-        """A band in words."""
+        """The rows of a band, in words."""
         least = self.bands.least_trust[h]
         share = percent(float(self.bands.share[h]))
         if h == 0:
@@ -89,9 +89,9 @@ class Plan(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Review(ShownAsCard):
-    """The rows to look at, in order, as arrays of one entry a row.
+    """The rows to review, in order, as arrays with one entry per row.
 
-    Printed, it says what the labels are for; `why` says it of one row.
+    ``print`` says what the labels are for; `why` gives the reason for one row.
 
     Attributes
     ----------
@@ -99,19 +99,19 @@ class Review(ShownAsCard):
         Positions of the rows among those given to `choose`.
     purpose : array of `Purpose`
     label : array
-        What the model says.
+        The model's labels.
     trust : array of float
     band : array of int
-        The band of trust each row lies in, and was drawn from if its label is to certify.
+        The band of trust of each row, from which rows to certify were drawn.
     region : array of int, or None
-        The region of each row, if the model knows regions.
+        The region of each row, if the model has regions.
     region_share : array of float, or None
         The share of that region among the rows given.
     decisions : decisions, or None
-        The model's own, of these rows.
+        The model's decisions on these rows.
     plan : Plan
     number : int
-        Of the review, so that no label is counted twice.
+        Number of the review, so that no label is counted twice.
     """
 
     positions: IntArray
@@ -129,7 +129,7 @@ class Review(ShownAsCard):
         return len(self.positions)
 
     def why(self, i: int) -> str:
-        """Why the i-th of these rows is sent, in words."""
+        """Why the i-th of these rows should be reviewed, in words."""
         said = f"The model says {self.label[i]} with trust {self.trust[i]:.3f}"
         if self.region is not None and self.region_share is not None:
             said += f"; region {self.region[i]} holds {percent(float(self.region_share[i]))} of these rows"
@@ -137,10 +137,14 @@ class Review(ShownAsCard):
             drawn = self.plan.band(int(self.band[i]))
             return f"Row {self.positions[i]}: drawn at random from the {drawn}. {self.plan} {said}."
         own: Any = None if self.decisions is None else self.decisions[i]
-        told = f" {own.why()}" if hasattr(own, "why") else ""
-        return f"Row {self.positions[i]}: one of the least trusted, for a person to decide. {said}.{told}"
+        reason = f" {own.why()}" if hasattr(own, "why") else ""
+        return f"Row {self.positions[i]}: one of the least trusted, for a person to decide. {said}.{reason}"
 
     def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """How many rows to look at and what for, in words."""
         n_certify = int((self.purpose == Purpose.CERTIFY).sum())
         parts = [f"{n_certify:,} to certify"] if n_certify else []
         parts += [f"{len(self) - n_certify:,} to decide"] if len(self) > n_certify else []
@@ -165,7 +169,10 @@ class Review(ShownAsCard):
 
     def to_frame(self) -> pd.DataFrame:
         """The review as a pandas DataFrame, in order, with the reasons."""
-        columns: dict[str, Any] = {"position": self.positions, "purpose": [Purpose(one).name for one in self.purpose]}
+        columns: dict[str, Any] = {
+            "position": self.positions,
+            "purpose": [Purpose(purpose).name for purpose in self.purpose],
+        }
         columns |= {"label": self.label, "trust": self.trust, "band": self.band}
         if self.region is not None:
             columns["region"] = self.region

@@ -1,4 +1,4 @@
-"""What labels have shown so far about each set of rows, and what more of them are expected to show."""
+"""Evidence from labels that sets of rows keep the promised error rate, and how many more labels they need."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from sepc.cards import ShownOnOneLine
 from sepc.lifecycle.reviewing.trust_bands import Bands
 from sepc.statistics.betting import best_draws, log_factors
 
-# Of the chance of a wrong certificate, this share is for the set to be certified first; stricter ones part the rest.
+# This share of the allowed chance of a wrong certificate goes to the target set; stricter sets divide the rest.
 TARGET_SHARE = 0.9
-# What is expected of bands is learnt anew after so many labels.
+# The expected error rates of bands are updated after this many labels.
 N_PER_BET = 20
-# The claims of the model count as much as so many errors; and they are scaled down until half of what is allowed is
-# expected of the target: what is hoped for costs little, and may be true.
+# The claims of the model count as much as this many errors. They are scaled down until this share of the allowed
+# errors is expected in the target: optimism costs little, and may be justified.
 CLAIM_ERRORS, HOPED_SHARE = 1.0, 0.5
-# No band is expected to be wrong less often than this share of what is allowed. A model that claims to be never wrong
-# would lose all its evidence by the first error.
+# The least expected error rate of a band, as a share of the allowed one. Without it, a model that claims to be never
+# wrong would lose all its evidence with the first error.
 LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence(ShownOnOneLine):
-    """Counts of labels by band, and the evidence that each set keeps the promise.
+    """Counts of labels by band, and the evidence that each set of rows keeps the promise.
+
+    The evidence is against "the set is wrong more often than `max_risk`"; enough of it makes a certificate.
 
     Attributes
     ----------
@@ -34,7 +36,7 @@ class Evidence(ShownOnOneLine):
     n_labels, n_errors : (H,) arrays
         Labels drawn in each band, and those that showed the model wrong.
     log_now, log_peak : (H,) arrays
-        Logarithm of the evidence for each set, and the largest that it ever was.
+        Logarithm of the evidence for each set now, and its largest value so far.
     """
 
     bands: Bands
@@ -52,7 +54,7 @@ class Evidence(ShownOnOneLine):
 
     @property
     def log_needed(self) -> FloatArray:
-        """The logarithm of the evidence from which each set is certified, if the sets before it allow it a test."""
+        """The log evidence at which each set is certified, once it is tested."""
         chance, target = 1.0 - self.confidence, self.bands.target
         chances = np.full(len(self.bands), chance * (TARGET_SHARE if target else 1.0))
         chances[:target] = chance * (1.0 - TARGET_SHARE) / max(target, 1)
@@ -62,8 +64,8 @@ class Evidence(ShownOnOneLine):
     def certified(self) -> int:
         """The largest set that is certified, -1 if none is.
 
-        The target and stricter sets are tested on shares of the chance of a wrong certificate. Once the target passes,
-        its share goes on to the next larger set, and so on, up to the first that does not pass.
+        The target and stricter sets each use a share of the allowed chance of a wrong certificate. Once the target
+        passes, its share goes on to the next larger set, and so on, up to the first that does not pass.
         """
         passed, target = self.log_peak >= self.log_needed, self.bands.target
         if passed[target]:
@@ -73,7 +75,7 @@ class Evidence(ShownOnOneLine):
 
     @property
     def expected(self) -> FloatArray:
-        """The error rate expected of each band: the model's claims, scaled by all labels, moved by the band's own."""
+        """The expected error rate of each band: the claimed one, scaled by all labels, adjusted by the band's own."""
         within = float(self.bands.weights(self.bands.target) @ self.bands.claimed_risk)
         least = LEAST_SHARE * self.max_risk
         claimed = np.maximum(least, self.bands.claimed_risk * min(1.0, HOPED_SHARE * self.max_risk / within))
@@ -82,16 +84,17 @@ class Evidence(ShownOnOneLine):
         return np.asarray(np.clip(rates, least, 0.5))
 
     def draws(self, k: int) -> tuple[FloatArray, float]:
-        """Probabilities with which to draw the bands for set k, and how many labels it is expected still to need.
+        """The probabilities of drawing each band to certify set k, and how many more labels are expected to be needed.
 
-        The number is infinite if the set is expected to be wrong too often; the draws then are those of a hope.
+        The number is infinite if the set is expected to be wrong too often; the probabilities are then those for a risk
+        just low enough.
         """
         risk = float(self.bands.weights(k) @ self.expected)
         drawn, n_more = self._draws_if(k, min(1.0, 0.9 * self.max_risk / risk))
         return drawn, n_more if risk < self.max_risk else np.inf
 
     def is_hopeless(self, k: int, most: float) -> bool:
-        """Whether set k would take more than `most` labels even with two standard errors fewer errors than expected."""
+        """Whether set k would need more than `most` labels even if its risk were two standard errors lower."""
         weights, rates = self.bands.weights(k), self.expected
         risk = float(weights @ rates)
         error = float(np.sqrt(np.sum(weights**2 * rates / (self.n_labels + CLAIM_ERRORS / rates))))
@@ -99,7 +102,7 @@ class Evidence(ShownOnOneLine):
         return least >= self.max_risk or self._draws_if(k, least / risk)[1] > most
 
     def _draws_if(self, k: int, scale: float) -> tuple[FloatArray, float]:
-        """The best draws for set k, and the labels needed, if the rates are those expected times `scale`."""
+        """The best probabilities for set k, and the labels needed, if rates are `scale` times the expected ones."""
         inside = slice(0, k + 1)
         drawn, rate = best_draws(self.expected[inside] * scale, self.bands.weights(k)[inside], self.max_risk)
         missing = max(0.0, float(self.log_needed[k] - self.log_now[k]))

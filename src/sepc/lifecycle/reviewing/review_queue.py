@@ -1,4 +1,4 @@
-"""ReviewQueue: which rows a person should look at, and what their labels prove about all the others."""
+"""ReviewQueue: which rows a person should review, and what their labels prove about all others."""
 
 from __future__ import annotations
 
@@ -13,60 +13,60 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
-from sepc.io.values import plain
-from sepc.lifecycle.decided_rows import chosen_regions, decide_in_memory
-from sepc.lifecycle.reviewing.certificate import Certificate, certificate_of
-from sepc.lifecycle.reviewing.pending_review import PendingReview, judged_by
-from sepc.lifecycle.reviewing.queue_card import queue_card
+from sepc.io.values import simple_value
+from sepc.lifecycle.located_rows import chosen_regions, decide_in_memory
+from sepc.lifecycle.reviewing.certificate import Certificate, certificate_of, queue_card
+from sepc.lifecycle.reviewing.pending_review import PendingReview, compare_labels
 from sepc.lifecycle.reviewing.queue_file import QueueState, queue_from_bytes, queue_to_bytes
 from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import bands_of
 
-# A set that would take longer than this is not aimed at.
+# Sets that would take longer than this to certify are not aimed at.
 DAYS_OF_PATIENCE = 365
 
 
 class ReviewQueue(ShownAsCard):
-    """Choose the cases that a person looks at each day, so that their labels certify as many other rows as possible.
+    """Choose the rows that a person reviews each day, so that their labels certify as many other rows as possible.
 
-    Rows are parted into bands of trust. To certify, a band is drawn with stated probabilities, more often where errors
-    are expected, and then any row of that band. Places left over go to the least trusted rows, which a person should
-    decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it accepts is
-    wrong. It holds whenever one looks, after however many labels, as long as new rows come from where the rows
-    given came from.
+    Rows are divided into bands of trust. To certify, a band is drawn with known probabilities, more often where errors
+    are expected, and then a random row of that band. Places left over go to the least trusted rows, which a person
+    should decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it
+    accepts is wrong. It is valid at any time, after any number of labels, as long as new rows come from the same
+    source.
 
     Parameters
     ----------
     model : fitted classifier
-        Trust is that of its `decide`, also at the end of a `Pipeline`; or else its largest class probability.
+        Trust comes from its `decide`, also at the end of a `Pipeline`, or else is its largest class probability.
     budget : int
-        How many cases a person can look at each day, or between one call of `choose` and the next.
+        How many rows a person can review each day, or from one call of `choose` to the next.
     max_risk : float, default=0.02
         The largest error rate among the rows that the certificate accepts.
     confidence : float, default=0.95
         Probability that the certificate never accepts more errors than that.
     coverage : float or None, default=None
-        The share of rows to certify first. None is the share that the model's own claims say is the cheapest to certify
-        for its size. Once it is certified, more is aimed at.
+        The share of rows to certify first. By default the share that needs the fewest labels for its size, judging by
+        the model's trust. Once it is certified, the queue aims at more.
     certify_share : float, default=1.0
-        Of the places of a day, the share that may go to labels that certify; the others go to the least trusted rows.
+        The share of the budget for rows that certify; the rest goes to the least trusted rows.
     rows : array or DataFrame, optional
-        Recent rows, without labels, to make the bands from, the more the better. By default those of the first day.
+        Recent rows without labels that define the bands, the more the better. By default the first rows given to
+        `choose`.
     random_state : int, Generator or None, default=None
         For the draws.
 
     Attributes
     ----------
     evidence_ : Evidence
-        What labels have shown so far, after the first `choose`.
+        The evidence of the labels so far, after the first `choose`.
     reviews_ : dict
-        By their numbers, the reviews that are out: those of which not all labels have come.
+        The open reviews by number: those with missing labels.
 
     Notes
     -----
-    Only labels that were drawn to certify count as evidence. The least trusted rows are no sample of anything, and
-    their labels prove nothing about others.
+    Only labels of rows drawn to certify count as evidence. The least trusted rows are not a random sample, so their
+    labels prove nothing about other rows.
 
     Examples
     --------
@@ -108,25 +108,25 @@ class ReviewQueue(ShownAsCard):
         self._rng = np.random.default_rng(random_state)
         self._n_chosen = 0
         self.reviews_: dict[int, Review] = {}
-        self._begun: dict[int, PendingReview] = {}
+        self._pending: dict[int, PendingReview] = {}
         self._learnt: set[int] = set()
         if rows is not None:
             self._start(decide_in_memory(model, rows).trust)
 
     def choose(self, X: Any, *, n_rows: int | None = None) -> Review:
-        """The rows of `X` to look at today, in order.
+        """Choose the rows of `X` to review today, in order.
 
         Parameters
         ----------
         X : array, DataFrame or whatever the model takes
-            New rows, which nobody has chosen from others.
+            New rows, all of them or a random sample.
         n_rows : int, optional
-            How many can be looked at today, if not `budget`.
+            How many rows can be reviewed today, if not `budget`.
 
         Returns
         -------
         Review
-            Of at most so many rows.
+            At most this many rows.
         """
         decisions = decide_in_memory(self.model, X)
         trust = decisions.trust
@@ -135,9 +135,7 @@ class ReviewQueue(ShownAsCard):
         n_rows = self.budget if n_rows is None else n_rows
         plan, band = self._plan(), self.evidence_.bands.of(trust)
         certify = self._drawn(plan, band, round(self.certify_share * n_rows))
-        certified = self.evidence_.certified
-        rest = np.setdiff1d(np.flatnonzero(band > certified), certify)
-        decide = rest[np.argsort(trust[rest], kind="stable")][: n_rows - len(certify)]
+        decide = self._least_trusted(trust, band, certify)[: n_rows - len(certify)]
         positions = np.concatenate([certify, decide])
         purpose = np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [len(certify), len(decide)])
         region, region_share = chosen_regions(decisions, positions)
@@ -166,26 +164,26 @@ class ReviewQueue(ShownAsCard):
         Parameters
         ----------
         review : Review
-            As `choose` gave it.
+            From `choose`.
         labels : array
-            Of its rows, in its order; None or NaN if there is none.
+            Labels of its rows, in its order; None or NaN where there is none.
         positions : array of int, optional
-            The positions among the rows given to `choose` that `labels` are of, if they come in another order or if
-            some are missing.
+            The positions, among the rows given to `choose`, that `labels` belong to; needed if labels come in another
+            order or some are missing.
         complete : bool, default=True
-            Whether no more labels of this review will come. A row to certify without a label then counts as an error of
-            the model: rows that a person cannot decide are seldom its easiest. If False, such rows stay open for a
-            later call. Labels of rows that were drawn after an open one wait for it, and so do those of later reviews.
+            Whether this review gets no more labels. Rows to certify without a label then count as errors of the model,
+            since rows that a person cannot decide are seldom easy. If False, such rows stay open for a later call;
+            labels of rows drawn after an open one wait for it, and so do those of later reviews.
 
         Returns
         -------
         Certificate
         """
         if review.number in self._learnt:
-            raise ValueError(f"Review {review.number} has been learnt already; its labels would count twice.")
-        known, wrong = judged_by(review, labels, positions)
-        begun = self._begun.get(review.number, PendingReview.of(review)).with_labels(known, wrong, complete)
-        self._begun[review.number] = begun
+            raise ValueError(f"Review {review.number} is complete already; its labels would count twice.")
+        known, wrong = compare_labels(review, labels, positions)
+        begun = self._pending.get(review.number, PendingReview.of(review)).with_labels(known, wrong, complete)
+        self._pending[review.number] = begun
         if begun.is_complete:
             self._learnt.add(review.number)
             self.reviews_.pop(review.number, None)
@@ -193,79 +191,85 @@ class ReviewQueue(ShownAsCard):
         return self.certificate()
 
     def certificate(self) -> Certificate:
-        """What the labels so far have proved."""
+        """The error rate that the labels so far have proved."""
         if not hasattr(self, "evidence_"):
             return Certificate(np.inf, 0.0, self.max_risk, self.confidence, 0, 0)
-        return certificate_of(self.evidence_, sum(one.n_waiting for one in self._begun.values()))
+        return certificate_of(self.evidence_, sum(pending.n_waiting for pending in self._pending.values()))
 
     def _card(self) -> Card:
         n_open = sum(len(review) for review in self.reviews_.values())
-        n_open -= sum(begun.n_known for number, begun in self._begun.items() if number in self.reviews_)
+        n_open -= sum(begun.n_known for number, begun in self._pending.items() if number in self.reviews_)
         evidence = getattr(self, "evidence_", None)
         return queue_card(self.certificate(), n_open, len(self.reviews_), self.budget, evidence)
 
-    def to_bytes(self) -> bytes:
-        """All that the queue remembers as bytes of a safe file; the model is not in it, and no row.
+    def summary(self) -> str:
+        """What the labels so far have proved, in words."""
+        return self.certificate().summary()
 
-        A model with regions is recognised when it is given again; others are not compared.
+    def to_bytes(self) -> bytes:
+        """The state of the queue as the bytes of a safe file, without the model and without rows.
+
+        `from_bytes` checks that it gets the same model, if the model has regions.
         """
         names = ("budget", "max_risk", "confidence", "coverage", "certify_share")
-        memory = QueueState(
-            settings={name: plain(getattr(self, name)) for name in names},
+        state = QueueState(
+            settings={name: simple_value(getattr(self, name)) for name in names},
             evidence=getattr(self, "evidence_", None),
             n_chosen=self._n_chosen,
             learnt=tuple(sorted(self._learnt)),
-            begun=tuple(self._begun.values()),
+            begun=tuple(self._pending.values()),
             reviews=tuple(self.reviews_.values()),
             draws=dict(self._rng.bit_generator.state),
         )
-        return queue_to_bytes(memory, self.model)
+        return queue_to_bytes(state, self.model)
 
     @classmethod
     def from_bytes(cls, data: bytes, model: Any) -> Self:
-        """The queue whose bytes these are, for the model it was made with; its reviews are in `reviews_`."""
-        memory = queue_from_bytes(data, model)
-        queue = cls(model, **memory.settings)
-        if memory.evidence is not None:
-            queue.evidence_ = memory.evidence
-        queue._n_chosen, queue._learnt = memory.n_chosen, set(memory.learnt)
-        queue._begun = {one.number: one for one in memory.begun}
-        queue.reviews_ = {one.number: one for one in memory.reviews}
-        queue._rng.bit_generator.state = memory.draws
+        """Restore a queue from bytes, for the model it was made with; open reviews are in `reviews_`."""
+        state = queue_from_bytes(data, model)
+        queue = cls(model, **state.settings)
+        if state.evidence is not None:
+            queue.evidence_ = state.evidence
+        queue._n_chosen, queue._learnt = state.n_chosen, set(state.learnt)
+        queue._pending = {pending.number: pending for pending in state.begun}
+        queue.reviews_ = {review.number: review for review in state.reviews}
+        queue._rng.bit_generator.state = state.draws
         return queue
 
     def save(self, path: str | Path) -> None:
-        """Write all that the queue remembers to a file without code; an old one is replaced at once, or not at all."""
+        """Write the state of the queue to a file without code; an existing file is replaced atomically."""
         write_whole(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
-        """Read a queue from a file, for the model it was made with; its reviews are in `reviews_`."""
+        """Read a queue from a file, for the model it was made with; open reviews are in `reviews_`."""
         return cls.from_bytes(read_bytes(path), model)
 
     def _count(self) -> None:
-        """Count the labels of reviews in the order in which these were begun, up to the first open row."""
-        for number, begun in list(self._begun.items()):
-            self._begun[number], self.evidence_ = begun.counted(self.evidence_)
-            if not self._begun[number].is_counted:
+        """Count the labels of pending reviews in order, up to the first open row."""
+        for number, begun in list(self._pending.items()):
+            self._pending[number], self.evidence_ = begun.counted(self.evidence_)
+            if not self._pending[number].is_counted:
                 return
             if begun.is_complete:
-                del self._begun[number]
+                del self._pending[number]
 
     def _start(self, trust: FloatArray) -> None:
         if len(trust) == 0:
-            raise ValueError("There are no rows to make bands of trust from; give some to choose, or as rows.")
+            raise ValueError(
+                "There are no rows to define bands of trust; give some to choose, or as the parameter rows."
+            )
         bands = bands_of(trust, self.coverage, self.max_risk)
         self.evidence_ = Evidence.none(bands, self.max_risk, self.confidence)
 
     def _plan(self) -> Plan:
-        """Aim at the target, then at more; at less only where labels speak clearly against the target."""
+        """Aim at the target, then at more; at less only if the labels clearly rule out the target."""
         evidence, certified, patience = self.evidence_, self.evidence_.certified, DAYS_OF_PATIENCE * self.budget
         n_sets, first = len(evidence.bands), max(certified + 1, evidence.bands.target)
         if first < n_sets and not evidence.is_hopeless(first, patience):
             return self._plan_for(first)
         stricter = [self._plan_for(k) for k in range(certified + 1, evidence.bands.target)]
-        # The most rows for a label.
+        # The most certified rows per label.
         best = max(stricter, key=lambda plan: plan.coverage / plan.n_more, default=None)
         if best is not None and best.n_more <= patience:
             return best
@@ -274,20 +278,24 @@ class ReviewQueue(ShownAsCard):
     def _plan_for(self, k: int) -> Plan:
         return Plan(self.evidence_.bands, k, *self.evidence_.draws(k), self.max_risk)
 
-    def _drawn(self, plan: Plan, band: IntArray, n: int) -> IntArray:
-        """Positions of rows drawn to certify, in the order of their draws.
+    def _least_trusted(self, trust: FloatArray, band: IntArray, taken: IntArray) -> IntArray:
+        """Positions of the rows that are neither certified nor taken, the least trusted first."""
+        rest = np.setdiff1d(np.flatnonzero(band > self.evidence_.certified), taken)
+        return np.asarray(rest[np.argsort(trust[rest], kind="stable")])
 
-        Before each draw every band that may be drawn must still have a row: to draw again where one has run out would
-        change the probabilities.
+    def _drawn(self, plan: Plan, band: IntArray, n: int) -> IntArray:
+        """Positions of rows drawn to certify, in the order of the draws.
+
+        Draws stop when a band runs out of rows: skipping it would change the probabilities.
         """
         if plan.aim is None or n == 0:
             return np.empty(0, dtype=np.int64)
         bands = self._rng.choice(len(plan.drawn), size=n, p=plan.drawn)
         rows = [self._rng.permutation(np.flatnonzero(band == h)) for h in range(plan.aim + 1)]
-        # How often a band has been drawn before, at each draw.
+        # At each draw, how often its band has been drawn before.
         turn = np.array([int((bands[:i] == h).sum()) for i, h in enumerate(bands)])
         used_up = [np.flatnonzero((bands == h) & (turn == len(own) - 1)) for h, own in enumerate(rows)]
-        end = min([n, *(int(one[0]) + 1 for one in used_up if len(one)), *(0 for own in rows if len(own) == 0)])
+        end = min([n, *(int(draws[0]) + 1 for draws in used_up if len(draws)), *(0 for own in rows if len(own) == 0)])
         return np.array([rows[h][t] for h, t in zip(bands[:end], turn[:end], strict=True)], dtype=np.int64)
 
 

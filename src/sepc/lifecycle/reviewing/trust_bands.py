@@ -1,4 +1,4 @@
-"""Bands of trust: the strata in which labels are drawn, and the nested sets of rows that they make up."""
+"""Bands of trust: strata from which labels are drawn; the first k + 1 of them form set k."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from scipy.special import rel_entr
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 
-# Bands within the rows to be certified first, and in the rest.
+# Numbers of bands within the target, and beyond it.
 N_WITHIN, N_BEYOND = 4, 2
-# Coverages tried when nobody says how many rows to certify.
+# Coverages to try if the user gives none.
 COVERAGES = np.arange(1, 21) / 20.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bands(ShownOnOneLine):
-    """Rows parted by trust, the most trusted first. Set k is all rows of the bands 0 to k.
+    """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k.
 
     Attributes
     ----------
     least_trust : (H,) array
-        Each band has rows of at least this trust, and of less than that of the band before; the last is 0.
+        The least trust in each band, in decreasing order; the last is 0.
     coverage : (H,) array
-        The share of each set among the rows that the bands were made from; the last is 1.
+        The share of each set among the rows that define the bands; the last is 1.
     claimed_risk : (H,) array
-        How often the model itself expects to be wrong there.
+        The mean of 1 - trust in each band, clipped to [1e-6, 0.5].
     target : int
-        The set to be certified first.
+        The set to certify first.
     """
 
     least_trust: FloatArray
@@ -56,10 +56,10 @@ class Bands(ShownOnOneLine):
 
 
 def bands_of(trust: FloatArray, coverage: float | None, max_risk: float) -> Bands:
-    """Bands of these rows, without a look at any label.
+    """Divide rows into bands by their trust alone.
 
-    Within the target the edges are those of Dalenius and Hodges (1959): equal steps of the sum of the square roots of
-    the claimed risk, so that rows of more risk make up smaller bands.
+    Within the target, edges follow Dalenius and Hodges (1959): equal steps of the cumulative square root of the claimed
+    risk, so that riskier bands are smaller.
     """
     ordered = np.sort(trust)[::-1]
     risk = np.clip(1.0 - ordered, 1e-6, 0.5)
@@ -82,7 +82,7 @@ def _with_ties(ordered: FloatArray, n: int) -> int:
 
 
 def _best_coverage(risk: FloatArray, max_risk: float) -> float:
-    """The coverage that is claimed to need the fewest labels for its size; the smallest if none can be certified."""
+    """The coverage that needs the fewest labels for its size by the claimed risk; the smallest if none qualifies."""
     ends = np.maximum(1, np.ceil(COVERAGES * len(risk)).astype(np.int64))
     mean = np.cumsum(risk)[ends - 1] / ends
     growth = rel_entr(mean, max_risk) + rel_entr(1.0 - mean, 1.0 - max_risk)

@@ -1,4 +1,4 @@
-"""Point sets whose blocks live on the workers of a Dask cluster; only small states travel."""
+"""Point sets whose blocks stay on the workers of a Dask cluster; only small states are sent."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sepc.points.in_memory import check_gatherable, check_same_features, combine
 from sepc.points.protocol import Answer, PointSet, Reduction, Region
 from sepc.points.row_hash import is_sampled
 
-# How long a cluster may be without any worker, in seconds, and how often to look: a nanny needs a few to start one.
+# Seconds that a cluster may be without workers, and between checks: a nanny needs a few to start a new worker.
 PATIENCE = 30.0
 LOOK_EVERY = 1.0
 
 
 @dataclass
 class Traffic:
-    """What has travelled so far from the workers, for all sets that come from the same blocks.
+    """What the workers have sent so far, for all sets of the same blocks.
 
     Attributes
     ----------
     n_passes : int
     n_bytes : int
-        Of all answers of the workers.
+        Size of all answers.
     """
 
     n_passes: int = 0
@@ -40,17 +40,17 @@ class Traffic:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One block of a set: where it is, and which of its rows are left.
+    """One block of a set: where it is stored, and which of its rows are left.
 
     Attributes
     ----------
     shard : Future
-        The blocks that are kept together; this is the one at `place`.
+        The blocks stored together; this block is at `place`.
     place : int
     n_rows : int
         Rows that are left.
     marks : Future or None
-        Masks of several blocks, of which those at `index` are this block's, and `side` tells which one. None for all.
+        Masks of several blocks; this block's is ``marks[index][side]``. None if all rows are left.
     index, side : int
     """
 
@@ -62,20 +62,20 @@ class Block:
     side: int = 0
 
     def wanted(self, position: int) -> Wanted:
-        """The same for a task on the shard, where the block has this position in its set."""
+        """The description of this block for a task on its shard; `position` is its position in the set."""
         marks = None if self.marks is None else self.marks.key
         return Wanted(position, self.place, self.n_rows, marks, self.index, self.side)
 
 
 @dataclass(frozen=True, eq=False)
 class DaskPoints:
-    """The rows of blocks that stay where they are; `labelled_points` makes such sets.
+    """The rows of blocks on the workers of a cluster; made by `labelled_points`.
 
-    The blocks of one worker are kept together in shards, and every pass is one task for each shard. States are joined
-    in the order of the blocks, on the workers as far as they hold neighbours, so that the result does not depend on
-    where blocks are: it is bit for bit that of `BlockPoints`. For this, questions and answers also travel pickled:
-    Dask's own way leaves arrays at any byte, where BLAS rounds differently. A smaller set is a mask on the same blocks;
-    the rows it leaves are copied once if they are few enough. All of it can be made anew if a worker is lost.
+    The blocks of a worker are stored together in shards, and every pass is one task per shard. States are combined in
+    the order of the blocks, on the workers if they hold neighbours, so that the result does not depend on where the
+    blocks are: it is bit for bit that of `BlockPoints`. This is also why tasks and answers are sent pickled: Dask's own
+    serialisation may misalign arrays, and BLAS then rounds differently. A smaller set is a mask on the same blocks; its
+    rows are copied once if they are few enough. Everything can be recomputed if a worker is lost.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class DaskPoints:
 
     def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> DaskPoints:
         """The rows as ``(x - shift) / scale``, computed once, where they are."""
-        # Pure: all sets of the same blocks share one copy.
+        # Pure, so that all sets of the same blocks share one copy.
         moved = {
             shard.key: self.client.submit(rescaled, shard, shift, scale, pure=True)
             for shard in {block.shard.key: block.shard for block in self.blocks}.values()
@@ -128,14 +128,14 @@ class DaskPoints:
         return replace(self, blocks=tuple(replace(block, shard=moved[block.shard.key]) for block in self.blocks))
 
     def gather(self, max_rows: int, /) -> FloatArray:
-        """Bring all rows together in one array, or refuse if there are more than `max_rows`."""
+        """All rows in one array; raises if there are more than `max_rows`."""
         check_gatherable(self, max_rows)
         return self.reduce(AllRows())
 
     def part(self, marks: dict[str, Future], counts: dict[str, list[tuple[int, ...]]], side: int) -> DaskPoints:
-        """The rows that one of the masks leaves.
+        """The subset of rows that one side of the masks keeps.
 
-        For each shard, by its key: the masks of this set's blocks in it, and how many rows they leave.
+        For each shard, by key: `marks` are the masks of this set's blocks, `counts` the numbers of rows they keep.
         """
         blocks = list(self.blocks)
         for shard, positions in self._positions().items():
@@ -154,10 +154,10 @@ class DaskPoints:
 
     def _positions(self) -> dict[str, list[int]]:
         """The positions of the blocks of each shard."""
-        found: dict[str, list[int]] = {}
+        positions: dict[str, list[int]] = {}
         for position, block in enumerate(self.blocks):
-            found.setdefault(block.shard.key, []).append(position)
-        return found
+            positions.setdefault(block.shard.key, []).append(position)
+        return positions
 
     def _submit(self, task: Callable[..., Any], question: bytes, positions: list[int]) -> Future:
         """Start a task on the blocks of one shard."""
@@ -175,7 +175,7 @@ class DaskPoints:
 
 
 def answers_of(client: Client, futures: list[Future]) -> list[Any]:
-    """What tasks come to; an error if the cluster stays without workers, where Dask itself would wait for ever."""
+    """The results of tasks; raises if the cluster stays without workers, where Dask itself would wait for ever."""
     seen = time.monotonic()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""From Dask arrays and DataFrames to point sets on the cluster, without bringing a row here."""
+"""Turn Dask arrays and DataFrames into point sets on the cluster, without gathering any rows."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from sepc.points.inputs import as_points
 
 
 class RefusedBlockError(ValueError):
-    """What is wrong with a block, in words for the user; raised on a worker."""
+    """Raised on a worker; tells the user what is wrong with a block."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A block as the workers keep it: checked rows and their labels."""
+    """A block as it is stored on a worker: checked rows and their labels."""
 
     rows: FloatArray
     labels: Labels
 
 
 def labelled_points(X: Any, y: Any) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
-    """All rows, the rows of each class, and the classes, of Dask collections with the same blocks.
+    """Point sets of all rows and of each class, and the classes, from Dask collections with the same blocks.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _client() -> Client:
 
 
 def _aligned(y: Any, X: Any) -> Any:
-    """Labels in the blocks of `X`; if they are a column of it, its name for each."""
+    """The labels in the same blocks as `X`; if `y` names a column of `X`, that name for each block."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None.")
     if isinstance(y, str):
@@ -113,7 +113,7 @@ def _blocks_of(collection: Any) -> list[Any]:
 
 
 def _prepared(rows: Any, labels: Any, number: int) -> Prepared:
-    """Check one block where it is, and say which one it was if it is not as it should be."""
+    """Check one block on its worker; the error names the block if something is wrong with it."""
     if isinstance(labels, str):
         rows, labels = rows.drop(columns=[labels]), rows[labels]
     table = rows if hasattr(rows, "columns") else np.asarray(rows)
@@ -136,7 +136,7 @@ def _facts(block: Prepared) -> tuple[int, int, NDArray[Any]]:
 def _resident(
     client: Client, blocks: Sequence[Future], shapes: Sequence[tuple[int, int]], classes: NDArray[Any]
 ) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
-    """Put the blocks of every worker together in shards, one for each of its threads, and mark the classes there."""
+    """Group the blocks of every worker into shards, one per thread, and compute the masks of the classes there."""
     places: dict[int, Block] = {}
     marks, counts = {}, {}
     for worker, positions in _by_worker(client, blocks):
@@ -152,14 +152,14 @@ def _resident(
 
 
 def _by_worker(client: Client, blocks: Sequence[Future]) -> list[tuple[str | None, list[int]]]:
-    """Workers and the positions of the blocks they hold, in as many runs as they have threads; None holds lost ones."""
+    """Each worker with the positions of its blocks, split into one run per thread; lost blocks are under None."""
     holders, threads = client.who_has(blocks), client.nthreads()
-    found: dict[str | None, list[int]] = {}
+    held: dict[str | None, list[int]] = {}
     for i, block in enumerate(blocks):
-        found.setdefault(next(iter(holders.get(block.key, ())), None), []).append(i)
+        held.setdefault(next(iter(holders.get(block.key, ())), None), []).append(i)
     return [
         (worker, part.tolist())
-        for worker, positions in found.items()
+        for worker, positions in held.items()
         for part in np.array_split(positions, min(threads.get(worker, 1), len(positions)))
     ]
 

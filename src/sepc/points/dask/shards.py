@@ -1,4 +1,4 @@
-"""What a worker does with the blocks it holds; sent there by `DaskPoints`."""
+"""The tasks that `DaskPoints` runs on the workers, on the blocks they hold."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from sepc.points.in_memory import BYTES_PER_CELL, narrowed_mask
 from sepc.points.kept_rows import KeptRows
 from sepc.points.protocol import Reduction, State
 
-# Blocks that are kept together, and masks of the parts that each is divided into; None for all rows.
+# Blocks stored together, and the masks that divide each of them into parts; None stands for all rows.
 Shard: TypeAlias = tuple[FloatArray, ...]
 Masks: TypeAlias = tuple[BoolArray | None, ...]
 
 # One for each worker process.
 KEPT = KeptRows()
 
-# A state of neighbouring blocks: the position of the first, how many, and the state itself.
+# The position of the first of some neighbouring blocks, their number, and their combined state.
 Run: TypeAlias = tuple[int, int, State]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A block of a set, as a task on its shard finds it.
+    """What a task needs to find one block of a set in its shard.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Wanted:
     n_rows : int
         Rows that are left.
     marks : str or None
-        Key of the masks of several blocks, of which those at `index` are this block's, and `side` tells which one.
+        Key of the masks of several blocks; this block's is ``masks[index][side]``.
     index, side : int
     """
 
@@ -79,28 +79,28 @@ class Part:
     wanted: Sequence[Wanted]
 
     def rows(self, shard: Shard, marks: dict[str, list[Masks]]) -> Iterator[FloatArray]:
-        """The rows of one block after the other; picked once if they all can be kept."""
-        n_bytes = sum(one.n_rows for one in self.wanted) * shard[0].shape[1] * BYTES_PER_CELL
-        for one in self.wanted:
-            if one.marks is None or one.n_rows == 0 or n_bytes > KEPT.most_bytes:
-                yield one.rows(shard, marks)
+        """The rows, block by block; picked only once if all of them fit the cache."""
+        n_bytes = sum(block.n_rows for block in self.wanted) * shard[0].shape[1] * BYTES_PER_CELL
+        for block in self.wanted:
+            if block.marks is None or block.n_rows == 0 or n_bytes > KEPT.most_bytes:
+                yield block.rows(shard, marks)
             else:
-                name = (self.shard, one.marks, one.index, one.side)
-                yield KEPT.get(name, partial(one.rows, shard, marks))
+                name = (self.shard, block.marks, block.index, block.side)
+                yield KEPT.get(name, partial(block.rows, shard, marks))
 
 
 def reduced(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
-    """States of a pickled reduction, pickled."""
+    """Apply a pickled reduction to the blocks; the states are returned pickled."""
     reduction = pickle.loads(question)
     blocks = zip(part.wanted, part.rows(shard, marks), strict=True)
-    states = ((one.position, reduction.map(rows)) for one, rows in blocks)
+    states = ((block.position, reduction.map(rows)) for block, rows in blocks)
     return pickle.dumps(joined_runs(reduction, states), protocol=5)
 
 
 def joined_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]:
-    """Join states, given with the positions of their blocks, as far as the tree of `combine_runs` joins them.
+    """Combine states as far as the tree of `combine_runs` would combine neighbouring blocks.
 
-    There, runs of a power of two of blocks become one state if they begin at a multiple of their number.
+    In that tree, runs of 2^k blocks become one state if they begin at a multiple of 2^k.
     """
     runs: list[Run[State]] = []
     for start, state in states:
@@ -113,20 +113,20 @@ def joined_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State
 
 
 def divided(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
-    """Masks of the rows inside and outside, for whole blocks; a block without rows left needs none."""
-    test, found = pickle.loads(question), list[Masks]()
-    for one, rows in zip(part.wanted, part.rows(shard, marks), strict=True):
-        if one.n_rows == 0:
-            found.append((None, None))
+    """Masks of the rows inside and outside, for whole blocks; None for a block without rows left."""
+    test, masks = pickle.loads(question), list[Masks]()
+    for block, rows in zip(part.wanted, part.rows(shard, marks), strict=True):
+        if block.n_rows == 0:
+            masks.append((None, None))
             continue
         inside = test(rows)
-        old, n = one.mask(marks), len(shard[one.place])
-        found.append((narrowed_mask(old, inside, n), narrowed_mask(old, ~inside, n)))
-    return found
+        old, n = block.mask(marks), len(shard[block.place])
+        masks.append((narrowed_mask(old, inside, n), narrowed_mask(old, ~inside, n)))
+    return masks
 
 
 def counted(marks: Sequence[Masks], n_rows: Sequence[int]) -> bytes:
-    """How many of the rows of each block its masks leave, as a pickled list of tuples."""
+    """How many rows of each block its masks keep, as a pickled list of tuples."""
     return pickle.dumps(
         [
             tuple(n if mask is None else int(np.count_nonzero(mask)) for mask in masks)
@@ -141,14 +141,14 @@ def rescaled(shard: Shard, shift: FloatArray, scale: FloatArray) -> Shard:
 
 
 class AllRows:
-    """A reduction that leaves nothing out."""
+    """A reduction whose answer is all rows."""
 
     def map(self, block: FloatArray) -> tuple[FloatArray, ...]:
         """The block itself."""
         return (block,)
 
     def combine(self, left: tuple[FloatArray, ...], right: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-        """One after the other."""
+        """Keep the blocks in order."""
         return left + right
 
     def finish(self, blocks: tuple[FloatArray, ...]) -> FloatArray:

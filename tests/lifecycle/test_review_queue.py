@@ -89,7 +89,7 @@ def test_a_label_that_is_missing_counts_as_an_error():
 def test_labels_are_learnt_once_and_of_rows_that_were_asked_for():
     queue = ReviewQueue(MODEL, 20, random_state=0)
     review = queue.choose(X[1000:2000])
-    with pytest.raises(ValueError, match="There are 3 labels of 20 rows"):
+    with pytest.raises(ValueError, match="There are 3 labels for 20 rows"):
         queue.learn(review, [0, 1, 0])
     stranger = int(np.setdiff1d(np.arange(1000), review.positions)[0])
     with pytest.raises(ValueError, match=f"Row {stranger} is not in this review"):
@@ -97,7 +97,7 @@ def test_labels_are_learnt_once_and_of_rows_that_were_asked_for():
     with pytest.raises(ValueError, match="give y as it was given to fit"):
         queue.learn(review, review.label.astype(str))
     queue.learn(review, review.label)
-    with pytest.raises(ValueError, match="learnt already"):
+    with pytest.raises(ValueError, match="is complete already"):
         queue.learn(review, review.label)
 
 

@@ -52,7 +52,7 @@ def test_labels_wait_for_one_that_was_drawn_before_them():
     without = np.delete(np.arange(70), 30)
     found = queue.learn(first, truth(first)[without], first.positions[without], complete=False)
     assert (found.n_labels, found.n_waiting) == (20, 49)
-    assert "(49 more wait for labels of rows drawn before)" in str(found)
+    assert "(49 more wait for labels of rows drawn earlier)" in str(found)
     found = queue.learn(second, truth(second))
     assert (found.n_labels, found.n_waiting) == (20, 119)
     found = queue.learn(first, [truth(first)[30]], [first.positions[30]], complete=False)
@@ -64,7 +64,7 @@ def test_what_is_open_at_the_end_counts_as_an_error():
     queue.learn(first, first.label[:60], first.positions[:60], complete=False)
     found = queue.learn(first, [], [])
     assert (found.n_labels, found.n_errors, found.n_waiting) == (70, 10, 0)
-    with pytest.raises(ValueError, match="learnt already"):
+    with pytest.raises(ValueError, match="is complete already"):
         queue.learn(first, first.label)
 
 

@@ -1,4 +1,4 @@
-"""The landscape of the training rows, as a report shows it."""
+"""How the classes of the training rows overlap, as a report shows it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Classes:
+class ClassOverlaps:
     """The classes of the training rows and how they overlap.
 
     Attributes
     ----------
     words : str
-        The landscape in a sentence or two.
+        The landscape in a few sentences.
     names, n_rows : tuples
         The classes and their rows.
     pairs : tuple of Pair
@@ -44,7 +44,7 @@ class Classes:
     inside : tuple of tuples of float
         The share of the rows of each class (first) that lie in its own and in another's ellipsoid (second).
     figures : tuple of (name, value)
-        Of the partition behind it.
+        Numbers about the partition behind it.
     """
 
     words: str
@@ -62,37 +62,37 @@ class Classes:
         return max(pairs, default=0.0)
 
 
-def classes_of(X: Any, y: ArrayLike | None) -> tuple[Classes | None, str]:
-    """The landscape; or None, and why there is none."""
+def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[ClassOverlaps | None, str]:
+    """The overlaps of the classes and "", or None and the reason."""
     if X is None or y is None:
         return None, "The landscape needs the training rows; give X_train and y_train."
     try:
         landscape = Landscape(number_columns(X, "The landscape"), y)
     except ValueError as error:
         return None, f"There is no landscape of these training rows: {error}"
-    return _told(landscape.figures, landscape.summary()), ""
+    return _from_figures(landscape.figures, landscape.summary()), ""
 
 
-def _told(figures: LandscapeFigures, words: str) -> Classes:
+def _from_figures(figures: LandscapeFigures, words: str) -> ClassOverlaps:
     names = tuple(map(name_of, figures.classes))
-    overlaps = sorted(figures.overlaps, key=lambda one: -(one.n_first + one.n_second))
+    overlaps = sorted(figures.overlaps, key=lambda overlap: -(overlap.n_first + overlap.n_second))
     inside = [[1.0] * len(names) for _ in names]
-    for one in overlaps:
-        inside[one.first][one.second] = one.n_first / max(figures.n_rows[one.first], 1)
-        inside[one.second][one.first] = one.n_second / max(figures.n_rows[one.second], 1)
+    for overlap in overlaps:
+        inside[overlap.first][overlap.second] = overlap.n_first / max(figures.n_rows[overlap.first], 1)
+        inside[overlap.second][overlap.first] = overlap.n_second / max(figures.n_rows[overlap.second], 1)
     pairs = tuple(
         Pair(
-            names[one.first],
-            names[one.second],
-            bool(one.disjoint),
-            int(one.n_first),
-            int(one.n_second),
-            one.ratio_first,
-            one.ratio_second,
+            names[overlap.first],
+            names[overlap.second],
+            bool(overlap.disjoint),
+            int(overlap.n_first),
+            int(overlap.n_second),
+            overlap.ratio_first,
+            overlap.ratio_second,
         )
-        for one in overlaps[:N_PAIRS]
+        for overlap in overlaps[:N_PAIRS]
     )
-    return Classes(
+    return ClassOverlaps(
         words=visible(words),
         names=names,
         n_rows=tuple(map(int, figures.n_rows)),
@@ -111,8 +111,8 @@ def _figures(figures: LandscapeFigures) -> tuple[tuple[str, str], ...]:
         ("ellipsoids", f"{figures.n_ellipsoids:,}"),
         ("regions", f"{figures.n_regions:,}"),
         ("small disjuncts", f"{figures.n_small:,}, with {percent(figures.small_share)} of the rows"),
-        ("rows in regions that hold several labels", mixed),
-        ("rows there that the most frequent label outvotes", outvoted),
+        ("rows in regions with several labels", mixed),
+        ("rows outvoted there by another label", outvoted),
         ("rows in no ellipsoid", percent(figures.outside_share)),
         ("isolated rows", f"{figures.n_isolated:,}"),
     )

@@ -21,16 +21,16 @@ def test_overlapping_classes(reference, n_impure):
     check(reference, *reference.overlapping(60, 40, 2), n_impure)
 
 
-@pytest.mark.parametrize("one", [0, 1, 2])
-def test_iris_one_class_against_the_rest(reference, one):
+@pytest.mark.parametrize("label", [0, 1, 2])
+def test_iris_one_class_against_the_rest(reference, label):
     rows, classes = load_iris(return_X_y=True)
-    check(reference, rows[classes == one], rows[classes != one], 2)
+    check(reference, rows[classes == label], rows[classes != label], 2)
 
 
 def check(reference, pos, neg, n_impure):
-    found, isolated = reference.partition_by_cvxpy(pos, neg, n_impure)
-    agreement = reference.compare(found, isolated, reference.ours(pos, neg, n_impure, max_rounds=1_000))
-    assert len(found) > 1
+    ellipsoids, isolated = reference.partition_by_cvxpy(pos, neg, n_impure)
+    agreement = reference.compare(ellipsoids, isolated, reference.ours(pos, neg, n_impure, max_rounds=1_000))
+    assert len(ellipsoids) > 1
     assert agreement.same
     assert agreement.log_volume_off < 1e-4
     assert agreement.center_off < 1e-4
@@ -39,17 +39,17 @@ def check(reference, pos, neg, n_impure):
 def test_classes_apart_are_taken_whole(reference):
     pos, neg = reference.overlapping(30, 20, 3)
     neg[:, 0] += 10.0
-    found, isolated = reference.partition_by_cvxpy(pos, neg, 0)
-    assert [(one.is_pos, one.is_terminal) for one in found] == [(True, False), (False, False)]
-    assert reference.compare(found, isolated, reference.ours(pos, neg, 0, max_rounds=1_000)).same
+    ellipsoids, isolated = reference.partition_by_cvxpy(pos, neg, 0)
+    assert [(ellipsoid.is_pos, ellipsoid.is_terminal) for ellipsoid in ellipsoids] == [(True, False), (False, False)]
+    assert reference.compare(ellipsoids, isolated, reference.ours(pos, neg, 0, max_rounds=1_000)).same
 
 
 def test_compare_sees_a_difference(reference):
     pos, neg = reference.overlapping(60, 40, 2)
-    found, isolated = reference.partition_by_cvxpy(pos, neg, 10)
+    ellipsoids, isolated = reference.partition_by_cvxpy(pos, neg, 10)
     own = reference.ours(pos, neg, 10, max_rounds=1_000)
-    assert not reference.compare(found[::-1], isolated, own).same
-    assert not reference.compare(found, pos, own).same
-    moved = [found[0]._replace(center=found[0].center + 1.0), *found[1:]]
+    assert not reference.compare(ellipsoids[::-1], isolated, own).same
+    assert not reference.compare(ellipsoids, pos, own).same
+    moved = [ellipsoids[0]._replace(center=ellipsoids[0].center + 1.0), *ellipsoids[1:]]
     assert reference.compare(moved, isolated, own).center_off == pytest.approx(1.0, abs=1e-3)
-    assert np.isfinite(reference.compare(found, isolated, own).log_volume_off)
+    assert np.isfinite(reference.compare(ellipsoids, isolated, own).log_volume_off)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from sepc import SEPClassifier
-from sepc.views.weighed import contrast_of, curves_of, ellipsoids_of, spreads_of
+from sepc.views.log_odds import contrast_of, curves_of, ellipsoid_weights, spreads_of
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_feature_that_is_nearly_always_the_same_is_drawn_as_far_as_it_goes():
 def test_ellipsoids_are_told_by_the_terms_of_rows(wdbc):
     X, classifier = wdbc
     model = classifier.model_
-    told = ellipsoids_of(model, contrast_of(model), X)
+    told = ellipsoid_weights(model, contrast_of(model), X)
     terms = signed_terms(classifier, X, "ellipsoids")
     assert sorted(one.number for one in told) == list(range(model.n_ellipsoids))
     for one in told:
@@ -106,7 +106,7 @@ def test_ellipsoids_are_told_by_the_terms_of_rows(wdbc):
         np.testing.assert_allclose(signed_terms(classifier, row[None], "ellipsoids")[0, one.number], one.inside)
     sizes = [one.size for one in told]
     assert sizes == sorted(sizes, reverse=True)
-    assert all(one.low is None and one.size == abs(one.inside) for one in ellipsoids_of(model, contrast_of(model)))
+    assert all(one.low is None and one.size == abs(one.inside) for one in ellipsoid_weights(model, contrast_of(model)))
 
 
 def test_one_of_two_classes_is_the_other_upside_down(wdbc):
@@ -136,5 +136,5 @@ def test_what_has_no_weights_is_refused(iris):
     with pytest.raises(ValueError, match="There is no class 'rosa'; the classes are 'setosa', 'versicolor'"):
         contrast_of(classifier.model_, "rosa")
     counted = SEPClassifier(trust="counts").fit(X, np.arange(150) % 2)
-    with pytest.raises(ValueError, match="trusts by 'counts' has no weights"):
+    with pytest.raises(ValueError, match="trust='counts' has no weights"):
         curves_of(counted.model_, contrast_of(counted.model_), X)

@@ -1,4 +1,4 @@
-"""What counts in a weighed model: the curve of each feature and the weight of each ellipsoid, as they are drawn."""
+"""What features and ellipsoids add to the log-odds in a model with weights, ready to draw."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sepc.model.weights import LINE_END, Weights, depth, nearness
 from sepc.views.planes import position_of
 from sepc.wording import MOST_NAMES, listed, shown
 
-# More rows than this make no other picture.
+# Spreads and quantiles use a sample of this many rows; more would not change the picture.
 MOST_ROWS = 10_000
-# A feature with no more values than this is drawn value by value.
+# A feature with at most this many distinct values is drawn as bars.
 MOST_VALUES = 16
 N_BARS = 24
-# Curves end where so small a share of the rows is left out on either side.
+# The share of the rows left out beyond each end of a curve.
 BEYOND = 0.005
-# Terms of an ellipsoid are told between these quantiles of the rows.
+# The quantiles of an ellipsoid's terms that are shown as a range.
 MOST_TERMS = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contrast(ShownOnOneLine):
-    """Log-odds of one class against another or, of more than two, against the average of all others.
+    """Which log-odds are shown: of one class against the other or, if there are more, against their average.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Contrast(ShownOnOneLine):
     against : int or None
         The other of two classes.
     coefficients : (C,) array
-        Of the scores; they add up to zero.
+        Coefficients of the scores of the classes; they add up to zero.
     """
 
     label: int
@@ -49,7 +49,7 @@ class Contrast(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(ShownOnOneLine):
-    """What a feature adds to the log-odds, and where rows lie.
+    """What a feature adds to the log-odds, and a histogram of its values.
 
     Attributes
     ----------
@@ -59,14 +59,14 @@ class Curve(ShownOnOneLine):
     x, term : arrays
         The corners of the curve, in the feature's own units; if `is_discrete`, its values and their terms.
     is_discrete : bool
-        Whether the rows have few different values, so that there is nothing between them.
+        Whether the rows have few distinct values.
     spread : float
         Standard deviation of the term over the rows or, without rows, over the knots.
     edges, n_rows : arrays
-        A histogram of the rows; if `is_discrete`, `n_rows` is of each value and there are no edges. Both are empty
+        A histogram of the rows; if `is_discrete`, `n_rows` counts each value and `edges` is empty. Both are empty
         without rows.
     knots : array
-        Where the curve steps, which is at quantiles of the training rows.
+        Where the curve steps: quantiles of the training rows.
     """
 
     feature: int
@@ -90,9 +90,9 @@ class EllipsoidWeight:
     owner : int
         Its class, as a position in `classes`.
     inside : float
-        The term of a row inside, at the depth rows have on average if they are spread evenly.
+        The term of a row inside, at the average depth of rows spread evenly.
     low, high : float or None
-        Between these are the terms of nine in ten rows, wherever they lie; None without rows.
+        The range of the terms of 90 % of all rows, inside or not; None without rows.
     size : float
         The mean absolute term of the rows; without rows, the absolute value of `inside`.
     """
@@ -106,25 +106,25 @@ class EllipsoidWeight:
 
 
 def weights_of(model: SEPModel) -> Weights:
-    """The weights of a model that has some, and classes to tell apart."""
+    """The weights of a model; raises if it has none, or only one class."""
     if model.weights is None:
-        raise ValueError(f"A model that trusts by {model.trust!r} has no weights; they come with trust='weights'.")
+        raise ValueError(f"A model with trust={model.trust!r} has no weights; they come with trust='weights'.")
     if len(model.classes) < 2:
-        raise ValueError(f"The model knows one class, {model.classes[0]}; there is nothing to weigh against it.")
+        raise ValueError(f"The model has one class, {model.classes[0]}; there is nothing to weigh against it.")
     return model.weights
 
 
 def contrast_of(model: SEPModel, label: Any = None) -> Contrast:
-    """Log-odds of `label`; by default of the second of two classes, and of the first of more."""
+    """The contrast for `label`; by default the second of two classes, or the first of more."""
     n_classes = len(model.classes)
     if label is None:
         position = 1 if n_classes == 2 else 0
     else:
-        found = [k for k, known in enumerate(model.classes.tolist()) if known == label]
-        if not found:
+        positions = [k for k, known in enumerate(model.classes.tolist()) if known == label]
+        if not positions:
             known = listed(map(shown, model.classes), MOST_NAMES)
             raise ValueError(f"There is no class {label!r}; the classes are {known}.")
-        position = found[0]
+        position = positions[0]
     coefficients = np.full(n_classes, -1.0 / max(n_classes - 1, 1))
     coefficients[position] = 1.0
     return Contrast(position, 1 - position if n_classes == 2 else None, coefficients)
@@ -137,9 +137,9 @@ def curves_of(
     features: Sequence[str | int] | None = None,
     most: int = 6,
 ) -> tuple[Curve, ...]:
-    """The curves of these features; by default of those whose terms spread most, the first of them first.
+    """The curves of these features; by default of those whose terms vary most, in that order.
 
-    Rows are given in the user's own features.
+    Rows are in the user's own features.
     """
     weights_of(model)
     if rows is not None and len(rows) == 0:
@@ -148,28 +148,28 @@ def curves_of(
         spreads = spreads_of(model, contrast.coefficients[:, np.newaxis], rows)[:, 0]
         chosen: Sequence[int] = np.argsort(-spreads, kind="stable")[:most].tolist()
     else:
-        chosen = [position_of(model.feature_names, one) for one in features]
+        chosen = [position_of(model.feature_names, feature) for feature in features]
     return tuple(_curve(model, contrast, j, None if rows is None else rows[:, j]) for j in chosen)
 
 
 def spreads_of(model: SEPModel, coefficients: FloatArray, rows: FloatArray | None = None) -> FloatArray:
-    """How much the terms of the features spread, of shape (d, M), for contrasts of shape (C, M)."""
+    """Standard deviations of the terms of each feature, of shape (d, M), for contrasts of shape (C, M)."""
     weights = weights_of(model)
     spreads = np.empty((len(model.feature_names), coefficients.shape[1]))
     some = None if rows is None else model.standardize(sample(rows))
     for j, (knots, levels) in enumerate(weights.curves):
-        values = _first_and(knots) if some is None else some[:, j]
+        values = _knots_from_below(knots) if some is None else some[:, j]
         spreads[j] = _terms(weights.lines[j] @ coefficients, knots, levels.T @ coefficients, values).std(axis=0)
     return spreads
 
 
-def ellipsoids_of(
+def ellipsoid_weights(
     model: SEPModel, contrast: Contrast, rows: FloatArray | None = None, most: int = 10
 ) -> tuple[EllipsoidWeight, ...]:
-    """The ellipsoids that count most, the first of them first."""
+    """The ellipsoids that count most, in that order."""
     weights, d = weights_of(model), len(model.feature_names)
-    near, deep, means = (one @ contrast.coefficients for one in (weights.near, weights.deep, weights.ellipsoid_means))
-    # Of rows spread evenly in an ellipsoid, the squared gauge is this on average.
+    near, deep, means = (part @ contrast.coefficients for part in (weights.near, weights.deep, weights.ellipsoid_means))
+    # `even_variance` is the mean squared gauge of rows spread evenly in an ellipsoid.
     inside = near + deep * depth(np.array(even_variance(float(d), d))) - means
     size, low, high = np.abs(inside), None, None
     if rows is not None and len(rows):
@@ -203,7 +203,7 @@ def _curve(model: SEPModel, contrast: Contrast, j: int, values: FloatArray | Non
     slope, levels = weights.lines[j] @ contrast.coefficients, levels.T @ contrast.coefficients
     distinct, n_each = (np.empty(0), None) if values is None else np.unique(values, return_counts=True)
     is_discrete = n_each is not None and len(distinct) <= MOST_VALUES
-    seen = _first_and(knots) if values is None else (sample(values) - shift) / scale
+    seen = _knots_from_below(knots) if values is None else (sample(values) - shift) / scale
     spread = float(_terms(slope, knots, levels, seen).std())
     edges, n_rows = np.empty(0), np.empty(0, dtype=np.int64)
     if is_discrete and n_each is not None:
@@ -239,21 +239,21 @@ def _corners(
 
 
 def _range(values: FloatArray) -> tuple[float, float]:
-    """Between which values all but a few lie; if nearly all are the same, between which all lie."""
+    """The range of all but a few values; the full range if nearly all are equal."""
     low, high = np.quantile(values, [BEYOND, 1.0 - BEYOND]).tolist()
     return (low, high) if low < high else (float(values.min()), float(values.max()))
 
 
 def _ends(knots: FloatArray) -> tuple[float, float]:
-    """Where to begin and end a curve without rows."""
+    """Where a curve begins and ends if there are no rows."""
     if len(knots) == 0:
         return -1.0, 1.0
-    low, high = _first_and(knots)[0], knots[-1]
+    low, high = _knots_from_below(knots)[0], knots[-1]
     return float(low), float(high + 0.05 * (high - low))
 
 
-def _first_and(knots: FloatArray) -> FloatArray:
-    """The knots, and a value below the first."""
+def _knots_from_below(knots: FloatArray) -> FloatArray:
+    """The knots, preceded by a value below the first."""
     if len(knots) == 0:
         return np.zeros(1)
     gap = float(np.median(np.diff(knots))) if len(knots) > 1 else 1.0

@@ -33,14 +33,14 @@ def test_ten_thousand_tables_end_in_an_answer_or_in_an_explanation():
         started = time.process_time()
         try:
             points = as_points(rows)
-            found = enclose_points(points, tol=1e-6)
+            enclosure = enclose_points(points, tol=1e-6)
         except ValueError as error:
             assert any(text in str(error) for text in EXPLAINED), f"seed {seed}: {error}"  # noqa: PT017
             n_explained += 1
         else:
             n_answers += 1
-            assert found.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9, seed
-            assert np.isfinite(found.gap), seed
+            assert enclosure.ellipsoid.squared_radius(rows).max() <= 1 + 1e-9, seed
+            assert np.isfinite(enclosure.gap), seed
             if len(rows) > 1:
                 cut = int(rng.integers(1, len(rows)))
                 nearest = nearest_points(ArrayPoints(rows[:cut]), ArrayPoints(rows[cut:]))

@@ -1,4 +1,4 @@
-"""What every estimator has: parameters, and the number and names of its features."""
+"""What a model file holds of every estimator: its parameters, and the number and names of its features."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sepc.io.writer import Node
 Estimator = TypeVar("Estimator")
 
 
-def shell_to_node(estimator: Any, *, but: tuple[str, ...] = ()) -> Node:
-    """Parameters, and the names of the features if `fit` was given any."""
-    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in but}
+def fields_to_node(estimator: Any, *, without: tuple[str, ...] = ()) -> Node:
+    """Write the parameters, except those in `without`, and the number and names of the features."""
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in without}
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "parameters": parameters_to_node(parameters),
@@ -24,18 +24,18 @@ def shell_to_node(estimator: Any, *, but: tuple[str, ...] = ()) -> Node:
     }
 
 
-def fill_shell(fresh: Estimator, reader: Reader) -> Estimator:
-    """Set parameters and the names of features on a new estimator."""
+def restore_fields(fresh: Estimator, reader: Reader) -> Estimator:
+    """Set the parameters and features that were read on a new estimator."""
     estimator: Any = fresh
     estimator.set_params(**parameters_from(reader.part("parameters"), set(estimator.get_params(deep=False))))
     try:
         estimator.check_parameters()
     except (TypeError, ValueError) as error:
-        raise reader.wrong("has a parameter that no estimator has") from error
+        raise reader.wrong("has an invalid parameter") from error
     estimator.n_features_in_ = reader.integer("n_features_in", low=1)
     if reader.has("feature_names_in"):
         names = reader.texts("feature_names_in")
         if len(names) != estimator.n_features_in_:
-            raise reader.wrong("names another number of features than it has")
+            raise reader.wrong("has a number of feature names that does not match its features")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return fresh

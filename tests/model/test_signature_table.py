@@ -31,11 +31,11 @@ def test_rules_equal_a_recount_on_ten_thousand_queries(K):
     sets = np.unique(np.stack([e.contains(queries) for e in ellipsoids], axis=1), axis=0)
     sets = np.vstack([sets, rng.random((50, K)) < 0.2])
     of_class = np.eye(3, dtype=int)[labels]
-    for found, wanted in (
+    for counted, wanted in (
         (table.inside_all(sets), (~(sets[:, None, :] & ~member[None])).all(axis=2) @ of_class),
         (table.inside_any(sets), (sets[:, None, :] & member[None]).any(axis=2) @ of_class),
     ):
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(counted, wanted)
     exact = (sets[:, None, :] == member[None]).all(axis=2) @ of_class
     place = table.find(packed(sets))
     np.testing.assert_array_equal(np.where(place[:, None] >= 0, table.counts[place], 0), exact)

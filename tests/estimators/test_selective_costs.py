@@ -42,7 +42,7 @@ def test_matrix_from_pairs_and_from_an_array():
         (Costs({**CREDIT, ("bad", "good"): -5}, 0.5), "A cost of an error is -5.0; costs must be"),
         (Costs([[0, np.nan], [1, 0]], 0.5), "A cost of an error is nan"),
         (Costs([[0, 5, 1], [1, 0, 1]], 0.5), r"have shape \(2, 3\); the 2 classes 'bad' and 'good' need \(2, 2\)"),
-        (Costs({("bad", "good"): 5}, 0.5), r"lack \('good', 'bad'\)"),
+        (Costs({("bad", "good"): 5}, 0.5), r"lack the pair \('good', 'bad'\)"),
         (Costs({**CREDIT, ("bad", "fine"): 5}, 0.5), r"name \('bad', 'fine'\); each must be a pair"),
         (Costs(CREDIT, review=5), "No error costs more than a review: at most 5, and a review costs 5"),
     ],
@@ -78,13 +78,13 @@ def test_the_cheapest_of_the_passing_thresholds_is_taken():
         [np.zeros(1000), np.repeat([0, 1], [980, 20]), np.repeat([0, 5], [820, 180]), np.full(1000, 2.0)]
     )
     grid, possible = np.array([0.6, 0.7, 0.8, 0.9]), np.array([0.0, 1, 2, 5])
-    found = choose_cheapest(trust, cost, grid, possible, 1.0, 0.95)
-    assert (found.threshold, found.n_accepted) == (0.7, 3000)
-    assert found.cost == pytest.approx((20 + 900 + 1000) / 4000)
+    control = choose_cheapest(trust, cost, grid, possible, 1.0, 0.95)
+    assert (control.threshold, control.n_accepted) == (0.7, 3000)
+    assert control.cost == pytest.approx((20 + 900 + 1000) / 4000)
     # All rows together cost less than 1 each: that passes, and is dearer.
     assert mean_p_value(np.array([[2800, 20, 1000, 180]]), possible, 1.0, 0.95)[0] < 0.05
     in_another_order = np.random.default_rng(0).permutation(4000)
-    assert choose_cheapest(trust[in_another_order], cost[in_another_order], grid, possible, 1.0, 0.95) == found
+    assert choose_cheapest(trust[in_another_order], cost[in_another_order], grid, possible, 1.0, 0.95) == control
     assert choose_cheapest(trust[:0], cost[:0], grid, possible, 1.0, 0.95).threshold == np.inf
 
 
@@ -98,10 +98,10 @@ def test_the_promise_is_kept_over_many_draws(worst):
         mean = 0.503 if worst else 1.4 * (1 - trust)
         drawn = rng.random(1000)
         cost = values[(drawn < mean * 0.4).astype(int) + (drawn < mean * 0.15)]
-        found = choose_cheapest(trust, cost, fixed_grid(), values, 0.5, 0.95)
-        dear = worst or 0.7 * (1 - found.threshold) > 0.5
-        violated.append(np.isfinite(found.threshold) and dear)
-        coverage.append(found.n_accepted / 1000)
+        control = choose_cheapest(trust, cost, fixed_grid(), values, 0.5, 0.95)
+        dear = worst or 0.7 * (1 - control.threshold) > 0.5
+        violated.append(np.isfinite(control.threshold) and dear)
+        coverage.append(control.n_accepted / 1000)
     assert np.mean(violated) <= MOST_VIOLATIONS
     # The best threshold is where a row costs 0.5: at 0.36 of the rows.
     assert worst or abs(np.mean(coverage) - 0.36) < 0.05
@@ -122,10 +122,12 @@ def test_classifier_with_costs(frozen):
     assert mean_cost < 0.35
     assert not hasattr(fitted, "risk_bound_")
     saved = f"{0.4 - fitted.mean_cost_:.3g}"
-    told = fitted.summary()
-    assert told.startswith("An accepted row costs at most 0.4 on average, the cost of a review, with 95 % confidence: ")
+    summary = fitted.summary()
+    assert summary.startswith(
+        "An accepted row costs at most 0.4 on average, the cost of a review, with 95 % confidence: "
+    )
     total = f"{fitted.mean_cost_:.3g}"
-    assert f"Errors and reviews together cost about {total} a row, {saved} less than a review of every row." in told
+    assert f"Errors and reviews together cost about {total} a row, {saved} less than a review of every row." in summary
     assert clone(fitted).fit(X[:2000], y[:2000]).threshold_ == fitted.threshold_
 
 

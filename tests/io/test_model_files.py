@@ -43,9 +43,9 @@ def around(X, n, seed=0):
     return rows
 
 
-def same(one, two, rows):
-    """Whether all that two estimators decide is equal to the last bit."""
-    first, second = one.decide(rows), two.decide(rows)
+def same(model, again, rows):
+    """Check that the decisions of two estimators are equal bit for bit."""
+    first, second = model.decide(rows), again.decide(rows)
     more = ("probabilities", "region", "gauge", "counts_label", "support", "base_trust", "agreement")
     for name in ("label", "trust", "accepted", "cause", *(name for name in more if hasattr(first, name))):
         np.testing.assert_array_equal(np.asarray(getattr(first, name)), np.asarray(getattr(second, name)), name)
@@ -135,10 +135,10 @@ def test_the_story_of_a_fit_survives(tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
     again = sepc.load(tmp_path / "model.sepc")
     assert again.history_ == model.history_
-    for one, two in zip(model.ellipsoids_, again.ellipsoids_, strict=True):
-        assert (one.label, one.n_round, one.is_terminal) == (two.label, two.n_round, two.is_terminal)
-        np.testing.assert_array_equal(one.ellipsoid.root, two.ellipsoid.root)
-        for cut, other in zip(one.cuts, two.cuts, strict=True):
+    for before, after in zip(model.ellipsoids_, again.ellipsoids_, strict=True):
+        assert (before.label, before.n_round, before.is_terminal) == (after.label, after.n_round, after.is_terminal)
+        np.testing.assert_array_equal(before.ellipsoid.root, after.ellipsoid.root)
+        for cut, other in zip(before.cuts, after.cuts, strict=True):
             np.testing.assert_array_equal(cut.normal, other.normal)
             assert (cut.offset, cut.through_means) == (other.offset, other.through_means)
     assert again.regions_.to_frame().equals(model.regions_.to_frame())
@@ -160,7 +160,7 @@ def test_labels_of_any_type(labels):
     again = from_bytes(to_bytes(model))
     np.testing.assert_array_equal(again.classes_, model.classes_)
     assert again.classes_.dtype == model.classes_.dtype
-    assert [type(one) for one in again.classes_.tolist()] == [type(one) for one in model.classes_.tolist()]
+    assert [type(label) for label in again.classes_.tolist()] == [type(label) for label in model.classes_.tolist()]
 
 
 def test_the_same_fit_gives_the_same_bytes_in_another_process(tmp_path):
@@ -181,7 +181,7 @@ def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
     assert same(model, sepc.load(tmp_path / "model.sepc", estimator=base), X)
     assert b"LogisticRegression" not in (tmp_path / "model.sepc").read_bytes().replace(b'"base\\":\\"Log', b"")
-    with pytest.raises(sepc.ForeignModelError, match="that is not ours, 'sklearn.pipeline.Pipeline'") as refused:
+    with pytest.raises(sepc.ForeignModelError, match="of another library, 'sklearn.pipeline.Pipeline'") as refused:
         sepc.load(tmp_path / "model.sepc")
     assert (refused.value.kind, refused.value.argument) == ("sklearn.pipeline.Pipeline", "estimator")
     again = pickle.loads(pickle.dumps(refused.value))
@@ -209,9 +209,9 @@ def test_a_view_is_given_again_too(tmp_path):
 def test_terms_survive():
     X, y = load_iris(return_X_y=True)
     model = SEPClassifier().fit(X, y)
-    one, two = (some.decide(around(X, 500)).terms() for some in (model, from_bytes(to_bytes(model))))
+    before, after = (some.decide(around(X, 500)).terms() for some in (model, from_bytes(to_bytes(model))))
     for name in ("label", "runner_up", "offset", "features", "ellipsoids", "isolated", "fading", "log_odds"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), name)
+        np.testing.assert_array_equal(getattr(before, name), getattr(after, name), name)
 
 
 def test_what_cannot_be_saved_is_refused_in_plain_words(tmp_path):
@@ -221,7 +221,7 @@ def test_what_cannot_be_saved_is_refused_in_plain_words(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         sepc.save(SEPClassifier(), tmp_path / "model.sepc")
     strata = StratifiedClassifier(LogisticRegression(), by=[0], min_rows=50).fit(stratified_rows(X), y)
-    with pytest.raises(TypeError, match="models of the strata are LogisticRegressions"):
+    with pytest.raises(TypeError, match="model of a stratum is a LogisticRegression"):
         sepc.save(strata, tmp_path / "model.sepc")
     dated = SEPClassifier().fit(X, y)
     dated.model_ = replace(dated.model_, classes=np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"))
@@ -236,17 +236,17 @@ def test_an_old_file_stays_if_saving_fails(tmp_path, monkeypatch):
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         sepc.save(fitted("isolated only")[0], path)
-    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"old"]
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
 
 
 def test_inspect_tells_what_is_inside(tmp_path):
     model, _ = fitted("per label")
     sepc.save(model, tmp_path / "model.sepc")
-    told = str(sepc.inspect(tmp_path / "model.sepc"))
-    assert told.startswith("SelectiveClassifier, format 2, written by sepc ")
-    assert "classes: left, right" in told
-    assert "around: SEPClassifier" in told
-    assert "min_trust=0.95" in told
+    text = str(sepc.inspect(tmp_path / "model.sepc"))
+    assert text.startswith("SelectiveClassifier, format 2, written by sepc ")
+    assert "classes: left, right" in text
+    assert "around: SEPClassifier" in text
+    assert "min_trust=0.95" in text
 
 
 @pytest.mark.parametrize("kind", ["weights", "counts", "published", "multiclass", "isolated only", "one class"])

@@ -11,14 +11,14 @@ from optional import package_or_skip
 from threadpoolctl import threadpool_limits
 
 from sepc.model.stacked_signatures import StackedSignatures
-from sepc.points import shards
 from sepc.points.band import Band, Frame, SideSums
 from sepc.points.class_split import Labels, points_by_class
+from sepc.points.dask import shards
 from sepc.points.dask.shards import Part, Wanted, joined_runs
 from sepc.points.farthest import Farthest
-from sepc.points.hash_sample import Sampled
+from sepc.points.hash_sample import HashSample
 from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, combine_runs
-from sepc.points.joint_reduction import Together, reduce_each
+from sepc.points.joint_reduction import JointReduction, reduce_each
 from sepc.points.kept_rows import KeptRows
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
 from sepc.points.row_counts import HIGHEST_HASH, RowCounts
@@ -49,10 +49,10 @@ REDUCTIONS = [
     Farthest(np.zeros(D), np.eye(D), 50, above=9.0),
     Band(FRAME, DIRECTION / np.linalg.norm(DIRECTION), 0.0, 1.0, 0.05, 1000),
     SideSums(FRAME, np.eye(D)[:2], np.array([0.0, 0.3])),
-    Sampled(0.1, 3),
+    HashSample(0.1, 3),
     RowCounts(3, 2**62, n_least=20, n_counters=50),
     RowCounts(3, HIGHEST_HASH, also=np.arange(3, dtype=np.uint64)),
-    Together((ColumnRange(), Moments())),
+    JointReduction((ColumnRange(), Moments())),
 ]
 
 
@@ -83,9 +83,9 @@ def sets(client, blocks, labels):
     """Pairs of sets, on the cluster and in blocks: all rows, and the rows of each class."""
     from sepc.points.dask.inputs import labelled_points
 
-    there, classes, found = labelled_points(collection(blocks), collection(labels))
+    there, classes, labels_found = labelled_points(collection(blocks), collection(labels))
     here, in_blocks, expected = points_by_class(blocks, [Labels.of(own) for own in labels])
-    assert found.tolist() == expected.tolist() == ["a", "b"]
+    assert labels_found.tolist() == expected.tolist() == ["a", "b"]
     return [*zip((there, *classes), (here, *in_blocks), strict=True)]
 
 
@@ -94,7 +94,7 @@ def bits(value):
     if dataclasses.is_dataclass(value):
         return [bits(getattr(value, field.name)) for field in dataclasses.fields(value)]
     if isinstance(value, tuple | list):
-        return [bits(one) for one in value]
+        return [bits(part) for part in value]
     return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else pickle.dumps(value)
 
 
@@ -119,7 +119,7 @@ def test_splits_samples_and_unions_have_the_same_bits(sets):
     parts += [(there.sample(0.3, 1), here.sample(0.3, 1))]
     parts += [(parts[2][0].sample(0.5, 2), parts[2][1].sample(0.5, 2))]
     parts += [(parts[0][0].union(other_there), parts[0][1].union(other_here))]
-    parts += [tuple(one.split(ELLIPSOIDS[2])[1] for one in parts[-1])]
+    parts += [tuple(points.split(ELLIPSOIDS[2])[1] for points in parts[-1])]
     for pair in parts:
         assert 0 < pair[0].n_points < sum(SIZES)
     assert_same_bits(*parts[1])
@@ -215,6 +215,8 @@ def test_rows_picked_by_a_worker_are_kept_only_if_all_fit(blocks, most_bytes, mo
     counts = [[int(mask.sum()) for mask in pair] for pair in masks]
     wanted = [Wanted(i, i, counts[i][1], "marks", i, 1) for i in range(len(blocks))]
     for _ in range(2):
-        found = list(Part("shard", wanted).rows(tuple(blocks), {"marks": masks}))
-        assert all(bits(rows) == bits(block[mask]) for rows, block, (_, mask) in zip(found, blocks, masks, strict=True))
-    assert kept.n_bytes == (sum(rows.nbytes for rows in found) if most_bytes else 0)
+        picked = list(Part("shard", wanted).rows(tuple(blocks), {"marks": masks}))
+        assert all(
+            bits(rows) == bits(block[mask]) for rows, block, (_, mask) in zip(picked, blocks, masks, strict=True)
+        )
+    assert kept.n_bytes == (sum(rows.nbytes for rows in picked) if most_bytes else 0)

@@ -1,0 +1,51 @@
+"""What a command says: text or JSON on standard output, and errors as one line with an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from sepc.plain_values import json_value
+
+# Exit codes; shells use the last one for an interrupt.
+WRONG_INPUT = 2
+OTHER = 1
+INTERRUPTED = 130
+
+
+class InputError(Exception):
+    """What the user gave cannot be used; the message says what, where, and what to do about it."""
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error without line breaks; errors of the operating system name their file."""
+    if isinstance(error, OSError) and error.strerror:
+        about = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return f"{about}{error.strerror}."
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """A question to append to an error: the most similar of `names`, or nothing if none is similar."""
+    folded = {other.casefold(): other for other in names}
+    matches = get_close_matches(name.casefold(), list(folded), n=1)
+    return f" Did you mean {folded[matches[0]]!r}?" if matches else ""
+
+
+def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has."""
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors and --json")
+
+
+def say(options: argparse.Namespace, text: str, facts: Any) -> None:
+    """Print the result: `facts` with --json, nothing with --quiet, else `text`."""
+    if options.json:
+        sys.stdout.write(json.dumps(json_value(facts), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    elif not options.quiet:
+        sys.stdout.write(text.rstrip("\n") + "\n")

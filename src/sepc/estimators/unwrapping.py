@@ -1,0 +1,58 @@
+"""Find the classifier inside pipelines, searches and frozen estimators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Unwrapped:
+    """A classifier, and the transformers that come before it, in order."""
+
+    classifier: Any
+    before: tuple[Any, ...] = ()
+
+    def transform(self, X: Any) -> Any:
+        """The rows as the classifier sees them."""
+        for steps in self.before:
+            X = steps.transform(X)
+        return X
+
+    def feature_names(self, X: Any) -> list[str] | None:
+        """Names of the features that the classifier sees; None if a transformer does not name its outputs."""
+        names = [str(name) for name in getattr(X, "columns", ())] or None
+        for steps in self.before:
+            try:
+                names = [str(name) for name in steps.get_feature_names_out(names)]
+            except (AttributeError, ValueError):  # The step has no names, or not for these inputs.
+                return None
+        return names
+
+
+def unwrap(model: Any) -> Unwrapped:
+    """Take a fitted classifier out of the pipelines, searches and frozen estimators around it."""
+    if isinstance(model, FrozenEstimator):
+        return unwrap(model.estimator)
+    if hasattr(model, "best_estimator_"):
+        return unwrap(model.best_estimator_)
+    if isinstance(model, Pipeline):
+        last = unwrap(model[-1])
+        return Unwrapped(last.classifier, ((model[:-1],) if len(model) > 1 else ()) + last.before)
+    return Unwrapped(model)
+
+
+def classifier_name(model: Any) -> str:
+    """The class name of the classifier inside a model."""
+    return type(unwrap(model).classifier).__name__
+
+
+def category_positions(model: Any) -> list[int]:
+    """Positions of the columns that a `StratifiedClassifier` takes as categories, also inside a wrapper."""
+    classifier = unwrap(model).classifier
+    if hasattr(classifier, "strata_"):
+        return [int(position) for position in classifier.by_]
+    return category_positions(classifier.estimator_) if hasattr(classifier, "estimator_") else []
