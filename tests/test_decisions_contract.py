@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
@@ -426,6 +427,14 @@ def test_cards_and_reports_take_whatever_classifies(name, how):
     accepted = decided(name, how).accepted
     assert f"| accepted | {percent(accepted.mean())} |" in model_card(model, X[200:], y[200:])
     assert report(model, X[200:], y[200:]).to_dict()["held_out"]["n_accepted"] == accepted.sum()
+
+
+def test_trust_below_one_is_never_printed_as_one():
+    decisions = decided("weights")
+    sure = replace(decisions, trust=np.full(len(decisions), 0.99996))
+    for text in (repr(sure), sure._repr_html_(), repr(sure[0]), sure[0]._repr_html_(), sure.why(0)):
+        assert "1.000" not in text
+        assert "0.999" in text
 
 
 def test_decisions_stay_out_of_the_way_of_printing():

@@ -23,6 +23,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.risk_control import choose_threshold
 from sepc.statistics.binomial import upper_bound
 from sepc.statistics.fixed_sequence import fixed_grid, quantile_grid
+from sepc.wording import decimal
 
 pd = package_or_skip("pandas")
 
@@ -230,7 +231,7 @@ def test_causes_and_frames():
     plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y).decide(X[:5])
     assert set(plain.cause) <= {Cause.ACCEPTED, Cause.UNEXPLAINED}
     assert list(plain.to_frame().columns) == ["label", "trust", "accepted", "cause", "region", "p_0", "p_1"]
-    assert f"{plain.label[0]} with trust {plain.trust[0]:.3f}, by LogisticRegression. The promise " in plain.why(0)
+    assert f"{plain.label[0]} with trust {decimal(plain.trust[0])}, by LogisticRegression. The promise " in plain.why(0)
 
 
 def test_promise_in_words():

@@ -74,7 +74,7 @@ def test_says_why(wdbc):
     assert re.match(rf"{str(least.label)!r} by RandomForestClassifier, itself [\d.]+ % sure, with trust 0\.\d+: ", why)
     assert "ellipsoid" in why
     assert f"Not accepted ({least.cause.name})" in why
-    assert repr(least) == f"Decision({least.label!r}, trust={least.trust:.3f}, {least.cause.name})"
+    assert repr(least) == f"Decision({least.label!r}, trust {least.trust:.3f}, {least.cause.name})"
     most = decisions[int(decisions.trust.argmax())]
     assert "The partition agrees (" in most.why()
     assert "Not accepted" not in most.why()

@@ -14,7 +14,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import column_of_names, frame_of, index_of
 from sepc.decisions.kinds import Cause, Rule, verdict
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise
-from sepc.wording import percent, shown
+from sepc.wording import decimal, percent, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
 
     def reason_parts(self) -> list[str]:
         """The reasons for a single decision, as sentences, without the verdict."""
-        trust = "no trust" if np.isnan(self.trust[0]) else f"trust {self.trust[0]:.3f}"
+        trust = "no trust" if np.isnan(self.trust[0]) else f"trust {decimal(self.trust[0])}"
         return [f"{shown(self.label[0])} with {trust}{f', by {self.by}' if self.by else ''}."]
 
     def verdict(self) -> str:
@@ -133,7 +133,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
 
     def _line(self, i: int) -> tuple[str, ...]:
         name = str(i if self.index is None else self.index[i])
-        return name, str(self.label[i]), f"{self.trust[i]:.3f}", Cause(self.cause[i]).name
+        return name, str(self.label[i]), decimal(self.trust[i]), Cause(self.cause[i]).name
 
 
 def _share(n: int, n_all: int) -> str:
@@ -152,10 +152,10 @@ class Decision(ShownAsCard, OneRow):
         return " ".join(sentence for sentence in [*self.alone.reason_parts(), self.alone.verdict()] if sentence)
 
     def __repr__(self) -> str:
-        return f"Decision({shown(self.label)}, trust={self.trust:.3f}, {self.cause.name})"
+        return f"Decision({shown(self.label)}, trust {decimal(self.trust)}, {self.cause.name})"
 
     def _card(self) -> Card:
-        facts = [("label", str(self.label)), ("trust", f"{self.trust:.3f}")]
+        facts = [("label", str(self.label)), ("trust", decimal(self.trust))]
         facts.append(("accepted", "yes" if self.accepted else f"no: {self.cause.meaning} ({self.cause.name})"))
         facts += [("region", str(self.region))] if self.region >= NEW_COMBINATION else []
         return Card("Decision", tuple(facts), note=self.why())

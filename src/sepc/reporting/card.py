@@ -14,7 +14,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.metrics import aurc, ece
 from sepc.reporting.facts import facts_of, parameters_of
-from sepc.wording import percent
+from sepc.wording import decimal, percent
 
 # Regions shown, those with the most training rows.
 N_REGIONS = 10
@@ -79,7 +79,7 @@ def _regions(estimator: Any) -> list[str]:
             ", ".join(map(str, regions.ellipsoids[i])) or "none",
             escape_cell(regions.label[i]),
             f"{int(regions.counts[i].sum()):,}",
-            f"{low[i]:.3f} to {high[i]:.3f}",
+            f"{decimal(low[i])} to {decimal(high[i])}",
         )
         for i in largest
     ]
@@ -93,9 +93,9 @@ def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
     causes = np.asarray(decisions.cause)
     rows = [
         ("rows", f"{len(labels):,}"),
-        ("accuracy", f"{right.mean():.3f}"),
+        ("accuracy", decimal(right.mean())),
         ("accepted", percent(accepted.mean())),
-        ("right among accepted", f"{right[accepted].mean():.3f}" if accepted.any() else "none accepted"),
+        ("right among accepted", decimal(right[accepted].mean()) if accepted.any() else "none accepted"),
         ("AURC", f"{aurc(right, decisions.trust):.4f}"),
         ("ECE", f"{ece(right, decisions.trust):.3f}"),
     ]

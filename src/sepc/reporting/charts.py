@@ -9,7 +9,7 @@ from sepc.reporting.held_out import N_BARS, Curves, HeldOut, Histogram
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.region_rows import RegionRow, RegionTable
 from sepc.reporting.svg import LETTER, Frame, drawing, hatch, number, text_at, tick_text, ticks
-from sepc.wording import counted, percent, short
+from sepc.wording import counted, decimal, percent, short
 
 WIDTH, HEIGHT = 480.0, 312.0
 # Regions in the chart, those with the most held-out rows.
@@ -56,7 +56,7 @@ def reliability_chart(curves: Curves) -> Markup:
     columns = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
     for trust, right, low, high, n_rows in zip(*columns, strict=True):
         x = number(frame.x(trust))
-        title = tag("title", f"{counted(n_rows, 'row')}: trust {trust:.3f}, right {percent(right)}")
+        title = tag("title", f"{counted(n_rows, 'row')}: trust {decimal(trust)}, right {percent(right)}")
         bar = tag("line", x1=x, x2=x, y1=number(frame.y(low)), y2=number(frame.y(high)), class_="whisker")
         drawn.append(tag("g", title, bar, tag("circle", cx=x, cy=number(frame.y(right)), r=4.5, class_="dot")))
     description = (
@@ -142,7 +142,7 @@ def _region(row: RegionRow, y: float, step: float, counts: Frame, shares: Frame)
     n_wrong, tall, middle = row.n_rows - n_right, step - 8.0, y + step / 2
     right = max(counts.x(n_right) - counts.left, 1.5) if n_right else 0.0
     wrong = max(counts.x(n_wrong) - counts.left, 1.5) if n_wrong else 0.0
-    text = f"{_named(row)}: {n_right:,} right, {n_wrong:,} wrong, mean trust {row.trust:.3f}"
+    text = f"{_named(row)}: {n_right:,} right, {n_wrong:,} wrong, mean trust {decimal(row.trust or 0.0)}"
     x = number(shares.x(row.trust or 0.0))
     return tag(
         "g",

@@ -18,10 +18,10 @@ from sepc.reporting.markup import Markup, tag
 from sepc.reporting.partition_chart import beyond, partition_chart
 from sepc.reporting.picture import Picture
 from sepc.reporting.region_rows import RegionTable
-from sepc.reporting.tables import Cell, Column, count, decimal, table
+from sepc.reporting.tables import Cell, Column, count, share, table
 from sepc.reporting.weights_chart import curve_charts, ellipsoid_chart
 from sepc.reporting.what_counts import WhatCounts
-from sepc.wording import NO_BREAK, counted, interval, percent, signed
+from sepc.wording import NO_BREAK, counted, decimal, interval, percent, signed
 
 Section = tuple[str, str, list[Markup | None]]
 
@@ -243,11 +243,12 @@ def _region_table(regions: RegionTable) -> Markup:
     columns += [Column("mean trust", True)]
     rows = []
     for region in regions.rows:
-        interval = Cell("") if region.low is None else Cell(f"{region.low:.3f} to {region.high:.3f}", region.low)
+        low, high = region.low, region.high
+        interval = Cell("") if low is None or high is None else Cell(f"{decimal(low)} to {decimal(high)}", low)
         row = [count(region.region), Cell(region.name), Cell(region.label or "several"), count(region.n_training)]
         row += [Cell(region.classes), interval, count(region.n_rows), count(region.n_accepted)]
         row += [] if region.n_right is None else [count(region.n_right), _wrong(region.n_rows - region.n_right)]
-        rows.append([*row, decimal(region.trust)])
+        rows.append([*row, share(region.trust)])
     shown = (
         f"All {regions.n_all:,} regions"
         if len(rows) == regions.n_all
@@ -283,7 +284,7 @@ def _review(figures: ReportFigures) -> list[Markup | None]:
     for case in figures.review:
         row = [Cell(case.row), Cell(case.label)]
         row += [] if case.true_label is None else [Cell(case.true_label, None, "wrong" if case.right is False else "")]
-        row += [decimal(case.trust), *([Cell(case.cause)] if case.cause else []), Cell(case.why)]
+        row += [share(case.trust), *([Cell(case.cause)] if case.cause else []), Cell(case.why)]
         rows.append([*row, *([Cell(f"against {case.runner_up}: {signed(case.terms)}")] if with_terms else [])])
     shown = "" if len(rows) == n else f", the {len(rows)} least trusted"
     return [table(f"{counted(n, 'row')} not accepted{shown}", columns, rows, sortable=True, cards=True)]

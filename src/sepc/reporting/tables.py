@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.reporting.markup import Markup, tag
+from sepc.wording import decimal
 
 # Tables with more rows scroll within the page.
 LONG = 15
@@ -39,9 +40,9 @@ def count(n: int | None) -> Cell:
     return Cell("" if n is None else f"{n:,}", n)
 
 
-def decimal(value: float | None, digits: int = 3) -> Cell:
-    """A number with this many digits."""
-    return Cell("" if value is None else f"{value:.{digits}f}", value)
+def share(value: float | None) -> Cell:
+    """A probability or a trust."""
+    return Cell("" if value is None else decimal(value), value)
 
 
 def table(

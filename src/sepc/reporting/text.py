@@ -10,7 +10,7 @@ from sepc.reporting.figures import ReportFigures, ReviewRow
 from sepc.reporting.held_out import Curves, Group, HeldOut
 from sepc.reporting.region_rows import RegionTable
 from sepc.reporting.what_counts import WhatCounts
-from sepc.wording import columns_of, interval, percent, short, signed
+from sepc.wording import columns_of, decimal, interval, percent, short, signed
 
 WIDTH = 96
 N_REGIONS = 12
@@ -147,8 +147,9 @@ def _regions(regions: RegionTable | None) -> Iterator[str]:
     rows = []
     for region in regions.rows[:N_REGIONS]:
         n_wrong = "" if region.n_right is None else f"{region.n_rows - region.n_right:,}"
-        trust = "" if region.trust is None else f"{region.trust:.3f}"
-        interval = "" if region.low is None else f"{region.low:.3f} to {region.high:.3f}"
+        trust = "" if region.trust is None else decimal(region.trust)
+        low, high = region.low, region.high
+        interval = "" if low is None or high is None else f"{decimal(low)} to {decimal(high)}"
         named = [f"{region.region}", short(region.name, 24), short(region.label or "several", 16)]
         rows.append([*named, f"{region.n_training:,}", interval, f"{region.n_rows:,}", n_wrong, trust])
     head = ["id", "region", "label", "training", "right, 95 %", "held-out", "wrong", "trust"]
@@ -167,7 +168,7 @@ def _curves(curves: Curves | None) -> Iterator[str]:
     yield ""
     columns = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
     rows = [
-        [f"{trust:.3f}", f"{right:.3f}", f"{low:.3f} to {high:.3f}", f"{n:,}"]
+        [decimal(trust), decimal(right), f"{decimal(low)} to {decimal(high)}", f"{n:,}"]
         for trust, right, low, high, n in zip(*columns, strict=True)
     ]
     yield from _table(["mean trust", "was right", "95 % interval", "rows"], rows, text=())
@@ -191,7 +192,7 @@ def _review(figures: ReportFigures) -> Iterator[str]:
 def _head(row: ReviewRow) -> str:
     text = f"row {short(row.row, 20)}: {short(row.label, 20)}"
     true = "" if row.true_label is None else f" (true: {short(row.true_label, 20)})"
-    return f"{text}{true}, trust {row.trust:.3f}{f', {row.cause}' if row.cause else ''}"
+    return f"{text}{true}, trust {decimal(row.trust)}{f', {row.cause}' if row.cause else ''}"
 
 
 def _paragraphs(sentences: Sequence[str]) -> Iterator[str]:

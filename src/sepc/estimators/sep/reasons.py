@@ -11,7 +11,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.kinds import Rule
 from sepc.model.membership import squared_radii
 from sepc.model.sep_model import SEPModel
-from sepc.wording import listed, percent, shown
+from sepc.wording import decimal, listed, percent, shown
 
 if TYPE_CHECKING:
     from sepc.estimators.sep.decisions import SEPDecision
@@ -25,7 +25,7 @@ NAMED_MOST = 3
 def sentences_about(decision: SEPDecision) -> list[str]:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     return [
-        f"{shown(decision.label)} with trust {decision.trust:.3f}: {where(decision)}.",
+        f"{shown(decision.label)} with trust {decimal(decision.trust)}: {where(decision)}.",
         _disagreement(decision),
         other_side(decision),
     ]

@@ -14,7 +14,7 @@ from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.reasons import other_side, where
 from sepc.estimators.trusted.trust_model import TrustModel
-from sepc.wording import percent, shown
+from sepc.wording import decimal, percent, shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -87,7 +87,7 @@ class TrustedDecisions(Decisions):
         """The reasons for a single decision, as sentences, without the verdict."""
         decision, label = self.partition[:1].alone(), shown(self.label[0])
         sure = "" if np.isnan(self.base_trust[0]) else f", itself {percent(self.base_trust[0])} sure"
-        head = f"{label} by {self.model.base}{sure}, with trust {self.trust[0]:.3f}: {where(decision)}."
+        head = f"{label} by {self.model.base}{sure}, with trust {decimal(self.trust[0])}: {where(decision)}."
         agreeing = f"The partition agrees ({percent(self.support[0])})."
         if not self.agreement[0]:
             own = f"The partition says {shown(decision.label)} ({percent(decision.trust)})"

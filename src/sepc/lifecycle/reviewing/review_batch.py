@@ -130,7 +130,7 @@ class Review(ShownAsCard):
 
     def why(self, i: int) -> str:
         """Why the i-th of these rows should be reviewed, in words."""
-        said = f"The model says {self.label[i]} with trust {self.trust[i]:.3f}"
+        said = f"The model says {self.label[i]} with trust {decimal(self.trust[i])}"
         if self.region is not None and self.region_share is not None:
             said += f"; region {self.region[i]} holds {percent(float(self.region_share[i]))} of these rows"
         if self.purpose[i] == Purpose.CERTIFY:
