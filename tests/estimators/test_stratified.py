@@ -124,7 +124,7 @@ def test_reasons_start_with_the_stratum(fitted):
     assert decision.why() == f"among town = south: {decision.inner.why()}"
     assert decision.inner.label == decision.label == decisions.label[i]
     assert isinstance(decision.cause, Cause)
-    assert repr(decision).startswith(f"Decision({decision.label!r}, trust=")
+    assert repr(decision).startswith(f"Decision({decision.label!r}, trust ")
     missing = int(np.flatnonzero(decisions.stratum == 2)[0])
     assert decisions[missing].why().startswith("among town missing: ")
 
