@@ -41,14 +41,6 @@ def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_tru
     return cause
 
 
-def is_far(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
-    """Whether no ellipsoid and no isolated row is within reach; `squared` are the squared radii, of shape (n, K)."""
-    near = np.asarray(_within_reach(model, standardized, squared).any(axis=1))
-    rest = np.flatnonzero(~near)
-    near[rest] = _isolated_within_reach(model, standardized[rest]).any(axis=1)
-    return ~near
-
-
 def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
     """Count the training rows of each class within reach, of shape (n, C).
 
