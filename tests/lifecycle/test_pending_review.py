@@ -67,7 +67,7 @@ def test_a_review_not_begun_holds_up_those_after_it_until_it_is_closed():
     )
     again = ReviewQueue.from_bytes(queue.to_bytes(), MODEL)
     for held in (queue, again):
-        assert "70 labels held back until review 1 has its labels" in " ".join(repr(held).split())
+        assert "held back  70 labels, until review 1 has its labels" in repr(held)
         found = held.close(first)
         assert (found.n_labels, found.n_errors, found.n_waiting, found.waits_for) == (140, 70 + 8, 0, None)
         with pytest.raises(ValueError, match="Review 1 is complete already"):

@@ -96,11 +96,7 @@ def certificate_of(evidence: Evidence, n_waiting: int = 0, waits_for: int | None
 def queue_card(certificate: Certificate, n_open: int, n_reviews: int, budget: int, evidence: Evidence | None) -> Card:
     """The short view of a review queue: its certificate, the rows that wait for a person, and the labels by band."""
     waiting = f"{counted(n_open, 'row')} in {counted(n_reviews, 'review')}" if n_open else "no row"
-    if certificate.n_waiting:
-        held_back = f"{counted(certificate.n_waiting, 'label')} held back until review {certificate.waits_for} has its"
-        waiting += f"; {held_back} labels"
-    facts = {name: value for name, value in certificate.facts() if name != "held back"} | {"waiting": waiting}
-    facts["budget"] = f"{budget:,} rows a day"
+    facts = dict(certificate.facts()) | {"waiting": waiting, "budget": f"{budget:,} rows a day"}
     share = f"{percent(certificate.coverage)} of rows certified"
     title = f"ReviewQueue: {share if certificate.is_certified else 'nothing certified yet'}"
     return Card(title, tuple(facts.items()), BAND_COLUMNS, () if evidence is None else _bands(evidence))
