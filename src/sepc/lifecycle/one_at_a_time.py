@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 S = TypeVar("S", bound="SharedState")
@@ -17,7 +17,7 @@ class SharedState:
 
     _lock: threading.RLock
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A new object with its lock; `__init__` may be skipped."""
         made = super().__new__(cls)
         made._lock = threading.RLock()
