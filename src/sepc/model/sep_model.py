@@ -134,14 +134,23 @@ class SEPModel(ShownAsCard):
         return REACH * float(np.sqrt(mean_square_distance(self)))
 
     def standardize(self, rows: FloatArray) -> FloatArray:
-        """Rows in the coordinates of the ellipsoids."""
-        moved = rows - self.shift
-        moved /= self.scale
+        """Rows in the coordinates of the ellipsoids; infinity if a row is too far away for a double."""
+        with np.errstate(over="ignore"):
+            moved = rows - self.shift
+            moved /= self.scale
         return moved
 
     def ellipsoid(self, k: int) -> Ellipsoid:
         """Ellipsoid `k`, in the user's own features."""
-        return Ellipsoid(self.shift + self.scale * self.centers[k], self.roots[k] / self.scale)
+        with np.errstate(over="ignore"):
+            root = self.roots[k] / self.scale
+        if not np.isfinite(root).all():
+            j = int(np.isfinite(root).all(axis=0).argmin())
+            raise ValueError(
+                f"Feature {self.feature_names[j]!r} varies so little that double precision cannot hold an ellipsoid "
+                "in its units. Multiply it by a constant first."
+            )
+        return Ellipsoid(self.shift + self.scale * self.centers[k], root)
 
     def _card(self) -> Card:
         isolated = f", and {counted(len(self.isolated), 'isolated row')}" if len(self.isolated) else ""

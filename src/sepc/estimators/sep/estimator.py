@@ -154,7 +154,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         if is_collection(X):
             return self._fit_points(TrainingSet.of_collection(X, y))
         self.check_columns(X)
-        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        rows, labels = self._validated(X, y, ensure_min_samples=2)
         check_classification_targets(labels)
         return self._set_fitted_attributes(self._fit_training(TrainingSet.of_arrays(rows, labels)))
 
@@ -169,6 +169,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _fit_training(self, training: TrainingSet) -> Pieces:
         self.classes_ = training.labels
+        training.extent.refuse_extremes(self._names())
         self._warn_if_flat(training)
         with Progress(self) as progress:
             self.model_, pieces = self._fit_once(training, progress.step)
@@ -182,8 +183,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _fit_once(self, training: TrainingSet, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
         """Fit a model to these rows."""
-        own = Standardization.of(training.rows, training.extent)
-        standard = Standardization.none(self.n_features_in_) if self.published or not self.standardize else own
+        own, unstandardized = Standardization.of(training.extent), self.published or not self.standardize
+        standard = Standardization.none(training.extent, self._names()) if unstandardized else own
         settings = Settings(
             n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
             published=self.published,
@@ -207,15 +208,20 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _warn_if_flat(self, training: TrainingSet) -> None:
         rows = training.rows
-        directions = flat_directions(rows, training.extent.spread)
+        directions = flat_directions(training.extent.sized(rows), training.extent.spread)
         if len(directions) and rows.n_points > rows.n_features:
             message = describe_flat(directions, rows.n_points, self._names())
             warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
     def _decide(self, X: Any) -> SEPDecisions:
         self.check_columns(X)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = self._validated(X, reset=False)
         return SEPDecisions.of(self.model_, rows, self.min_trust)
+
+    def _validated(self, *tables: Any, **checks: Any) -> Any:
+        # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
+        with np.errstate(invalid="ignore"):
+            return validate_data(self, *tables, dtype=np.float64, **checks)
 
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
