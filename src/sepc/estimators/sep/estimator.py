@@ -19,10 +19,11 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.fitted import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import fit_model, most_ellipsoids
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
+from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
@@ -71,7 +72,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     ----------
     classes_ : (C,) array
         The labels.
-    ellipsoids_ : tuple of FittedEllipsoid
+    ellipsoids_ : sequence of FittedEllipsoid
         The ellipsoids in the order they were found, with the hyperplanes of their cuts.
     history_ : tuple of History
         For every partition, the rows left after each round and why it stopped.
@@ -176,9 +177,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return pieces
 
     def _set_fitted_attributes(self, pieces: Pieces) -> Self:
-        self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)
+        self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, pieces)
         self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
-        self.regions_: Regions = regions_of(self.model_)
+        self.regions_: Regions = Regions(self.model_)
         return self
 
     def _fit_once(self, training: TrainingSet, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
