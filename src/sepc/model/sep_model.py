@@ -166,6 +166,11 @@ class SEPModel(ShownAsCard):
             )
         return Ellipsoid(self.shift + self.scale * self.centers[k], root)
 
+    def check_units(self) -> None:
+        """Raise if a feature's own units cannot hold one of the ellipsoids."""
+        for k in range(self.n_ellipsoids):
+            self.ellipsoid(k)
+
     def _card(self) -> Card:
         isolated = f", and {counted(len(self.isolated), 'isolated row')}" if len(self.isolated) else ""
         facts = (

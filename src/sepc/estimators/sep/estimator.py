@@ -177,6 +177,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return pieces
 
     def _set_fitted_attributes(self, pieces: Pieces) -> Self:
+        self.model_.check_units()
         self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, pieces)
         self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
         self.regions_: Regions = Regions(self.model_)
