@@ -9,6 +9,10 @@ class FlatSetWarning(UserWarning):
     """Rows lie in a flat set (a constant or collinear feature); the ellipsoid is given a small thickness there."""
 
 
+class LeftOutWarning(UserWarning):
+    """A column of the table is no feature (an id, an index, a constant or free text) and is left out."""
+
+
 class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
 

@@ -110,7 +110,10 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
             far, place[outside], gauge[outside] = _judge_outside(model, standardized, located)
             counted.put(outside, far)
         if weighed is not None:
-            weighed[block] = faded(softmax(located.extra, axis=1), gauge[block])
+            scores = located.extra
+            if model.weights is not None and model.n_codes:
+                scores = scores + model.weights.category_terms(rows[block, len(model.shift) :]).sum(axis=1)
+            weighed[block] = faded(softmax(scores, axis=1), gauge[block])
     return counted, weighed, gauge, place
 
 

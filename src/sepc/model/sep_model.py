@@ -85,6 +85,11 @@ class SEPModel(ShownAsCard):
         return len(self.centers)
 
     @property
+    def n_codes(self) -> int:
+        """How many codes of categories follow the features of a row."""
+        return 0 if self.weights is None else len(self.weights.category_features)
+
+    @property
     def n_bytes(self) -> int:
         """Size of all arrays together."""
         arrays = (self.class_counts, self.shift, self.scale, self.centers, self.roots, self.owners, self.is_terminal)
@@ -148,9 +153,9 @@ class SEPModel(ShownAsCard):
         return REACH * float(np.sqrt(mean_square_distance(self)))
 
     def standardize(self, rows: FloatArray) -> FloatArray:
-        """Rows in the coordinates of the ellipsoids; infinity if a row is too far away for a double."""
+        """The features of rows in the coordinates of the ellipsoids; infinity if one is too far away for a double."""
         with np.errstate(over="ignore"):
-            moved = rows - self.shift
+            moved = rows[:, : len(self.shift)] - self.shift
             moved /= self.scale
         return moved
 

@@ -132,11 +132,15 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
     for place, columns, squares in padded_tiles(model.standardize(rows), model.stack):
         n_rows = place.stop - place.start
         scores = weights.scores(columns, squares, model.isolated)[:, :n_rows].T
+        added = weights.category_terms(rows[place, len(model.shift) :])
+        scores = scores + added.sum(axis=1)
         runner_up[place] = _second(scores, label[place])
         own, other = label[place], runner_up[place]
         # Of the whole tile, since BLAS rounds a product of fewer rows differently.
         together = weights.isolated_terms(columns, model.isolated)[:n_rows]
-        features[place] = _difference(weights.feature_terms(columns[:, :n_rows]), own, other)
+        by_feature = weights.feature_terms(columns[:, :n_rows])
+        by_feature[:, weights.category_features] += added
+        features[place] = _difference(by_feature, own, other)
         ellipsoids[place] = _difference(weights.ellipsoid_terms(squares[:, :n_rows]), own, other)
         isolated[place] = _difference(together, own, other)
     return Terms(

@@ -85,6 +85,12 @@ class Weights(ShownAsCard):
         Subtracted from their sum.
     width : float
         Width of the Gaussian around an isolated row.
+    category_features : (Q,) array
+        The feature that each column of categories belongs to, whose curve they add to.
+    n_categories : (Q,) array
+        How many categories each of these columns has.
+    category_levels : (sum of n_categories, C) array
+        What each category adds, column by column; one not seen in training adds nothing.
     """
 
     offsets: FloatArray
@@ -98,6 +104,9 @@ class Weights(ShownAsCard):
     isolated: FloatArray
     isolated_mean: FloatArray
     width: float
+    category_features: IntArray
+    n_categories: IntArray
+    category_levels: FloatArray
 
     @property
     def n_bytes(self) -> int:
@@ -143,8 +152,16 @@ class Weights(ShownAsCard):
             scores += levels[:, np.searchsorted(knots, column, side="right")]
         return scores
 
+    def category_terms(self, codes: FloatArray) -> FloatArray:
+        """What each category adds to the scores, of shape (n, Q, C), given the codes as an (n, Q) array."""
+        n_classes = len(self.offsets)
+        levels = np.concatenate([self.category_levels, np.zeros((1, n_classes))])
+        starts = np.cumsum(self.n_categories) - self.n_categories
+        which = codes.astype(np.int64)
+        return levels[np.where(which < self.n_categories, which + starts, len(levels) - 1)]
+
     def feature_terms(self, columns: FloatArray) -> FloatArray:
-        """What each feature adds to the scores, of shape (n, d, C)."""
+        """What each feature adds to the scores, of shape (n, d, C), without what categories add."""
         terms = np.clip(columns, -LINE_END, LINE_END).T[:, :, np.newaxis] * self.lines
         for j, ((knots, levels), column) in enumerate(zip(self.curves, columns, strict=True)):
             terms[:, j] += levels.T[np.searchsorted(knots, column, side="right")]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.number_columns import refuse_text
+from sepc.columns.preparation import Preparation
+from sepc.columns.table import is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.checks import check_probability
+from sepc.estimators.checks import check_probability, checked_labels
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import fit_model, most_ellipsoids
@@ -26,6 +28,7 @@ from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbac
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
+from sepc.estimators.sep.weighing import CategoryColumn
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.partition.separate import Settings
@@ -59,6 +62,11 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     fit_rows : int or None, default=10000
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
+    categorical_features : "from_dtype", list of names or None, default="from_dtype"
+        Columns of a DataFrame that hold categories: by default those with text or a categorical type. None for none.
+    keep : list of names, default=()
+        Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text,
+        which are left out otherwise, with a warning that names them.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     n_jobs : int or None, default=None
@@ -78,6 +86,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         For every partition, the rows left after each round and why it stopped.
     regions_ : Regions
         Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
+    preparation_ : Preparation or None
+        How the columns of a DataFrame become features; None if all of them are numbers and used as they are.
     model_ : SEPModel
         The arrays that all decisions are computed from. They hold no training rows except isolated ones.
     n_features_in_, feature_names_in_
@@ -111,6 +121,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         max_rounds: int = 1000,
         max_ellipsoids: int | None = None,
         fit_rows: int | None = 10_000,
+        categorical_features: Any = "from_dtype",
+        keep: Collection[Any] = (),
         published: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -123,6 +135,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         self.max_rounds = max_rounds
         self.max_ellipsoids = max_ellipsoids
         self.fit_rows = fit_rows
+        self.categorical_features = categorical_features
+        self.keep = keep
         self.published = published
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -140,9 +154,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
         Parameters
         ----------
-        X : array or DataFrame of shape (n, d), Dask array or DataFrame, or path
-            Finite numbers. Dask collections stay on the workers of the current client. A path names a Parquet file or a
-            folder of them, which is read block by block.
+        X : DataFrame or array of shape (n, d), Dask array or DataFrame, or path
+            A DataFrame of pandas or polars, or an Arrow table, may hold numbers, categories and dates; anything else
+            holds finite numbers. Dask collections stay on the workers of the current client. A path names a Parquet
+            file or a folder of them, which is read block by block.
         y : array of shape (n,), Dask array or Series, or str
             Labels of any type. With a Dask DataFrame or a path it may be the name of the column that holds them.
 
@@ -154,13 +169,45 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         self.check_parameters()
         if is_collection(X):
             return self._fit_points(TrainingSet.of_collection(X, y))
-        self.check_columns(X)
+        rows, labels = self._prepare(X, y)
+        training = TrainingSet.of_arrays(rows, labels, self._n_features)
+        return self._set_fitted_attributes(self._fit_training(training))
+
+    def _prepare(self, X: Any, y: Any) -> tuple[FloatArray, NDArray[Any]]:
+        """Rows of numbers and labels; learns what the columns of a table are."""
+        self.preparation_: Preparation | None = None
+        if is_table(X):
+            validate_data(self, X, skip_check_array=True)
+            given = checked_labels(y, type(self).__name__)
+            check_consistent_length(X, given)
+            check_classification_targets(given)
+            classes = np.unique(given, return_inverse=True)[1]
+            preparation, prepared = Preparation.fitted(
+                X, classes, categorical=self._categorical(), keep=self.keep, seed=self._seed()
+            )
+            if not preparation.is_plain:
+                preparation.warn_of_left_out()
+                self.preparation_ = preparation
+                return check_array(prepared, dtype=np.float64, ensure_min_samples=2), given
         rows, labels = self._validated(X, y, ensure_min_samples=2)
         check_classification_targets(labels)
-        return self._set_fitted_attributes(self._fit_training(TrainingSet.of_arrays(rows, labels)))
+        return rows, labels
+
+    def _categorical(self) -> Collection[Any]:
+        chosen = self.categorical_features
+        return () if chosen is None or isinstance(chosen, str) else chosen
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    @property
+    def _n_features(self) -> int:
+        """Number of features of the model, which may be more or fewer than there are columns."""
+        return self.n_features_in_ if self.preparation_ is None else len(self.preparation_.feature_names)
 
     def _fit_points(self, training: TrainingSet) -> Self:
         check_classification_targets(training.labels)
+        self.preparation_ = None
         self.n_features_in_ = training.rows.n_features
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -203,7 +250,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             settings,
             trust="published" if self.published else self.trust,
             fit_rows=self.fit_rows,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            category_columns=() if self.preparation_ is None else _category_columns(self.preparation_),
+            seed=self._seed(),
             n_jobs=self.n_jobs,
             on_round=on_round,
         )
@@ -216,9 +264,19 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
     def _decide(self, X: Any) -> SEPDecisions:
-        self.check_columns(X)
-        rows = self._validated(X, reset=False)
-        return SEPDecisions.of(self.model_, rows, self.min_trust)
+        return SEPDecisions.of(self.model_, self._rows(X), self.min_trust)
+
+    def _rows(self, X: Any) -> FloatArray:
+        """Rows of numbers, as the model takes them."""
+        if self.preparation_ is None:
+            self.check_columns(X)
+            rows: FloatArray = self._validated(X, reset=False)
+            return rows
+        if not is_table(X):
+            kind = type(self).__name__
+            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return np.asarray(check_array(self.preparation_.rows_of(X), dtype=np.float64, ensure_min_samples=0))
 
     def _validated(self, *tables: Any, **checks: Any) -> Any:
         # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
@@ -227,7 +285,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
-        return SEPDecisions.of(self.model_, np.empty((0, self.n_features_in_)), self.min_trust)
+        return SEPDecisions.of(self.model_, np.empty((0, self._n_features + self.model_.n_codes)), self.min_trust)
 
     def check_columns(self, X: Any) -> None:
         """Raise if a column does not hold numbers."""
@@ -262,12 +320,14 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         rng = np.random.default_rng(random.randint(2**31 - 1))
         held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in own], dtype=np.float64)
         chosen = rng.choice(len(own), size=n, p=held / held.sum())
-        rows = np.empty((n, self.n_features_in_))
+        rows = np.empty((n, self._n_features))
         for k, fitted in enumerate(own):
             rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
         return rows
 
     def _names(self) -> tuple[str, ...]:
+        if self.preparation_ is not None:
+            return self.preparation_.feature_names
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
 
@@ -286,6 +346,11 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             raise ValueError(f"max_ellipsoids is {self.max_ellipsoids!r}; it must be at least 1, or None.")
         if self.fit_rows is not None and self.fit_rows < 1:
             raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, or None for all rows.")
+
+
+def _category_columns(preparation: Preparation) -> tuple[CategoryColumn, ...]:
+    each = zip(preparation.category_features.tolist(), preparation.categories.values(), strict=True)
+    return tuple(CategoryColumn(first, own.encodings.shape[1], len(own.values)) for first, own in each)
 
 
 def _refuse_weights(unsupported: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.standardization import Standardization
-from sepc.estimators.sep.weighing import WEIGHED_ROWS, grown, weigh
+from sepc.estimators.sep.weighing import WEIGHED_ROWS, CategoryColumn, grown, weigh
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.stacked_signatures import StackedSignatures
@@ -43,11 +43,15 @@ def fit_model(
     settings: Settings,
     trust: str,
     fit_rows: int | None,
+    category_columns: Sequence[CategoryColumn],
     seed: int,
     n_jobs: int | None,
     on_round: Callable[[Round], None] | None,
 ) -> tuple[SEPModel, Pieces]:
     """Partition the classes, or a sample of `fit_rows` rows, then count all rows in the ellipsoids and weigh them.
+
+    The columns of `classes` after the features, one for each of `category_columns`, are codes of categories; these
+    count in the weights only.
 
     The classes are in the user's own units: rounding them first could give a row another hash on another engine.
     """
@@ -65,7 +69,7 @@ def fit_model(
     pieces = partition_classes([standard.of_set(points) for points in chosen], settings, on_round, n_jobs)
     model = _model_of(pieces, classes, labels, names, standard, trust, settings.published)
     if is_weighed:
-        model = replace(model, weights=weigh(model, _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)))
+        model = replace(model, weights=weigh(model, _fewer(drawn, n_drawn, WEIGHED_ROWS, seed), category_columns))
     return model, pieces
 
 
@@ -80,7 +84,7 @@ def _model_of(
 ) -> SEPModel:
     """The model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
     ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
-    d = classes[0].n_features
+    d = len(standard.shift)
     signatures = standard.of_reduction(StackedSignatures.of(ellipsoids, d, BOUNDARY_SLACK))
     return SEPModel(
         classes=labels,

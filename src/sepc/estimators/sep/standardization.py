@@ -10,6 +10,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels.magnitude import RANGE_TO, power_of_two, refuse_unworkable, width
+from sepc.points.in_memory import ArrayPoints
 from sepc.points.joint_reduction import JointReduction
 from sepc.points.protocol import Answer, PointSet, Reduction
 from sepc.points.reductions import ColumnRange, Moments, Spread
@@ -120,7 +121,9 @@ class Standardization:
         return cls(np.zeros_like(largest), np.full_like(largest, unit))
 
     def of_set(self, points: PointSet) -> PointSet:
-        """A set of rows in standard units."""
+        """The features of a set of rows in standard units, without codes of categories that may follow them."""
+        if isinstance(points, ArrayPoints) and points.n_features > len(self.shift):
+            points = ArrayPoints(points.rows[:, : len(self.shift)])
         if (self.shift == 0.0).all() and (self.scale == 1.0).all():
             return points
         return points.rescaled(self.shift, self.scale)
@@ -130,8 +133,8 @@ class Standardization:
         return _InStandardUnits(reduction, self)
 
     def apply(self, rows: FloatArray) -> FloatArray:
-        """Rows in standard units."""
-        return (rows - self.shift) / self.scale
+        """The features of rows in standard units."""
+        return (rows[:, : len(self.shift)] - self.shift) / self.scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ class TrainingSet:
     rows : PointSet
         All rows.
     classes : tuple of PointSet
-        The rows of each class.
+        The rows of each class; codes of categories may follow the features.
     labels : (C,) array
         The sorted labels.
     names : tuple of str, or None
@@ -44,11 +44,11 @@ class TrainingSet:
         return Extent.of(self.rows)
 
     @classmethod
-    def of_arrays(cls, rows: FloatArray, y: NDArray[Any]) -> TrainingSet:
-        """Rows in memory."""
+    def of_arrays(cls, rows: FloatArray, y: NDArray[Any], n_features: int) -> TrainingSet:
+        """Rows in memory; codes of categories may follow the features."""
         labels, which = np.unique(y, return_inverse=True)
         classes = tuple(ArrayPoints(rows[which == k]) for k in range(len(labels)))
-        return cls(ArrayPoints(rows), classes, labels)
+        return cls(ArrayPoints(rows[:, :n_features]), classes, labels)
 
     @classmethod
     def of_collection(cls, X: Any, y: Any) -> TrainingSet:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from sepc._typing import FloatArray
+from sepc._typing import FloatArray, IntArray
 from sepc.kernels.softmax import fit_softmax
 from sepc.model.membership import squared_radii
 from sepc.model.sep_model import SEPModel
@@ -34,13 +35,22 @@ WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 1_000
 
 
-def weigh(model: SEPModel, samples: Sequence[ClassSample]) -> Weights:
-    """Fit the weights to samples of the classes, given in the user's own features."""
-    rows = model.standardize(np.concatenate([sample.rows for sample in samples]))
+class CategoryColumn(NamedTuple):
+    """A column of categories: the first of the features made from it, their number, and the number of categories."""
+
+    feature: int
+    n_features: int
+    n_categories: int
+
+
+def weigh(model: SEPModel, samples: Sequence[ClassSample], category_columns: Sequence[CategoryColumn]) -> Weights:
+    """Fit the weights to samples of the classes, in the user's own features, with codes of categories after these."""
+    given = np.concatenate([sample.rows for sample in samples])
+    rows, codes = model.standardize(given), given[:, len(model.shift) :].astype(np.int64)
     which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.repeat([sample.weight for sample in samples], [len(sample.rows) for sample in samples])
     n = len(rows)
-    columns = _Columns.of(model, rows)
+    columns = _Columns.of(model, rows, codes, category_columns)
     solution = fit_softmax(
         columns.values,
         which,
@@ -75,6 +85,8 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     >>> knots_of(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 3)
     array([1., 2.])
     """
+    if n_most == 0:
+        return np.empty(0)
     values = np.sort(values)
     distinct = values[np.concatenate([[True], values[1:] > values[:-1]])]
     if len(distinct) - 1 <= n_most:
@@ -94,8 +106,15 @@ def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
 class _Columns:
     """The columns of the logistic model, and the way back from its coefficients to weights."""
 
-    def __init__(self, model: SEPModel, rows: FloatArray, knots: list[FloatArray]) -> None:
-        self.model, self.knots = model, knots
+    def __init__(
+        self,
+        model: SEPModel,
+        rows: FloatArray,
+        knots: list[FloatArray],
+        codes: IntArray,
+        category_columns: Sequence[CategoryColumn],
+    ) -> None:
+        self.model, self.knots, self.category_columns = model, knots, category_columns
         self.step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         n, d, K = len(rows), rows.shape[1], model.n_ellipsoids
         self.n_isolated = min(len(model.isolated), MOST_ISOLATED)
@@ -107,8 +126,8 @@ class _Columns:
         # An ellipsoid in which all rows lie equally deep carries no information.
         spread = deep.std(axis=0)
         self.deep_scale = np.divide(grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
-        n_steps = sum(map(len, knots))
-        self.values = np.empty((n, d + 2 * K + self.n_isolated + n_steps))
+        n_steps, n_categories = sum(map(len, knots)), sum(own.n_categories for own in category_columns)
+        self.values = np.empty((n, d + 2 * K + self.n_isolated + n_categories + n_steps))
         self.values[:, :d] = np.clip(rows, -LINE_END, LINE_END)
         self.values[:, d : d + K] = nearness(squared)
         self.values[:, d + K : d + 2 * K] = (deep - self.deep_mean) * self.deep_scale
@@ -117,21 +136,29 @@ class _Columns:
             near = isolated_nearness(rows, model.isolated[: self.n_isolated], self.width)
             self.values[:, start : start + self.n_isolated] = near
         start += self.n_isolated
+        for code, column in zip(codes.T, category_columns, strict=True):
+            self.values[:, start : start + column.n_categories] = code[:, np.newaxis] == np.arange(column.n_categories)
+            start += column.n_categories
         for j, own in enumerate(knots):
             np.multiply(rows[:, j, np.newaxis] >= own, self.step, out=self.values[:, start : start + len(own)])
             start += len(own)
 
     @classmethod
-    def of(cls, model: SEPModel, rows: FloatArray) -> _Columns:
-        """Choose the knots, and build the columns."""
+    def of(
+        cls, model: SEPModel, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]
+    ) -> _Columns:
+        """Choose the knots, and build the columns; features made from categories have no knots."""
         n_most = int(np.clip(FEWEST_KNOTS * np.sqrt(len(rows) / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
-        return cls(model, rows, [knots_of(column, n_most) for column in rows.T])
+        encoded = {own.feature + k for own in category_columns for k in range(own.n_features)}
+        knots = [knots_of(own, 0 if j in encoded else n_most) for j, own in enumerate(rows.T)]
+        return cls(model, rows, knots, codes, category_columns)
 
     def weights(self, coefficients: FloatArray, offsets: FloatArray) -> Weights:
         """Turn coefficients of the columns into weights whose terms are zero on average."""
         model, (d, K) = self.model, (len(self.knots), self.model.n_ellipsoids)
-        cuts = np.cumsum([d, K, K, self.n_isolated])
-        lines, near, deep, isolated, steps = np.split(coefficients, cuts)
+        n_categories = np.array([own.n_categories for own in self.category_columns], dtype=np.int64)
+        cuts = np.cumsum([d, K, K, self.n_isolated, n_categories.sum()])
+        lines, near, deep, isolated, categories, steps = np.split(coefficients, cuts)
         means = self.values.mean(axis=0)
         levels = self._levels(lines, steps * self.step, means)
         near_means = means[d : d + K, np.newaxis] * near
@@ -150,6 +177,9 @@ class _Columns:
             isolated=np.concatenate([isolated, unweighed]),
             isolated_mean=isolated_mean,
             width=self.width,
+            category_features=np.array([own.feature for own in self.category_columns], dtype=np.int64),
+            n_categories=n_categories,
+            category_levels=_centred(categories, means[cuts[3] : cuts[4]], n_categories),
         )
 
     def _levels(self, lines: FloatArray, steps: FloatArray, means: FloatArray) -> FloatArray:
@@ -163,3 +193,11 @@ class _Columns:
             levels.append(climbed - mean)
             start = stop
         return np.concatenate(levels) if d else np.empty((0, lines.shape[1]))
+
+
+def _centred(levels: FloatArray, means: FloatArray, n_categories: IntArray) -> FloatArray:
+    """Levels of categories, minus the mean of each column over the rows fitted to."""
+    column = np.repeat(np.arange(len(n_categories)), n_categories)
+    usual = np.zeros((len(n_categories), levels.shape[1]))
+    np.add.at(usual, column, means[:, np.newaxis] * levels)
+    return np.asarray(levels - usual[column])

@@ -11,8 +11,11 @@ from sepc.model.weights import Weights
 
 ARRAYS = (
     *("offsets", "lines", "n_knots", "knots", "levels", "near", "deep", "ellipsoid_means"),
-    *("isolated", "isolated_mean"),
+    *("isolated", "isolated_mean", "category_features", "n_categories", "category_levels"),
 )
+
+# Arrays that are no weights.
+COUNTS = ("n_knots", "knots", "category_features", "n_categories")
 
 # Products and sums of numbers up to this do not overflow; sepc never writes more.
 MOST_WEIGHT = 1e100
@@ -33,6 +36,11 @@ def weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_is
     n_knots = reader.ints("n_knots", d, below=len(knots) + 1)
     if int(n_knots.sum()) != len(knots):
         raise reader.wrong("has a number of knots that does not match its features")
+    category_levels = reader.floats("category_levels", None, n_classes)
+    category_features = reader.ints("category_features", None, below=d)
+    n_categories = reader.ints("n_categories", len(category_features), low=1, below=len(category_levels) + 1)
+    if int(n_categories.sum()) != len(category_levels) or (np.diff(category_features) <= 0).any():
+        raise reader.wrong("has levels that do not match its categories")
     weights = Weights(
         offsets=reader.floats("offsets", n_classes),
         lines=reader.floats("lines", d, n_classes),
@@ -45,6 +53,9 @@ def weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_is
         isolated=reader.floats("isolated", n_isolated, n_classes),
         isolated_mean=reader.floats("isolated_mean", n_classes),
         width=reader.number("width", NARROWEST),
+        category_features=category_features,
+        n_categories=n_categories,
+        category_levels=category_levels,
     )
     _check(weights, reader)
     return weights
@@ -55,6 +66,6 @@ def _check(weights: Weights, reader: Reader) -> None:
     first[np.cumsum(weights.n_knots[:-1])[weights.n_knots[1:] > 0]] = True
     if (np.diff(weights.knots) <= 0.0)[~first[1:]].any() or np.abs(weights.knots).max(initial=0.0) > FARTHEST:
         raise reader.wrong("has knots that do not ascend within a feature, or lie farther away than any row")
-    sizes = [np.abs(getattr(weights, name)).max(initial=0.0) for name in ARRAYS if name not in ("n_knots", "knots")]
+    sizes = [np.abs(getattr(weights, name)).max(initial=0.0) for name in ARRAYS if name not in COUNTS]
     if max(sizes) > MOST_WEIGHT:
         raise reader.wrong("has impossibly large weights")

@@ -1,0 +1,124 @@
+"""Categories as numbers: log-odds of the classes, by scikit-learn's target encoder, and a code for each category."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import TargetEncoder
+
+from sepc._typing import FloatArray, IntArray
+from sepc.plain_values import plain
+
+# Each category is encoded as if it had so many more rows with the usual labels.
+SMOOTHING = 10.0
+# Rows are encoded by what other folds say, so that their own label is not in their encoding.
+N_FOLDS = 5
+# With more classes, a category is encoded by this many numbers: the directions in which the categories differ most.
+MOST_NUMBERS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The categories of a column.
+
+    Attributes
+    ----------
+    values : tuple
+        The categories seen in training, sorted; None stands for a gap, if there were any.
+    encodings : (m, k) array
+        The numbers that stand for each of them; 0 is what is usual.
+    """
+
+    values: tuple[Any, ...]
+    encodings: FloatArray
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+    def codes_of(self, given: NDArray[Any]) -> IntArray:
+        """The position of each value among the categories; their number for one not seen in training."""
+        unseen = len(self.values)
+        return np.array([self._codes.get(value, unseen) for value in map(category, given)], dtype=np.int64)
+
+    def encoded(self, codes: IntArray) -> FloatArray:
+        """The numbers for these codes, of shape (n, k); zeros for what was not seen in training."""
+        nothing = np.zeros((1, self.encodings.shape[1]))
+        return np.asarray(np.concatenate([self.encodings, nothing])[codes])
+
+
+def category(value: Any) -> Any:
+    """A value as a category: plain, with None for a gap and whole numbers as such."""
+    value = plain(value)
+    if isinstance(value, float):
+        return None if value != value else int(value) if value.is_integer() else value
+    return value
+
+
+def fit_categories(given: NDArray[Any], labels: IntArray, seed: int) -> tuple[Categories, FloatArray]:
+    """The categories of a column, and the cross-fitted encoding of each training row.
+
+    Parameters
+    ----------
+    given : (n,) array
+        The column.
+    labels : (n,) array
+        Classes, numbered from 0.
+    seed : int
+    """
+    values = tuple(sorted({category(value) for value in given}, key=_order))
+    codes = Categories(values, np.zeros((len(values), 0))).codes_of(given)
+    log_odds, of_rows = _log_odds(codes, labels, len(values), seed)
+    directions = _main_directions(log_odds, np.bincount(codes, minlength=len(values)))
+    return Categories(values, log_odds @ directions), of_rows @ directions
+
+
+def _order(value: Any) -> tuple[bool, str, Any]:
+    """Sorts values of any type: those of one type together, and None last."""
+    kind = "number" if isinstance(value, bool | int | float) else type(value).__name__
+    return value is None, kind, "" if value is None else value if kind == "number" else str(value)
+
+
+def _log_odds(codes: IntArray, labels: IntArray, n_values: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 where usual."""
+    n_classes = int(labels.max()) + 1
+    if n_classes == 1:
+        return np.zeros((n_values, 1)), np.zeros((len(codes), 1))
+    encoder = TargetEncoder(
+        target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING, cv=N_FOLDS, random_state=seed
+    )
+    with warnings.catch_warnings():
+        # Classes with fewer rows than folds are fine here: their rows are encoded by what is left.
+        warnings.simplefilter("ignore", UserWarning)
+        if np.bincount(labels).max() >= N_FOLDS:
+            of_rows = encoder.fit_transform(codes[:, None], labels)
+        else:
+            of_rows = encoder.fit(codes[:, None], labels).transform(codes[:, None])
+    each, usual = encoder.transform(np.arange(n_values)[:, None]), encoder.transform([[n_values]])
+    return tuple(_centred(probabilities) - _centred(usual) for probabilities in (each, of_rows))  # type: ignore[return-value]
+
+
+def _centred(probabilities: FloatArray) -> FloatArray:
+    """Log probabilities minus their mean over the classes; of two classes, the log-odds of the second."""
+    safe = np.clip(probabilities, 1e-9, 1.0 - 1e-9)
+    if probabilities.shape[1] == 1:
+        return np.asarray(np.log(safe) - np.log1p(-safe))
+    logs = np.log(safe)
+    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def _main_directions(log_odds: FloatArray, n_rows: IntArray) -> FloatArray:
+    """An orthogonal basis, of shape (C, k), of the directions in which the categories differ most, by their rows."""
+    n_columns = log_odds.shape[1]
+    k = min(max(n_columns - 1, 1), MOST_NUMBERS)
+    if n_columns == 1:
+        return np.eye(1)
+    basis = np.linalg.svd(np.sqrt(n_rows)[:, None] * log_odds, full_matrices=False)[2][:k].T
+    # Signs are arbitrary: make the largest part of each direction positive.
+    signs = np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])])
+    return np.asarray(basis * np.where(signs == 0.0, 1.0, signs))

@@ -1,0 +1,105 @@
+"""What the columns of a table are: numbers, categories, dates, or no features at all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc.columns.table import column_names, column_of, is_categorical
+
+# Fewer rows do not show whether a column is an id or an index.
+FEWEST_ROWS = 20
+# Whole numbers are an index if they are all different and fill their range up to this share of gaps.
+INDEX_SPARE = 0.05
+# A column of text is free text if more than this share of its values are different, and they have several words.
+DIFFERENT_SHARE = 0.5
+SEVERAL_WORDS = 3.0
+
+
+class Kind(StrEnum):
+    """What a column is taken as."""
+
+    NUMBER = "number"
+    CATEGORY = "category"
+    DATE = "date"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table that was given.
+
+    Attributes
+    ----------
+    name : str
+    kind : Kind
+    why : str
+        For a column that is left out, what it seems to be.
+    """
+
+    name: str
+    kind: Kind
+    why: str = ""
+
+
+def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tuple[Column, ...]:
+    """What each column of a table is, by its type and values.
+
+    Parameters
+    ----------
+    X : table
+    categorical : names
+        Columns that are categories, whatever they hold.
+    keep : names
+        Columns that are features, even if they look like an id, an index, a constant or free text.
+    """
+    return tuple(_column(X, name, name in categorical, name in keep) for name in column_names(X))
+
+
+def _column(X: Any, name: Any, is_category: bool, is_kept: bool) -> Column:
+    values = column_of(X, name)
+    is_text = values.dtype.kind == "O"
+    seems = "" if is_kept else _no_feature(values)
+    if seems and not (is_category and seems != "a constant"):
+        return Column(str(name), Kind.LEFT_OUT, seems)
+    if is_category or is_text or is_categorical(X, name):
+        return Column(str(name), Kind.CATEGORY)
+    return Column(str(name), Kind.DATE if values.dtype.kind == "M" else Kind.NUMBER)
+
+
+def _no_feature(values: NDArray[Any]) -> str:
+    """What a column is if it is no feature: an id, an index, a constant or free text; else empty."""
+    known = values[_is_known(values)]
+    if len(known) == 0:
+        return "empty"
+    distinct = set(known.tolist()) if values.dtype.kind == "O" else np.unique(known)
+    if len(distinct) == 1 and len(known) == len(values):
+        return "a constant"
+    if len(known) < FEWEST_ROWS:
+        return ""
+    if values.dtype.kind == "O":
+        if len(distinct) == len(known):
+            return "an id"
+        words = np.mean([len(str(value).split()) for value in distinct])
+        return "free text" if len(distinct) > DIFFERENT_SHARE * len(known) and words >= SEVERAL_WORDS else ""
+    if values.dtype.kind == "f" and len(distinct) == len(known) == len(values) and _is_index(known):
+        return "an index"
+    return ""
+
+
+def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "O":
+        return np.array([value is not None for value in values], dtype=bool)
+    return np.asarray(~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)))
+
+
+def _is_index(numbers: NDArray[Any]) -> bool:
+    """Whether different numbers are whole and nearly consecutive."""
+    if not np.isfinite(numbers).all() or not (numbers == np.round(numbers)).all():
+        return False
+    return bool(numbers.max() - numbers.min() + 1.0 <= (1.0 + INDEX_SPARE) * len(numbers))

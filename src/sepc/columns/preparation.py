@@ -1,0 +1,167 @@
+"""How the columns of a table become rows of numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray, IntArray
+from sepc.columns.categories import Categories, category, fit_categories
+from sepc.columns.kinds import Column, Kind, kinds_of
+from sepc.columns.table import column_names, column_of
+from sepc.errors import LeftOutWarning
+from sepc.wording import MOST_NAMES, counted, listed, shown
+
+DAY = np.timedelta64(1, "D")
+DAYS_A_YEAR = 365.2425
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How the columns of a table become rows: first the features, then the code of every category.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns of the table, in order.
+    categories : mapping of name to Categories
+    seasons : tuple of str
+        The dates that span more than a year, of which the time of year counts too.
+    """
+
+    columns: tuple[Column, ...]
+    categories: Mapping[str, Categories]
+    seasons: tuple[str, ...]
+
+    @classmethod
+    def fitted(
+        cls, X: Any, labels: IntArray, *, categorical: Collection[Any], keep: Collection[Any], seed: int
+    ) -> tuple[Preparation, FloatArray]:
+        """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings."""
+        columns = kinds_of(X, categorical, keep)
+        if all(column.kind is Kind.LEFT_OUT for column in columns):
+            raise ValueError(f"No column can be used: {_left_out(columns)}. Name those to use in keep.")
+        fits = {
+            column.name: fit_categories(values, labels, seed)
+            for column, values in _used(X, columns)
+            if column.kind is Kind.CATEGORY
+        }
+        dates = {column.name: values for column, values in _used(X, columns) if column.kind is Kind.DATE}
+        seasons = tuple(name for name, values in dates.items() if _spans_a_year(values))
+        own = cls(columns, {name: categories for name, (categories, _) in fits.items()}, seasons)
+        return own, own._rows(X, {name: encoded for name, (_, encoded) in fits.items()})
+
+    @cached_property
+    def features(self) -> tuple[tuple[str, str], ...]:
+        """Every feature: the column it comes from, and its name."""
+        return tuple((column.name, name) for column in self.columns for name in self._names_of(column))
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(name for _, name in self.features)
+
+    @cached_property
+    def category_features(self) -> IntArray:
+        """For each column of categories, the position of its first feature."""
+        origins = [origin for origin, _ in self.features]
+        return np.array([origins.index(name) for name in self.categories], dtype=np.int64)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are numbers, used as they are."""
+        return all(column.kind is Kind.NUMBER for column in self.columns)
+
+    def rows_of(self, X: Any) -> FloatArray:
+        """Rows of a table like that of training."""
+        return self._rows(X, {})
+
+    def given_categories(self, X: Any) -> NDArray[Any]:
+        """The categories of rows as they were given, of shape (n, q)."""
+        n = len(X) if not hasattr(X, "num_rows") else X.num_rows
+        given = np.empty((n, len(self.categories)), dtype=object)
+        for j, (_, values) in enumerate(_used(X, self._of_kind(Kind.CATEGORY))):
+            given[:, j] = [category(value) for value in values]
+        return given
+
+    def warn_of_left_out(self) -> None:
+        """Warn of the columns that are left out, if there are any."""
+        if any(column.kind is Kind.LEFT_OUT for column in self.columns):
+            warnings.warn(
+                f"Left out, since they are no features: {_left_out(self.columns)}. Name them in keep to use them.",
+                LeftOutWarning,
+                stacklevel=5,
+            )
+
+    def summary(self) -> str:
+        """What was taken as what, in a line."""
+        kinds = [column.kind for column in self.columns]
+        plural = {Kind.NUMBER: "numbers", Kind.CATEGORY: "categories", Kind.DATE: "dates"}
+        parts = [counted(kinds.count(kind), kind.value, many) for kind, many in plural.items() if kind in kinds]
+        n_used = len(kinds) - kinds.count(Kind.LEFT_OUT)
+        used = f"{counted(n_used, 'feature')}: {', '.join(parts)}"
+        return f"{used}; left out: {_left_out(self.columns)}" if n_used < len(kinds) else used
+
+    def _of_kind(self, kind: Kind) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if column.kind is kind)
+
+    def _names_of(self, column: Column) -> list[str]:
+        if column.kind is Kind.LEFT_OUT:
+            return []
+        if column.kind is Kind.CATEGORY:
+            k = self.categories[column.name].encodings.shape[1]
+            return [column.name, *(f"{column.name} ({i})" for i in range(2, k + 1))]
+        if column.kind is Kind.DATE and column.name in self.seasons:
+            return [column.name, *(f"{column.name}, time of year ({wave})" for wave in ("sine", "cosine"))]
+        return [column.name]
+
+    def _rows(self, X: Any, encoded: Mapping[str, FloatArray]) -> FloatArray:
+        features, codes = [], []
+        for column, values in _used(X, self.columns):
+            if column.kind is Kind.CATEGORY:
+                own = self.categories[column.name]
+                codes.append(own.codes_of(values).astype(np.float64))
+                features.append(encoded.get(column.name, own.encoded(codes[-1].astype(np.int64))))
+            elif column.kind is Kind.DATE:
+                features.append(self._date(column.name, values))
+            else:
+                features.append(_numbers(column.name, values)[:, None])
+        return np.column_stack([*features, *codes])
+
+    def _date(self, name: str, values: NDArray[Any]) -> FloatArray:
+        if values.dtype.kind != "M":
+            raise ValueError(f"Column {shown(name)} held dates in training, and now holds something else.")
+        days = np.where(np.isnat(values), np.nan, (values - np.datetime64(0, "us")) / DAY)
+        if name not in self.seasons:
+            return np.asarray(days[:, None])
+        angle = 2.0 * np.pi * days / DAYS_A_YEAR
+        return np.column_stack([days, np.sin(angle), np.cos(angle)])
+
+
+def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any]]]:
+    """The columns that are features, with their values."""
+    by_name = {str(name): name for name in column_names(X)}
+    return [(column, column_of(X, by_name[column.name])) for column in columns if column.kind is not Kind.LEFT_OUT]
+
+
+def _numbers(name: str, values: NDArray[Any]) -> FloatArray:
+    if values.dtype.kind != "f":
+        odd = next(value for value in values if not isinstance(value, int | float | None))
+        raise ValueError(f"Column {shown(name)} held numbers in training, and now holds {shown(odd)}.")
+    return values
+
+
+def _spans_a_year(values: NDArray[Any]) -> bool:
+    known = values[~np.isnat(values)]
+    return len(known) > 0 and bool((known.max() - known.min()) / DAY > DAYS_A_YEAR)
+
+
+def _left_out(columns: Collection[Column]) -> str:
+    named = [f"{shown(column.name)} ({column.why})" for column in columns if column.kind is Kind.LEFT_OUT]
+    return listed(named, MOST_NAMES)
