@@ -155,23 +155,21 @@ def test_a_classifier_without_probabilities():
     assert "by RidgeClassifier, with trust" in decisions[0].why()
 
 
-def test_text_columns_reach_the_classifier_only():
+def test_classifier_and_partition_take_the_table_as_it_is():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.assign(colour=np.where(y == 0, "blue", "red")).astype({"colour": "category"})
     base = HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype")
     trusted = TrustedClassifier(base, cv=2).fit(X, y)
-    assert trusted.partition_.n_features_in_ == 4
-    assert trusted.n_features_in_ == 5
+    assert trusted.partition_.n_features_in_ == trusted.n_features_in_ == 5
+    assert "colour" in trusted.partition_.preparation_.categories
     assert len(trusted.decide(X)) == 150
-    with pytest.raises(ValueError, match="no column of numbers"):
-        TrustedClassifier(base).fit(X[["colour"]], y)
 
 
 def test_missing_values_need_a_view():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.05)
     base = HistGradientBoostingClassifier(max_iter=10)
-    with pytest.raises(ValueError, match="'sepal length .cm.', and the partition needs finite numbers.*SimpleImputer"):
+    with pytest.raises(ValueError, match="Column 'sepal length .cm.' has gaps .*SimpleImputer"):
         TrustedClassifier(base, cv=2).fit(X, y)
     trusted = TrustedClassifier(base, transformer=SimpleImputer(), cv=2).fit(X, y)
     assert np.mean(trusted.decide(X).trust > 0.8) > 0.8

@@ -27,6 +27,9 @@ def one_feature(**changes):
         "isolated": np.empty((0, 2)),
         "isolated_mean": np.zeros(2),
         "width": 1.0,
+        "category_features": np.empty(0, dtype=np.int64),
+        "n_categories": np.empty(0, dtype=np.int64),
+        "category_levels": np.empty((0, 2)),
     }
     return Weights(**given | changes)
 

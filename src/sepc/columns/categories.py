@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,7 @@ from sklearn.preprocessing import TargetEncoder
 
 from sepc._typing import FloatArray, IntArray
 from sepc.plain_values import plain
+from sepc.statistics.splits import stratified_folds
 
 # Each category is encoded as if it had so many more rows with the usual labels.
 SMOOTHING = 10.0
@@ -89,18 +89,20 @@ def _log_odds(codes: IntArray, labels: IntArray, n_values: int, seed: int) -> tu
     n_classes = int(labels.max()) + 1
     if n_classes == 1:
         return np.zeros((n_values, 1)), np.zeros((len(codes), 1))
-    encoder = TargetEncoder(
-        target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING, cv=N_FOLDS, random_state=seed
-    )
-    with warnings.catch_warnings():
-        # Classes with fewer rows than folds are fine here: their rows are encoded by what is left.
-        warnings.simplefilter("ignore", UserWarning)
-        if np.bincount(labels).max() >= N_FOLDS:
-            of_rows = encoder.fit_transform(codes[:, None], labels)
-        else:
-            of_rows = encoder.fit(codes[:, None], labels).transform(codes[:, None])
-    each, usual = encoder.transform(np.arange(n_values)[:, None]), encoder.transform([[n_values]])
-    return tuple(_centred(probabilities) - _centred(usual) for probabilities in (each, of_rows))  # type: ignore[return-value]
+    encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING)
+    folds = stratified_folds(labels, N_FOLDS, np.random.RandomState(seed))
+    every, here = np.arange(n_values)[:, None], codes[:, None]
+    encoder.fit(here, labels)
+    usual = encoder.transform([[n_values]])
+    log_odds = _centred(encoder.transform(every)) - _centred(usual)
+    # The only row of a class is never left out; it is encoded as what is usual.
+    of_rows = np.zeros((len(codes), log_odds.shape[1]))
+    for fold in range(N_FOLDS):
+        left_out = folds == fold
+        if left_out.any():
+            encoder.fit(here[~left_out], labels[~left_out])
+            of_rows[left_out] = _centred(encoder.transform(here[left_out])) - _centred(usual)
+    return log_odds, of_rows
 
 
 def _centred(probabilities: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from sepc.columns.categories import Categories, category, fit_categories
 from sepc.columns.kinds import Column, Kind, kinds_of
 from sepc.columns.table import column_names, column_of
 from sepc.errors import LeftOutWarning
-from sepc.wording import MOST_NAMES, counted, listed, shown
+from sepc.wording import MOST_NAMES, counted, listed, shown, visible
 
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
@@ -82,13 +82,27 @@ class Preparation:
         """Rows of a table like that of training."""
         return self._rows(X, {})
 
-    def given_categories(self, X: Any) -> NDArray[Any]:
-        """The categories of rows as they were given, of shape (n, q)."""
-        n = len(X) if not hasattr(X, "num_rows") else X.num_rows
-        given = np.empty((n, len(self.categories)), dtype=object)
-        for j, (_, values) in enumerate(_used(X, self._of_kind(Kind.CATEGORY))):
-            given[:, j] = [category(value) for value in values]
-        return given
+    def check_complete(self, rows: FloatArray) -> FloatArray:
+        """Return the rows if all numbers are finite, else raise an error that names the column."""
+        is_odd = ~np.isfinite(rows).all(axis=0)
+        if is_odd.any():
+            origin = self.features[int(is_odd.argmax())][0]
+            raise ValueError(
+                f"Column {shown(origin)} has gaps or infinite numbers, and the model needs finite ones; fill them in, "
+                "for example with SimpleImputer(), or leave these rows out."
+            )
+        return rows
+
+    def notes_on(self, X: Any, rows: FloatArray) -> NDArray[Any]:
+        """For each row, the categories that were not seen in training, in words; empty for most."""
+        notes = np.full(len(rows), "", dtype=object)
+        codes = rows[:, len(self.feature_names) :]
+        for code, (column, values) in zip(codes.T, _used(X, self._of_kind(Kind.CATEGORY)), strict=True):
+            for i in np.flatnonzero(code == len(self.categories[column.name].values)):
+                given = category(values[i])
+                seen = "is missing, which it never was" if given is None else f"{shown(given)} was not seen"
+                notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {seen} in training."
+        return notes
 
     def warn_of_left_out(self) -> None:
         """Warn of the columns that are left out, if there are any."""

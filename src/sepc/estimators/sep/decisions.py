@@ -36,6 +36,8 @@ class SEPDecisions(Decisions):
         For rows outside, the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids; else -1.
     counts : (n, C) array of int
         Training rows of each class where the row lies.
+    notes : array of str
+        What is odd about the row itself, such as a category that was not seen in training; empty for most.
     counts_label : array
         The label that these counts alone would give; a row where it differs from `label` is worth a look.
     """
@@ -47,12 +49,14 @@ class SEPDecisions(Decisions):
     place: IntArray
     counts: IntArray
     counts_label: NDArray[Any]
+    notes: NDArray[Any]
 
     @classmethod
-    def of(cls, model: SEPModel, rows: FloatArray, min_trust: float) -> Self:
+    def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
         """Decide on rows given in the user's own features."""
         judged = vars(judge(model, rows, min_trust))
-        return cls(model=model, classes=model.classes, rows=rows, by="SEPClassifier", **judged)
+        notes = np.full(len(rows), "", dtype=object) if notes is None else notes
+        return cls(model=model, classes=model.classes, rows=rows, by="SEPClassifier", notes=notes, **judged)
 
     def alone(self) -> SEPDecision:
         """The only decision, as single values."""

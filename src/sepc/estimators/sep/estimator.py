@@ -188,7 +188,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             if not preparation.is_plain:
                 preparation.warn_of_left_out()
                 self.preparation_ = preparation
-                return check_array(prepared, dtype=np.float64, ensure_min_samples=2), given
+                return check_array(preparation.check_complete(prepared), ensure_min_samples=2), given
         rows, labels = self._validated(X, y, ensure_min_samples=2)
         check_classification_targets(labels)
         return rows, labels
@@ -264,7 +264,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
     def _decide(self, X: Any) -> SEPDecisions:
-        return SEPDecisions.of(self.model_, self._rows(X), self.min_trust)
+        rows = self._rows(X)
+        notes = None if self.preparation_ is None else self.preparation_.notes_on(X, rows)
+        return SEPDecisions.of(self.model_, rows, self.min_trust, notes)
 
     def _rows(self, X: Any) -> FloatArray:
         """Rows of numbers, as the model takes them."""
@@ -276,7 +278,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             kind = type(self).__name__
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
         validate_data(self, X, skip_check_array=True, reset=False)
-        return np.asarray(check_array(self.preparation_.rows_of(X), dtype=np.float64, ensure_min_samples=0))
+        return self.preparation_.check_complete(self.preparation_.rows_of(X))
 
     def _validated(self, *tables: Any, **checks: Any) -> Any:
         # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.

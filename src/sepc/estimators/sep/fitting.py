@@ -43,10 +43,10 @@ def fit_model(
     settings: Settings,
     trust: str,
     fit_rows: int | None,
-    category_columns: Sequence[CategoryColumn],
     seed: int,
     n_jobs: int | None,
     on_round: Callable[[Round], None] | None,
+    category_columns: Sequence[CategoryColumn] = (),
 ) -> tuple[SEPModel, Pieces]:
     """Partition the classes, or a sample of `fit_rows` rows, then count all rows in the ellipsoids and weigh them.
 

@@ -26,6 +26,7 @@ def sentences_about(decision: SEPDecision) -> list[str]:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     return [
         f"{shown(decision.label)} with trust {decimal(decision.trust)}: {where(decision)}.",
+        decision.notes,
         _disagreement(decision),
         other_side(decision),
     ]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sepc.columns.preparation import Preparation
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.fitted import FittedEllipsoids, History
 from sepc.estimators.sep.model_state import model_from, model_to_node
+from sepc.estimators.sep.preparation_state import preparation_from, preparation_to_node
 from sepc.estimators.sep.regions import Regions
 from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
@@ -26,7 +28,10 @@ def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node
         cut_offsets=found.offsets,
         through_means=found.through_means,
     )
+    preparation = classifier.preparation_
+    prepared = None if preparation is None else preparation_to_node(preparation, writer.under("preparation"))
     return fields_to_node(classifier) | {
+        "preparation": prepared,
         "model": model_to_node(classifier.model_, writer.under("model")),
         "history": [
             {"rows_left": [list(left) for left in history.rows_left], "stopped_because": history.stopped_because}
@@ -39,8 +44,7 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     """Read a classifier."""
     classifier = restore_fields(SEPClassifier(), reader)
     model = model_from(reader.part("model"))
-    if len(model.feature_names) != classifier.n_features_in_:
-        raise reader.wrong("has a model with another number of features")
+    classifier.preparation_ = _preparation_from(reader, model, classifier.n_features_in_)
     classifier.model_, classifier.classes_ = model, model.classes
     classifier.ellipsoids_ = _ellipsoids_from(reader, model)
     if len(reader.value("history", list)) > len(model.classes):
@@ -48,6 +52,25 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     classifier.history_ = tuple(map(_history_from, reader.parts("history"), model.classes))
     classifier.regions_ = Regions(model)
     return classifier
+
+
+def _preparation_from(reader: Reader, model: SEPModel, n_columns: int) -> Preparation | None:
+    """The preparation of tables, or None if there is none; it must give the features of the model."""
+    if not reader.has("preparation"):
+        if len(model.feature_names) != n_columns or model.n_codes:
+            raise reader.wrong("has a model with another number of features")
+        return None
+    preparation = preparation_from(reader.part("preparation"), n_columns)
+    weights = model.weights
+    sizes = [len(own.values) for own in preparation.categories.values()]
+    if weights is not None and (
+        weights.n_categories.tolist() != sizes
+        or weights.category_features.tolist() != preparation.category_features.tolist()
+    ):
+        raise reader.wrong("has a model with other categories than its columns")
+    if preparation.feature_names != model.feature_names:
+        raise reader.wrong("has a model with other features than its columns give")
+    return preparation
 
 
 def _ellipsoids_from(reader: Reader, model: SEPModel) -> FittedEllipsoids:

@@ -14,7 +14,7 @@ from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.columns.number_columns import number_columns
+from sepc.columns.table import is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import decide_rows
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -84,7 +84,8 @@ def signals_on_left_out(
 
 
 def _numbers(X: Any) -> Any:
-    return _finite(number_columns(X, "TrustedClassifier"))
+    """Rows as the partition takes them: tables as they are, anything else if it is finite."""
+    return X if is_table(X) else _finite(X)
 
 
 def _finite(rows: Any) -> Any:

@@ -1,0 +1,204 @@
+"""What the columns of a table are, and how they become features."""
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+
+from sepc import SEPClassifier, load, save
+from sepc.columns.categories import fit_categories
+from sepc.columns.kinds import Kind, kinds_of
+from sepc.columns.preparation import Preparation
+from sepc.errors import LeftOutWarning
+
+pd = package_or_skip("pandas")
+
+
+def people(n=400, seed=0):
+    """Two numbers, two categories and a date, all of which matter, and the labels."""
+    rng = np.random.default_rng(seed)
+    job = rng.choice(["clerk", "farmer", "nurse", "smith"], size=n)
+    town = rng.choice(["east", "west"], size=n).astype(object)
+    town[::25] = None
+    days = rng.integers(0, 1500, size=n)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, size=n),
+            "pay": rng.normal(3, 1, size=n),
+            "job": job,
+            "town": pd.Categorical(town),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D"),
+        }
+    )
+    score = (table["age"] - 40) / 10 + 2 * np.isin(job, ["nurse", "smith"]) - 1 + (days - 750) / 750
+    return table, np.where(score + 0.3 * rng.standard_normal(n) > 0, "yes", "no")
+
+
+def test_kinds_are_found_from_types_and_values():
+    n = 60
+    table = pd.DataFrame(
+        {
+            "number": np.linspace(0.0, 1.0, n),
+            "whole": np.arange(n) % 7,
+            "flag": np.arange(n) % 2 == 0,
+            "nullable": pd.array([1, None] * (n // 2), dtype="Int64"),
+            "text": ["a", "b"] * (n // 2),
+            "typed": pd.Categorical([3, 4] * (n // 2)),
+            "date": pd.date_range("2024-01-01", periods=n),
+            "id": [f"p{i}" for i in range(n)],
+            "index": np.arange(n)[::-1] + 1000,
+            "spaced": np.arange(n) * 10,
+            "constant": 1.0,
+            "note": [f"the patient came {i % 50} times and left" for i in range(n)],
+            "empty": [None] * n,
+        }
+    )
+    found = {column.name: (column.kind, column.why) for column in kinds_of(table, (), ())}
+    assert found == {
+        "number": (Kind.NUMBER, ""),
+        "whole": (Kind.NUMBER, ""),
+        "flag": (Kind.NUMBER, ""),
+        "nullable": (Kind.NUMBER, ""),
+        "text": (Kind.CATEGORY, ""),
+        "typed": (Kind.CATEGORY, ""),
+        "date": (Kind.DATE, ""),
+        "id": (Kind.LEFT_OUT, "an id"),
+        "index": (Kind.LEFT_OUT, "an index"),
+        "spaced": (Kind.NUMBER, ""),
+        "constant": (Kind.LEFT_OUT, "a constant"),
+        "note": (Kind.LEFT_OUT, "free text"),
+        "empty": (Kind.LEFT_OUT, "empty"),
+    }
+    by_name = {column.name: column.kind for column in kinds_of(table, ["whole"], ["id", "index", "note", "constant"])}
+    assert [by_name[name] for name in ("whole", "id", "index", "note", "constant")] == [
+        *(Kind.CATEGORY, Kind.CATEGORY, Kind.NUMBER, Kind.CATEGORY, Kind.NUMBER)
+    ]
+
+
+def test_a_table_is_taken_as_it_is():
+    table, y = people()
+    classifier = SEPClassifier().fit(table[:300], y[:300])
+    assert classifier.preparation_.summary() == "5 features: 2 numbers, 2 categories, 1 date"
+    assert classifier.n_features_in_ == 5
+    assert list(classifier.feature_names_in_) == list(table.columns)
+    assert classifier.score(table[300:], y[300:]) > 0.85
+    without = table.drop(columns=["job", "since"])
+    assert SEPClassifier().fit(without[:300], y[:300]).score(without[300:], y[300:]) < 0.8
+    names = classifier.model_.feature_names
+    assert names[:4] == ("age", "pay", "job", "town")
+    assert names[4:] == ("since", "since, time of year (sine)", "since, time of year (cosine)")
+    assert "job" in dict(classifier.decide(table)[0].terms().named())
+
+
+@pytest.mark.parametrize("trust", ["weights", "counts"])
+def test_polars_and_arrow_and_files_give_the_same_decisions(trust, tmp_path):
+    polars, pyarrow = package_or_skip("polars"), package_or_skip("pyarrow")
+    table, y = people()
+    classifier = SEPClassifier(trust=trust).fit(table, y)
+    decided = classifier.decide(table)
+    save(classifier, tmp_path / "model.sepc")
+    again = load(tmp_path / "model.sepc")
+    plain = table.assign(town=table["town"].astype(object))
+    for X in (table, plain, polars.from_pandas(plain), pyarrow.Table.from_pandas(plain)):
+        for model in (classifier, again):
+            np.testing.assert_array_equal(model.decide(X).probabilities, decided.probabilities)
+            np.testing.assert_array_equal(model.decide(X).region, decided.region)
+    for X in (polars.from_pandas(plain), pyarrow.Table.from_pandas(plain)):
+        other = SEPClassifier(trust=trust).fit(X, y)
+        np.testing.assert_array_equal(other.decide(X).probabilities, decided.probabilities)
+
+
+def test_terms_add_up_with_categories():
+    table, y = people()
+    decisions = SEPClassifier().fit(table, y).decide(table)
+    terms, each = decisions.terms(), np.arange(len(table))
+    near = decisions.gauge < 2
+    label = np.searchsorted(decisions.classes, decisions.label)
+    odds = np.log(decisions.probabilities[each, label] / decisions.probabilities[each, 1 - label])
+    np.testing.assert_allclose(terms.log_odds[near], odds[near], atol=1e-9)
+
+
+def test_a_category_not_seen_in_training_is_said_so_and_changes_little():
+    table, y = people()
+    classifier = SEPClassifier().fit(table, y)
+    odd = table[:3].assign(job=["farrier", "nurse", None])
+    decisions = classifier.decide(odd)
+    assert "job 'farrier' was not seen in training." in decisions.why(0)
+    assert "not seen" not in decisions.why(1)
+    assert "job is missing, which it never was in training." in decisions.why(2)
+    others = [classifier.decide(table[:1].assign(job=[job])).probabilities[0, 1] for job in set(table["job"])]
+    assert min(others) < decisions.probabilities[0, 1] < max(others)
+
+
+def test_what_is_no_feature_is_left_out_with_one_warning():
+    table, y = people()
+    order = np.argsort(y, kind="stable")
+    table, y = table.iloc[order].assign(patient=np.arange(400), key=[f"k{i}" for i in range(400)], site=1), y[order]
+    with pytest.warns(LeftOutWarning) as caught:
+        classifier = SEPClassifier().fit(table, y)
+    assert len(caught) == 1
+    assert str(caught[0].message) == (
+        "Left out, since they are no features: 'patient' (an index), 'key' (an id) and 'site' (a constant). Name them "
+        "in keep to use them."
+    )
+    assert caught[0].filename == __file__
+    used, left_out = classifier.preparation_.summary().split("; left out: ")
+    assert used == "5 features: 2 numbers, 2 categories, 1 date"
+    assert left_out == "'patient' (an index), 'key' (an id) and 'site' (a constant)"
+    with pytest.warns(LeftOutWarning, match="'key' .an id. and 'site'"):
+        kept = SEPClassifier(keep=["patient"]).fit(table, y)
+    assert "patient" in kept.model_.feature_names
+    with pytest.raises(ValueError, match=r"No column can be used: 'key' \(an id\). Name those to use in keep."):
+        SEPClassifier().fit(table[["key"]], y)
+
+
+def test_rows_do_not_see_their_own_label_in_their_encoding():
+    """A category for every other row says nothing, and must not look as if it did."""
+    rng = np.random.default_rng(0)
+    given = np.array([f"c{i // 2}" for i in range(600)], dtype=object)
+    labels = rng.integers(2, size=600)
+    categories, encoded = fit_categories(given, labels, 0)
+    assert abs(np.corrcoef(encoded[:, 0], labels)[0, 1]) < 0.1
+    assert np.corrcoef(categories.encoded(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
+    table = pd.DataFrame({"noise": rng.standard_normal(1200), "key": np.repeat([f"c{i}" for i in range(300)], 4)})
+    y = rng.integers(2, size=1200)
+    fresh = SEPClassifier().fit(table[::2], y[::2]).decide(table[1::2])
+    assert fresh.accepted.mean() < 0.02
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 12])
+def test_encodings_of_several_classes(n_classes):
+    rng = np.random.default_rng(0)
+    labels = np.arange(600) % n_classes
+    given = np.where(rng.random(600) < 0.8, labels % 5, rng.integers(5, size=600)).astype(object)
+    categories, encoded = fit_categories(given, labels, 0)
+    assert categories.values == tuple(sorted(set(given)))
+    k = min(max(n_classes - 1, 1), 3)
+    assert categories.encodings.shape == (len(categories.values), k)
+    assert encoded.shape == (600, k)
+    assert np.isfinite(encoded).all()
+    assert (categories.encoded(np.array([len(categories.values)])) == 0).all()
+
+
+def test_gaps_and_other_kinds_are_refused_by_name():
+    table, y = people()
+    with pytest.raises(ValueError, match="Column 'pay' has gaps or infinite numbers"):
+        SEPClassifier().fit(table.assign(pay=table["pay"].where(table["pay"] > 2)), y)
+    classifier = SEPClassifier().fit(table, y)
+    with pytest.raises(ValueError, match="Column 'age' held numbers in training, and now holds 'old'"):
+        classifier.decide(table.assign(age="old"))
+    with pytest.raises(ValueError, match="Column 'since' held dates in training"):
+        classifier.decide(table.assign(since=1.0))
+    with pytest.raises(TypeError, match="fitted to a table with named columns"):
+        classifier.decide(np.zeros((3, 5)))
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.decide(table.drop(columns="job"))
+
+
+def test_numbers_alone_need_no_preparation():
+    table, y = people()
+    numbers = table[["age", "pay"]]
+    classifier = SEPClassifier().fit(numbers, y)
+    assert classifier.preparation_ is None
+    array = SEPClassifier().fit(numbers.to_numpy(), y)
+    np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
+    assert Preparation.fitted(numbers, np.zeros(400, dtype=int), categorical=(), keep=(), seed=0)[0].is_plain
