@@ -83,14 +83,21 @@ class Preparation:
         return self._rows(X, {})
 
     def check_complete(self, rows: FloatArray) -> FloatArray:
-        """Return the rows if all numbers are finite, else raise an error that names the column."""
-        is_odd = ~np.isfinite(rows).all(axis=0)
-        if is_odd.any():
-            origin = self.features[int(is_odd.argmax())][0]
+        """Return the rows if there are no gaps, else raise an error that names the column."""
+        has_gaps = np.isnan(rows).any(axis=0)
+        if has_gaps.any():
+            origin = self.features[int(has_gaps.argmax())][0]
             raise ValueError(
-                f"Column {shown(origin)} has gaps or infinite numbers, and the model needs finite ones; fill them in, "
-                "for example with SimpleImputer(), or leave these rows out."
+                f"Column {shown(origin)} has gaps, and training needs rows without; fill them in, for example with "
+                "SimpleImputer(), or leave these rows out."
             )
+        return self.check_finite(rows)
+
+    def check_finite(self, rows: FloatArray) -> FloatArray:
+        """Return the rows if no number is infinite, else raise an error that names the column."""
+        is_infinite = np.isinf(rows).any(axis=0)
+        if is_infinite.any():
+            raise ValueError(f"Column {shown(self.features[int(is_infinite.argmax())][0])} has infinite numbers.")
         return rows
 
     def notes_on(self, X: Any, rows: FloatArray) -> NDArray[Any]:

@@ -27,6 +27,7 @@ class Cause(IntEnum):
     THIN = 3
     DRIFTED = 4  # only from a monitor: the rows that arrive there have changed
     UNEXPLAINED = 5  # only from models of other libraries: they do not say why
+    MISSING = 6  # the row has gaps; filled in one way or another, it would be accepted
 
     @property
     def meaning(self) -> str:
@@ -40,6 +41,7 @@ MEANINGS = {
     Cause.UNSEEN: "nothing like it was seen in training",
     Cause.THIN: "too few training rows lie near it",
     Cause.DRIFTED: "what comes there has changed",
+    Cause.MISSING: "what is missing would decide it",
     Cause.UNEXPLAINED: "the model does not say why",
 }
 

@@ -71,7 +71,7 @@ class JudgedRows:
 
 @single_threaded
 def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
-    """Decide on rows given in the user's own features."""
+    """Decide on rows without gaps, given in the user's own features."""
     counted, weighed, gauge, place = _judge_blocks(model, rows)
     probabilities = counted.probabilities if weighed is None else weighed
     label = counted.label if weighed is None else most_likely(weighed, model.shares)

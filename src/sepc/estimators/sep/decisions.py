@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.reasons import sentences_about
+from sepc.model.gap_rules import judge_with_gaps
 from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
@@ -36,6 +37,9 @@ class SEPDecisions(Decisions):
         For rows outside, the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids; else -1.
     counts : (n, C) array of int
         Training rows of each class where the row lies.
+    missing : (n, d) bool array
+        Features that are missing. Such a row is decided by completions that are like the training rows: probabilities
+        and trust are their averages, and `rows`, `region` and what follows are those of the most typical one.
     notes : array of str
         What is odd about the row itself, such as a category that was not seen in training; empty for most.
     counts_label : array
@@ -50,13 +54,24 @@ class SEPDecisions(Decisions):
     counts: IntArray
     counts_label: NDArray[Any]
     notes: NDArray[Any]
+    missing: BoolArray
 
     @classmethod
     def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
         """Decide on rows given in the user's own features."""
-        judged = vars(judge(model, rows, min_trust))
-        notes = np.full(len(rows), "", dtype=object) if notes is None else notes
-        return cls(model=model, classes=model.classes, rows=rows, by="SEPClassifier", notes=notes, **judged)
+        missing = np.isnan(rows[:, : len(model.shift)])
+        complete, judged = (
+            judge_with_gaps(model, rows, min_trust) if missing.any() else (rows, judge(model, rows, min_trust))
+        )
+        return cls(
+            model=model,
+            classes=model.classes,
+            rows=complete,
+            by="SEPClassifier",
+            missing=missing,
+            notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
+            **vars(judged),
+        )
 
     def alone(self) -> SEPDecision:
         """The only decision, as single values."""

@@ -272,13 +272,13 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         """Rows of numbers, as the model takes them."""
         if self.preparation_ is None:
             self.check_columns(X)
-            rows: FloatArray = self._validated(X, reset=False)
+            rows: FloatArray = self._validated(X, reset=False, ensure_all_finite="allow-nan")
             return rows
         if not is_table(X):
             kind = type(self).__name__
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
         validate_data(self, X, skip_check_array=True, reset=False)
-        return self.preparation_.check_complete(self.preparation_.rows_of(X))
+        return self.preparation_.check_finite(self.preparation_.rows_of(X))
 
     def _validated(self, *tables: Any, **checks: Any) -> Any:
         # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.

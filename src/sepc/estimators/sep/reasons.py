@@ -9,6 +9,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.decisions.kinds import Rule
+from sepc.model.completion import N_DRAWS
 from sepc.model.membership import FARTHEST, squared_radii
 from sepc.model.sep_model import SEPModel
 from sepc.wording import decimal, listed, percent, shown
@@ -26,10 +27,20 @@ def sentences_about(decision: SEPDecision) -> list[str]:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     return [
         f"{shown(decision.label)} with trust {decimal(decision.trust)}: {where(decision)}.",
+        _about_gaps(decision),
         decision.notes,
         _disagreement(decision),
         other_side(decision),
     ]
+
+
+def _about_gaps(decision: SEPDecision) -> str:
+    """What is missing, and how the row was decided without it."""
+    names = [name for name, gone in zip(decision.model.feature_names, decision.missing, strict=True) if gone]
+    if not names:
+        return ""
+    verb = "is" if len(names) == 1 else "are"
+    return f"{listed(names)} {verb} missing; this is the average of {N_DRAWS} ways to fill that in like training rows."
 
 
 def where(decision: SEPDecision) -> str:
@@ -57,7 +68,7 @@ def other_side(decision: SEPDecision) -> str:
     model: SEPModel = decision.model
     order = np.argsort(-decision.probabilities, kind="stable")
     runner_up = next((int(k) for k in order if model.classes[k] != decision.label), None)
-    if runner_up is None or not (model.owners == runner_up).any():
+    if runner_up is None or not (model.owners == runner_up).any() or decision.missing.any():
         return ""
     gauges = np.where(model.owners == runner_up, _gauges(decision), np.inf)
     nearest = int(gauges.argmin())
