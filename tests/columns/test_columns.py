@@ -179,10 +179,27 @@ def test_encodings_of_several_classes(n_classes):
     assert (categories.encoded(np.array([len(categories.values)])) == 0).all()
 
 
-def test_gaps_and_other_kinds_are_refused_by_name():
+def test_gaps_of_any_kind_are_taken():
     table, y = people()
-    with pytest.raises(ValueError, match="Column 'pay' has gaps or infinite numbers"):
-        SEPClassifier().fit(table.assign(pay=table["pay"].where(table["pay"] > 2)), y)
+    gaps = table.assign(
+        pay=table["pay"].where(table["pay"] > 2),
+        since=table["since"].where(table["pay"] < 4),
+        job=table["job"].where(table["age"] > 30),
+    )
+    classifier = SEPClassifier().fit(gaps[:300], y[:300])
+    decided = classifier.decide(gaps[300:])
+    assert (decided.label == y[300:]).mean() > 0.75
+    undated = decided[gaps["since"][300:].isna().to_numpy()][0]
+    assert "since, since, time of year (sine) and since, time of year (cosine) are missing" not in undated.why()
+    assert "since is missing;" in undated.why() or "pay and since are missing;" in undated.why()
+    assert "since" in dict(undated.ask_for())
+    assert not any("time of year" in name for name, _ in undated.ask_for())
+
+
+def test_columns_of_other_kinds_are_refused_by_name():
+    table, y = people()
+    with pytest.raises(ValueError, match="Column 'pay' has infinite numbers"):
+        SEPClassifier().fit(table.assign(pay=table["pay"].where(table["pay"] > 2, np.inf)), y)
     classifier = SEPClassifier().fit(table, y)
     with pytest.raises(ValueError, match="Column 'age' held numbers in training, and now holds 'old'"):
         classifier.decide(table.assign(age="old"))

@@ -20,6 +20,8 @@ from sepc.wording import MOST_NAMES, counted, listed, shown, visible
 
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
+# Stands in the names of features that come with a date.
+SEASON = ", time of year "
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +84,6 @@ class Preparation:
         """Rows of a table like that of training."""
         return self._rows(X, {})
 
-    def check_complete(self, rows: FloatArray) -> FloatArray:
-        """Return the rows if there are no gaps, else raise an error that names the column."""
-        has_gaps = np.isnan(rows).any(axis=0)
-        if has_gaps.any():
-            origin = self.features[int(has_gaps.argmax())][0]
-            raise ValueError(
-                f"Column {shown(origin)} has gaps, and training needs rows without; fill them in, for example with "
-                "SimpleImputer(), or leave these rows out."
-            )
-        return self.check_finite(rows)
-
     def check_finite(self, rows: FloatArray) -> FloatArray:
         """Return the rows if no number is infinite, else raise an error that names the column."""
         is_infinite = np.isinf(rows).any(axis=0)
@@ -139,7 +130,7 @@ class Preparation:
             k = self.categories[column.name].encodings.shape[1]
             return [column.name, *(f"{column.name} ({i})" for i in range(2, k + 1))]
         if column.kind is Kind.DATE and column.name in self.seasons:
-            return [column.name, *(f"{column.name}, time of year ({wave})" for wave in ("sine", "cosine"))]
+            return [column.name, *(f"{column.name}{SEASON}({wave})" for wave in ("sine", "cosine"))]
         return [column.name]
 
     def _rows(self, X: Any, encoded: Mapping[str, FloatArray]) -> FloatArray:
@@ -186,3 +177,8 @@ def _spans_a_year(values: NDArray[Any]) -> bool:
 def _left_out(columns: Collection[Column]) -> str:
     named = [f"{shown(column.name)} ({column.why})" for column in columns if column.kind is Kind.LEFT_OUT]
     return listed(named, MOST_NAMES)
+
+
+def origin_of(feature: str) -> str:
+    """The feature that another one comes with: the time of year is known if the date is."""
+    return feature.split(SEASON)[0]

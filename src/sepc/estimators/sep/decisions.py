@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.columns.preparation import origin_of
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.reasons import sentences_about
+from sepc.model.asking import settled_by
 from sepc.model.gap_rules import judge_with_gaps
+from sepc.model.possible import is_certain, possible_ellipsoids
 from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
@@ -47,6 +50,7 @@ class SEPDecisions(Decisions):
     """
 
     model: SEPModel = field(metadata=SHARED)
+    min_trust: float = field(metadata=SHARED)
     rows: FloatArray
     rule: IntArray
     gauge: FloatArray
@@ -68,6 +72,7 @@ class SEPDecisions(Decisions):
             classes=model.classes,
             rows=complete,
             by="SEPClassifier",
+            min_trust=min_trust,
             missing=missing,
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
             **vars(judged),
@@ -103,6 +108,37 @@ class SEPDecision(Decision):
     """The decision on one row; its attributes are those of `SEPDecisions`, as single values."""
 
     alone: SEPDecisions
+
+    @property
+    def possible_ellipsoids(self) -> list[int]:
+        """The ellipsoids that the row may lie in, by what is known of it; without gaps, those it lies in."""
+        return [int(k) for k in possible_ellipsoids(self.alone.model, self._with_gaps())]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the label stays the same however the gaps are filled, as long as the row is like what was seen.
+
+        That is, as long as it lies in one of the ellipsoids. False if that cannot be shown, and without weights.
+        """
+        model = self.alone.model
+        return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)))
+
+    def ask_for(self) -> list[tuple[str, float]]:
+        """The missing features, and how often knowing one of them would be enough to accept the row; best first."""
+        names = self.alone.model.feature_names
+        missing = [j for j, gone in enumerate(self.missing) if gone]
+        groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
+        groups = {name: group for name, group in groups.items() if group}
+        if not groups:
+            return []
+        columns = [np.array(group) for group in groups.values()]
+        shares = settled_by(self.alone.model, self._with_gaps(), columns, self.alone.min_trust)
+        return sorted(zip(groups, shares.tolist(), strict=True), key=lambda item: -item[1])
+
+    def _with_gaps(self) -> FloatArray:
+        row = np.array(self.rows)
+        row[: len(self.missing)][self.missing] = np.nan
+        return row
 
     def terms(self) -> Term:
         """What each feature and each ellipsoid adds to the log-odds of the label against the runner-up."""

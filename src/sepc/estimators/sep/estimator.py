@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -27,6 +27,7 @@ from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.standardization import Standardization
+from sepc.estimators.sep.training_gaps import filled
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.estimators.sep.weighing import CategoryColumn
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
@@ -156,8 +157,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         ----------
         X : DataFrame or array of shape (n, d), Dask array or DataFrame, or path
             A DataFrame of pandas or polars, or an Arrow table, may hold numbers, categories and dates; anything else
-            holds finite numbers. Dask collections stay on the workers of the current client. A path names a Parquet
-            file or a folder of them, which is read block by block.
+            holds numbers. NaN is a gap, which is filled in like other rows of the class. Dask collections stay on the
+            workers of the current client. A path names a Parquet file or a folder of them, which is read block by
+            block. Both hold finite numbers.
         y : array of shape (n,), Dask array or Series, or str
             Labels of any type. With a Dask DataFrame or a path it may be the name of the column that holds them.
 
@@ -188,10 +190,23 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             if not preparation.is_plain:
                 preparation.warn_of_left_out()
                 self.preparation_ = preparation
-                return check_array(preparation.check_complete(prepared), ensure_min_samples=2), given
-        rows, labels = self._validated(X, y, ensure_min_samples=2)
+                return self._filled(preparation.check_finite(prepared), classes), given
+        rows, labels = self._validated(X, y, ensure_min_samples=2, ensure_all_finite="allow-nan")
         check_classification_targets(labels)
-        return rows, labels
+        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels
+
+    def _filled(self, rows: FloatArray, classes: IntArray) -> FloatArray:
+        """Training rows with their gaps filled in."""
+        empty = np.isnan(rows).all(axis=0)
+        if empty.any():
+            raise ValueError(f"Feature {self._names()[int(empty.argmax())]!r} has no values at all; leave it out.")
+        if not np.isnan(rows).any():
+            return rows
+        return filled(rows, classes, self._n_features, self._first_model)
+
+    def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
+        model, _ = self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), None)
+        return model
 
     def _categorical(self) -> Collection[Any]:
         chosen = self.categorical_features

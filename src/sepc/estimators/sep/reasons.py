@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.columns.preparation import origin_of
 from sepc.decisions.kinds import Rule
 from sepc.model.completion import N_DRAWS
 from sepc.model.membership import FARTHEST, squared_radii
@@ -36,7 +37,8 @@ def sentences_about(decision: SEPDecision) -> list[str]:
 
 def _about_gaps(decision: SEPDecision) -> str:
     """What is missing, and how the row was decided without it."""
-    names = [name for name, gone in zip(decision.model.feature_names, decision.missing, strict=True) if gone]
+    features = zip(decision.model.feature_names, decision.missing, strict=True)
+    names = list(dict.fromkeys(origin_of(name) for name, gone in features if gone))
     if not names:
         return ""
     verb = "is" if len(names) == 1 else "are"

@@ -1,0 +1,95 @@
+"""Training rows with gaps: fill each in once, like other rows of its class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.completion import N_DRAWS, Mixture, Pattern
+from sepc.model.sep_model import SEPModel
+
+# A class is described by the ellipsoids of its complete rows if there are so many for each feature, else by one normal
+# distribution.
+ROWS_A_FEATURE = 5
+# Rounds of the estimation of that distribution, and the share of each variance that is added to it.
+N_ROUNDS = 20
+RIDGE = 1e-3
+# The covariances of classes are drawn towards their mean as by so many rows for each feature.
+SHRINKAGE = 10.0
+
+
+def filled(
+    rows: FloatArray, classes: IntArray, n_features: int, fit: Callable[[FloatArray, IntArray], SEPModel]
+) -> FloatArray:
+    """Training rows with their gaps filled in.
+
+    Parameters
+    ----------
+    rows : (n, d + q) array
+        Features with NaN for gaps; codes of categories may follow.
+    classes : (n,) array
+        Classes, numbered from 0.
+    n_features : int
+    fit : callable
+        Fits a model to complete rows and their classes.
+    """
+    gaps = np.isnan(rows[:, :n_features])
+    complete = ~gaps.any(axis=1)
+    counts = np.bincount(classes[complete], minlength=int(classes.max()) + 1)
+    result = rows.copy()
+    if counts.min() >= ROWS_A_FEATURE * n_features:
+        model = fit(rows[complete], classes[complete])
+        shift, scale, mixture = model.shift, model.scale, Mixture.of(model)
+        of_classes = model.counts_at(np.arange(model.n_places))
+    else:
+        shift, scale = np.nanmean(rows[:, :n_features], axis=0), np.nanstd(rows[:, :n_features], axis=0)
+        scale = np.where(scale > 0.0, scale, 1.0)
+        mixture, of_classes = _one_a_class((rows[:, :n_features] - shift) / scale, classes)
+    for c in range(int(classes.max()) + 1):
+        with np.errstate(divide="ignore"):
+            own = replace(mixture, log_weights=np.log(of_classes[:, c] / max(of_classes[:, c].sum(), 1)))
+        for where, missing in _patterns(gaps, np.flatnonzero((classes == c) & ~complete)):
+            drawn = Pattern.of(own, (rows[where, :n_features] - shift) / scale, missing).draws()
+            values = drawn[np.arange(len(where)), where % N_DRAWS] * scale[missing] + shift[missing]
+            result[np.ix_(where, np.flatnonzero(missing))] = values
+    return result
+
+
+def _patterns(gaps: BoolArray, rows: IntArray) -> list[tuple[IntArray, BoolArray]]:
+    """Rows that lack the same features, with these."""
+    patterns, which = np.unique(gaps[rows], axis=0, return_inverse=True)
+    return [(rows[which.ravel() == i], missing) for i, missing in enumerate(patterns)]
+
+
+def _one_a_class(rows: FloatArray, classes: IntArray) -> tuple[Mixture, IntArray]:
+    """A normal distribution for each class, estimated from rows with gaps, and the rows of each class it stands for."""
+    n_classes, d = int(classes.max()) + 1, rows.shape[1]
+    n_rows = np.bincount(classes, minlength=n_classes)
+    centers, covariances = map(np.array, zip(*(_normal(rows[classes == c]) for c in range(n_classes)), strict=True))
+    pooled = np.average(covariances, axis=0, weights=n_rows)
+    own = (n_rows / (n_rows + SHRINKAGE * d))[:, None, None]
+    precisions = np.linalg.inv(own * covariances + (1.0 - own) * pooled)
+    return Mixture(centers, precisions, np.zeros(n_classes)), np.diag(n_rows)
+
+
+def _normal(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of rows with gaps, by expectation and maximisation."""
+    d, gaps = rows.shape[1], np.isnan(rows)
+    mean, covariance = np.zeros(d), np.eye(d)
+    for _ in range(N_ROUNDS):
+        guess, spread = np.where(gaps, mean, rows), np.zeros((d, d))
+        precision = np.linalg.inv(covariance)
+        for where, missing in _patterns(gaps, np.flatnonzero(gaps.any(axis=1))):
+            inverse = np.linalg.inv(precision[np.ix_(missing, missing)])
+            apart = rows[np.ix_(where, np.flatnonzero(~missing))] - mean[~missing]
+            guess[np.ix_(where, np.flatnonzero(missing))] = (
+                mean[missing] - apart @ (inverse @ precision[np.ix_(missing, ~missing)]).T
+            )
+            spread[np.ix_(missing, missing)] += len(where) * inverse
+        mean = guess.mean(axis=0)
+        covariance = ((guess - mean).T @ (guess - mean) + spread) / len(rows)
+        covariance += RIDGE * np.diag(np.diagonal(covariance)) + RIDGE * np.eye(d)
+    return mean, covariance

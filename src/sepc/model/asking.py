@@ -1,0 +1,31 @@
+"""Which missing number to fetch: the one that most often settles the case."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.model.completion import completed
+from sepc.model.gap_rules import judge_with_gaps
+from sepc.model.sep_model import SEPModel
+
+
+def settled_by(model: SEPModel, row: FloatArray, groups: list[IntArray], min_trust: float) -> FloatArray:
+    """For each group of missing features, how often the row would be accepted if these were known.
+
+    Parameters
+    ----------
+    model : SEPModel
+    row : array
+        In the user's own features, with NaN for gaps.
+    groups : list of arrays
+        Positions of features that become known together.
+    min_trust : float
+    """
+    ((_, completions),) = completed(model, row[None])
+    shares = []
+    for group in groups:
+        known = np.repeat(row[None], completions.shape[1], axis=0)
+        known[:, group] = completions[0][:, group]
+        shares.append(judge_with_gaps(model, known, min_trust)[1].accepted.mean())
+    return np.array(shares)

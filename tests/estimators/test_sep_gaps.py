@@ -1,0 +1,166 @@
+"""Rows with gaps: decided by ways to fill them in, with what is certain and what to fetch; and in training."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_breast_cancer, make_blobs
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from sepc import SEPClassifier
+from sepc.decisions.kinds import Cause
+from sepc.metrics import aurc
+from sepc.model.completion import Mixture, Pattern
+from sepc.model.possible import cuts_of
+
+
+def wdbc(n_features=6):
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:, :n_features], y
+
+
+def with_gaps(X, share, seed=0):
+    X = X.copy()
+    X[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    return X
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = wdbc()
+    return SEPClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2]
+
+
+def test_a_mixture_given_what_is_known_is_that_of_the_textbook():
+    rng = np.random.default_rng(0)
+    centers, roots = rng.standard_normal((3, 4)), rng.standard_normal((3, 4, 4)) + 3 * np.eye(4)
+    covariances = roots @ roots.transpose(0, 2, 1)
+    mixture = Mixture(centers, np.linalg.inv(covariances), np.log([0.2, 0.3, 0.5]))
+    missing, row = np.array([False, True, False, True]), rng.standard_normal((1, 4))
+    pattern = Pattern.of(mixture, np.where(missing, np.nan, row), missing)
+    known = ~missing
+    densities = [
+        weight * multivariate_normal(center[known], covariance[np.ix_(known, known)]).pdf(row[0, known])
+        for weight, center, covariance in zip((0.2, 0.3, 0.5), centers, covariances, strict=True)
+    ]
+    np.testing.assert_allclose(np.exp(pattern.log_shares[0]), np.array(densities) / sum(densities))
+    for k, (center, covariance) in enumerate(zip(centers, covariances, strict=True)):
+        across = covariance[np.ix_(missing, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])
+        np.testing.assert_allclose(pattern.means[0, k], center[missing] + across @ (row[0, known] - center[known]))
+        left = covariance[np.ix_(missing, missing)] - across @ covariance[np.ix_(known, missing)]
+        np.testing.assert_allclose(pattern.roots[k] @ pattern.roots[k].T, left)
+    drawn = pattern.draws(20_000)[0]
+    mean = np.exp(pattern.log_shares[0]) @ pattern.means[0]
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.02)
+
+
+def test_gaps_cost_less_than_in_boosted_trees(fitted):
+    model, X, y = fitted
+    gaps = with_gaps(X, 0.4)
+    decided = model.decide(gaps)
+    trees = HistGradientBoostingClassifier(random_state=0).fit(*(part[::2] for part in wdbc()))
+    theirs = trees.predict_proba(gaps)
+    assert aurc(decided.label == y, decided.trust) < aurc(trees.predict(gaps) == y, theirs.max(axis=1))
+    assert (decided.label == y)[decided.accepted].mean() > 0.95
+    complete = model.decide(X)
+    assert decided.trust.mean() < complete.trust.mean()
+
+
+def test_rows_without_gaps_are_decided_as_ever_and_each_row_alone_as_in_a_batch(fitted):
+    model, X, _ = fitted
+    gaps = np.concatenate([with_gaps(X[:40], 0.3), X[40:80]])
+    decided, without = model.decide(gaps), model.decide(X[40:80])
+    for name in ("label", "trust", "probabilities", "region", "cause", "accepted"):
+        np.testing.assert_array_equal(getattr(decided[40:], name), getattr(without, name))
+        for i in range(40):
+            np.testing.assert_array_equal(getattr(model.decide(gaps[i : i + 1]), name)[0], getattr(decided, name)[i])
+    assert not decided.missing[40:].any()
+    np.testing.assert_array_equal(decided.missing, np.isnan(gaps))
+
+
+def test_a_gap_that_decides_is_the_cause(fitted):
+    model, X, _ = fitted
+    decided = model.decide(with_gaps(X, 0.4))
+    left = decided[decided.cause == Cause.MISSING]
+    assert len(left) > 0
+    assert left.missing.any(axis=1).all()
+    assert not left.accepted.any()
+    said = left.why(0)
+    assert "missing; this is the average of 20 ways to fill that in like training rows." in said
+    assert said.endswith("Not accepted (MISSING): what is missing would decide it.")
+    assert (decided.cause[~decided.missing.any(axis=1)] != Cause.MISSING).all()
+
+
+def test_a_row_of_gaps_only_is_decided_by_what_is_usual(fitted):
+    model, _, y = fitted
+    decided = model.decide(np.full((1, 6), np.nan))
+    assert decided.label[0] == 1
+    assert abs(decided.probabilities[0, 1] - (y == 1).mean()) < 0.2
+    assert not decided.accepted[0]
+    assert set(decided[0].possible_ellipsoids) == set(range(model.model_.n_ellipsoids))
+
+
+def test_what_is_certain_is_never_contradicted_by_rows_of_the_ellipsoids(fitted):
+    model, X, _ = fitted
+    decided, rng, n_certain, n_tried = model.decide(with_gaps(X, 0.2)), np.random.default_rng(0), 0, 0
+    for decision in decided[decided.missing.any(axis=1)]:
+        if not decision.is_certain:
+            continue
+        n_certain += 1
+        row = np.where(decision.missing, np.nan, decision.rows)
+        for cut in cuts_of(model.model_, row).values():
+            u = rng.standard_normal((200, len(cut.root)))
+            u /= np.linalg.norm(u, axis=1, keepdims=True)
+            u[100:] *= rng.random((100, 1)) ** (1 / len(cut.root))
+            rows = np.repeat(cut.center[None], 200, axis=0)
+            rows[:, cut.missing] += u @ cut.root.T
+            found = model.predict(rows * model.model_.scale + model.model_.shift)
+            assert (found == decision.label).all()
+            n_tried += 200
+    assert n_certain > 30
+    assert n_tried > 5_000
+
+
+def test_possible_ellipsoids_are_those_that_some_filling_reaches(fitted):
+    model, X, _ = fitted
+    decided = model.decide(with_gaps(X[:60], 0.3))
+    for decision, complete in zip(decided, X[:60], strict=True):
+        inside = [k for k, own in enumerate(model.ellipsoids_) if own.ellipsoid.contains(complete[None])[0]]
+        assert set(inside) <= set(decision.possible_ellipsoids)
+        if not decision.missing.any():
+            assert decision.possible_ellipsoids == inside
+    assert any(len(decision.possible_ellipsoids) < model.model_.n_ellipsoids for decision in decided)
+
+
+def test_what_to_ask_for_is_what_the_label_depends_on():
+    X, y = make_blobs(2000, centers=[[0, 0, 0], [6, 0, 0]], random_state=0)
+    model = SEPClassifier().fit(X, y)
+    decision = model.decide(np.array([[np.nan, 0.0, np.nan]]))[0]
+    (first, share), (second, other) = decision.ask_for()
+    assert (first, second) == ("x0", "x2")
+    assert share > 0.8 > 0.2 > other
+    assert model.decide(X[:1])[0].ask_for() == []
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_training_rows_with_gaps_are_used(share):
+    """With few gaps the ellipsoids of complete rows fill them in; with many, one normal distribution a class does."""
+    X, y = wdbc()
+    train = with_gaps(X[::2], share)
+    model = SEPClassifier().fit(train, y[::2])
+    assert model.model_.class_counts.sum() == len(train)
+    complete = ~np.isnan(train).any(axis=1)
+    test = with_gaps(X[1::2], share, seed=1)
+    score = model.score(test, y[1::2])
+    assert score > 0.83
+    if complete.sum() > 100:
+        alone = SEPClassifier().fit(train[complete], y[::2][complete]).score(test, y[1::2])
+        assert score > alone - 0.03
+    again = SEPClassifier().fit(train, y[::2])
+    np.testing.assert_array_equal(again.decide(test).trust, model.decide(test).trust)
+
+
+def test_a_feature_without_any_value_is_refused():
+    X, y = wdbc()
+    X[:, 2] = np.nan
+    with pytest.raises(ValueError, match="Feature 'x2' has no values at all; leave it out"):
+        SEPClassifier().fit(X, y)
