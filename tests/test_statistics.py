@@ -11,7 +11,7 @@ from sepc.statistics import betting
 from sepc.statistics.betting import best_draws, growth, log_factors, mean_p_value, nearest_null
 from sepc.statistics.binomial import beta_interval, lower_bound, p_value, rate_interval, rows_needed, upper_bound
 from sepc.statistics.fixed_sequence import fixed_grid, n_before_failure, quantile_grid, rows_to_start, sums_at
-from sepc.statistics.splits import stratified_folds, stratified_parts
+from sepc.statistics.splits import random_parts, stratified_folds
 
 
 def test_rows_needed_by_hand():
@@ -50,13 +50,38 @@ def test_grids():
     assert 0.999999 < fixed_grid().max() < 1.0
 
 
-def test_parts_and_folds_keep_the_shares_of_classes():
+def test_parts_look_at_no_label():
     labels = np.repeat(["a", "b", "c", "d"], [600, 60, 3, 1])
     random = np.random.RandomState(0)
-    stay, go = stratified_parts(labels, 0.25, random)
-    assert np.array_equal(np.sort(np.concatenate([stay, go])), np.arange(len(labels)))
-    assert [(labels[go] == label).sum() for label in "ab"] == [150, 15]
-    assert set(labels[stay]) == set(labels)
+    n_second = np.zeros(len(labels))
+    for _ in range(1000):
+        first, second = random_parts(labels, 0.25, random)
+        assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(len(labels)))
+        assert len(second) == 166
+        n_second[second] += 1
+    # The only row of a class goes as often as any other: 250 of 1,000 times, give or take 14.
+    assert abs(n_second[-1] - 250) < 55
+    assert abs(n_second - 250).max() < 70
+
+
+def test_the_first_part_goes_on_to_a_second_class():
+    labels = np.repeat([0, 1], [99, 1])
+    sizes = set()
+    for seed in range(200):
+        first, second = random_parts(labels, 0.5, np.random.RandomState(seed))
+        assert 99 in first
+        assert len(first) >= 50
+        sizes.add(len(first))
+    # Then the rare row is the last of the first part, wherever it came in the order.
+    assert max(sizes) > 95
+    assert len(sizes) > 20
+    assert [part.tolist() for part in random_parts(np.zeros(1), 0.5, np.random.RandomState(0))] == [[0], []]
+    assert len(random_parts(np.zeros(10), 0.5, np.random.RandomState(0))[1]) == 5
+
+
+def test_folds_keep_the_shares_of_classes():
+    labels = np.repeat(["a", "b", "c", "d"], [600, 60, 3, 1])
+    random = np.random.RandomState(0)
     folds = stratified_folds(labels, 3, random)
     assert np.bincount(folds[labels == "a"]).tolist() == [200, 200, 200]
     assert folds[labels == "d"].tolist() == [-1]

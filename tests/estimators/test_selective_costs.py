@@ -43,7 +43,9 @@ def test_matrix_from_pairs_and_from_an_array():
         (Costs([[0, np.nan], [1, 0]], 0.5), "A cost of an error is nan"),
         (Costs([[0, 5, 1], [1, 0, 1]], 0.5), r"have shape \(2, 3\); the 2 classes 'bad' and 'good' need \(2, 2\)"),
         (Costs({("bad", "good"): 5}, 0.5), r"lack the pair \('good', 'bad'\)"),
-        (Costs({**CREDIT, ("bad", "fine"): 5}, 0.5), r"name \('bad', 'fine'\); each must be a pair"),
+        (Costs({**CREDIT, ("bad", "fine"): 5}, 0.5), r"lack the pair \('fine', 'bad'\)"),
+        (Costs({**CREDIT, ("bad", 7): 5}, 0.5), r"name \('bad', 7\); each must be a pair"),
+        (Costs({**CREDIT, "bad": 5}, 0.5), r"name 'bad'; each must be a pair"),
         (Costs(CREDIT, review=5), "No error costs more than a review: at most 5, and a review costs 5"),
     ],
 )
@@ -55,10 +57,30 @@ def test_errors_say_what_is_wrong(costs, message):
 def test_a_label_without_costs_and_a_bare_matrix():
     X, y = credit(200)
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    with pytest.raises(ValueError, match="y holds 'ugly', for which there are no costs"):
+    with pytest.raises(ValueError, match=r"lack the pair \('bad', 'ugly'\)"):
         SelectiveClassifier(frozen, Costs(CREDIT, 0.5)).fit(X, np.where(X[:, 0] > 3, "ugly", y))
     with pytest.raises(TypeError, match="a cost matrix goes into Costs"):
         SelectiveClassifier(frozen, np.eye(2)).fit(X, y)
+
+
+def test_labels_the_classifier_does_not_know_have_costs():
+    X, y = credit(3000)
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:1000], y[:1000]))
+    dear = {("ugly", "bad"): 1, ("ugly", "good"): 20, ("bad", "ugly"): 1, ("good", "ugly"): 1}
+    costs = Costs({**CREDIT, **dear}, review=0.4)
+    # Of the rows far on the side of the good, one in sixteen is ugly, which makes a row there cost 1.25 on average.
+    truth = np.where((X[:, 0] > 2) & (np.arange(3000) % 16 == 0), "ugly", y)
+    knowing = SelectiveClassifier(frozen, costs).fit(X[1000:], truth[1000:])
+    assert knowing.classes_.tolist() == ["bad", "good", "ugly"]
+    assert not (knowing.decide(X).accepted & (X[:, 0] > 2)).any()
+    assert "The classifier does not know 'ugly'; such rows count as errors." in knowing.summary()
+    # Named, but not met: the largest cost that may come makes the promise harder to keep.
+    unmet = SelectiveClassifier(frozen, costs).fit(X[1000:], y[1000:])
+    assert unmet.classes_.tolist() == ["bad", "good", "ugly"]
+    assert (
+        unmet.controls_[None].n_needed
+        > SelectiveClassifier(frozen, Costs(CREDIT, 0.4)).fit(X, y).controls_[None].n_needed
+    )
 
 
 def test_one_cost_is_tested_as_errors_are():

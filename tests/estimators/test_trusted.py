@@ -202,10 +202,14 @@ def test_a_number_of_folds_means_rows_drawn_at_random():
     assert len(splits_of(9, np.array(["a", "a", "b", "b", "b"]), None, 0)) == 2
 
 
-def test_a_class_of_one_row_is_refused_in_plain_words():
+def test_a_class_of_one_row_is_never_left_out():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="TrustedClassifier compares labels .* at least 2 rows of every class"):
-        TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X[:101], y[:101])
+    trusted = TrustedClassifier(LogisticRegression(max_iter=1000), random_state=0).fit(X[:101], y[:101])
+    assert trusted.classes_.tolist() == [0, 1, 2]
+    tested = np.concatenate([test for _, test in splits_of(5, y[:101], None, 0)])
+    assert np.sort(tested).tolist() == list(range(100))
+    with pytest.raises(ValueError, match="every class has a single row; give it at least 2 rows of some class"):
+        TrustedClassifier(LogisticRegression()).fit(X[[0, 50, 100]], y[[0, 50, 100]])
 
 
 def test_a_partition_of_other_settings_stands_beside():

@@ -153,7 +153,7 @@ def test_few_rows_or_errors_give_no_cluster(classifier):
 
 def test_other_estimators(feedback):
     X, y = feedback
-    X_train, y_train = two_sides(600, seed=4)
+    X_train, y_train = two_sides(1200, seed=4)
     forest = RandomForestClassifier(20, random_state=0).fit(*two_sides(600, seed=5))
     found = audit(SelectiveClassifier(FrozenEstimator(forest), 0.1).fit(X_train, y_train), X, y)
     assert len(found.regions) == 0

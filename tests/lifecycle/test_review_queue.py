@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -187,3 +189,23 @@ def test_review_is_a_frame_in_order():
 def test_parameters_are_checked(wrong, said):
     with pytest.raises(ValueError, match=said):
         ReviewQueue(MODEL, **{"budget": 10} | wrong)
+
+
+def test_threads_share_a_queue():
+    """Eight threads choose and learn at once: every label counts once, and in the order of the draws."""
+    queue = ReviewQueue(MODEL, 20, coverage=0.8, rows=X, random_state=0)
+
+    def work(i):
+        rows = X[i * 10 : i * 10 + 500]
+        review = queue.choose(rows)
+        queue.certificate()
+        queue.to_bytes()
+        return review, queue.learn(review, review.label)
+
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(work, range(200)))
+    assert sorted(review.number for review, _ in done) == list(range(1, 201))
+    n_certify = sum(int((review.purpose == Purpose.CERTIFY).sum()) for review, _ in done)
+    found = queue.certificate()
+    assert (found.n_labels, found.n_errors, found.n_waiting) == (n_certify, 0, 0)
+    assert queue.reviews_ == {}

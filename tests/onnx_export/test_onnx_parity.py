@@ -1,5 +1,6 @@
 """What ONNX Runtime says of a file is what the model in Python says."""
 
+import json
 import warnings
 
 import cases
@@ -263,6 +264,23 @@ def test_promise_about_a_frozen_classifier(tmp_path):
     frozen = FrozenEstimator(SEPClassifier(**COUNTS).fit(X[:250], y[:250]))
     model = SelectiveClassifier(frozen, 0.2).fit(X[250:], y[250:])
     assert_same(model, session_of(model, tmp_path), rows_around(X, 1000))
+
+
+@pytest.mark.parametrize("max_risk", [0.3, {0: 0.3, 2: 0.3}])
+def test_promise_about_labels_the_classifier_does_not_know(max_risk, tmp_path):
+    X, y = make_moons(800, noise=0.3, random_state=0)
+    frozen = FrozenEstimator(SEPClassifier().fit(X[:400], 2 * y[:400]))
+    model = SelectiveClassifier(frozen, max_risk).fit(X[400:], np.where(np.arange(400) % 40, 2 * y[400:], 1))
+    assert model.classes_.tolist() == [0, 1, 2]
+    session = session_of(model, tmp_path)
+    assert_same(model, session, rows_around(X, 200))
+    facts = {
+        name: json.loads(fact)
+        for name, fact in session.get_modelmeta().custom_metadata_map.items()
+        if name != "sepc_version"
+    }
+    assert facts["classes"] == [0, 1, 2]
+    assert facts["accepted_from_trust"][1] is None
 
 
 def test_no_rows_and_one_row_at_a_time(tmp_path):

@@ -92,14 +92,14 @@ def share(text: str) -> float:
 
 
 def split(rows: LabelledRows, test_size: float, seed: int) -> tuple[LabelledRows, LabelledRows | None]:
-    """Split rows into training and held-out ones, stratified by label."""
+    """Split rows at random into training and held-out ones."""
     if not test_size:
         return rows, None
     import numpy as np
 
-    from sepc.statistics.splits import stratified_parts
+    from sepc.statistics.splits import random_parts
 
-    kept, held_out = stratified_parts(rows.y, test_size, np.random.RandomState(seed))
+    kept, held_out = random_parts(rows.y, test_size, np.random.RandomState(seed))
     if not len(held_out):
         raise InputError(f"--test-size {test_size:g} of {len(rows.y):,} rows leaves none to test on.")
     return _some(rows, kept), _some(rows, held_out)

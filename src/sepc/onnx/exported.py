@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -35,12 +36,15 @@ class Exported:
         The least trust at which each label is accepted; infinite if it never is.
     is_promised : bool
         Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
+    classes : array
+        The labels that have a probability; a `SelectiveClassifier` may have more of them than the classifier inside.
     """
 
     name: str
     decider: SEPClassifier
     thresholds: FloatArray
     is_promised: bool
+    classes: NDArray[Any]
 
     @classmethod
     def of(cls, model: Any) -> Exported:
@@ -56,27 +60,28 @@ class Exported:
             raise TypeError(_refusal(model, inner))
         check_is_fitted(inner)
         own = np.full(len(inner.classes_), float(inner.min_trust))
-        return cls(type(model).__name__, inner, _promised(model) if is_promised else own, is_promised)
+        thresholds = _promised(model, inner.classes_) if is_promised else own
+        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
 
     def facts(self) -> dict[str, str]:
         """The metadata of the file: the version of sepc, and everything else as JSON."""
+        least = dict(zip(self.decider.classes_.tolist(), self.thresholds.tolist(), strict=True))
+        accepted_from = [least.get(label, math.inf) for label in self.classes.tolist()]
         facts = {
             "estimator": self.name,
             "decider": type(self.decider).__name__,
-            "classes": self.decider.classes_.tolist(),
+            "classes": self.classes.tolist(),
             "feature_names": list(self.decider.model_.feature_names),
-            "accepted_from_trust": [
-                float(threshold) if np.isfinite(threshold) else None for threshold in self.thresholds
-            ],
+            "accepted_from_trust": [trust if math.isfinite(trust) else None for trust in accepted_from],
             "causes": {str(int(cause)): cause.name for cause in Cause if cause is not Cause.DRIFTED},
         }
         return {"sepc_version": version("sepc")} | {name: json.dumps(fact) for name, fact in facts.items()}
 
 
-def _promised(model: SelectiveClassifier) -> FloatArray:
-    thresholds = np.full(len(model.classes_), np.inf)
+def _promised(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
+    thresholds = np.full(len(classes), np.inf)
     for label, control in model.controls_.items():
-        about = np.ones(len(thresholds), dtype=bool) if label is None else np.asarray(model.classes_ == label)
+        about = np.ones(len(thresholds), dtype=bool) if label is None else np.asarray(classes == label)
         thresholds[about] = np.minimum(thresholds[about], control.threshold)
     return thresholds
 

@@ -66,8 +66,11 @@ def as_proto(model: Any) -> ModelProto:
     graph = Graph()
     values = _decided(graph, exported)
     values["label"] = graph("Gather", labels, values["label"])
+    n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
+    if n_classes > len(labels):
+        columns = exported.decider.classes_[:, None] == exported.classes
+        values["probabilities"] = graph("MatMul", values["probabilities"], columns.astype(np.float64))
 
-    n_classes, kinds = len(labels), {"label": label_kind, **KINDS}
     shapes = {name: ["n", n_classes] if name == "probabilities" else ["n"] for name in kinds}
     given = onnx.helper.make_tensor_value_info(INPUT, onnx.TensorProto.DOUBLE, ["n", exported.decider.n_features_in_])
     outputs = {

@@ -1,4 +1,4 @@
-"""Stratified splits, which keep the shares of the classes."""
+"""Splits of rows at random: into two parts that are alike, and into folds that keep the shares of the classes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 from sepc._typing import IntArray
 
 
-def stratified_parts(labels: NDArray[Any], share: float, random: np.random.RandomState) -> tuple[IntArray, IntArray]:
-    """Positions of two parts, the second with a `share` of every class; the first keeps at least one row of each."""
-    goes = np.zeros(len(labels), dtype=bool)
-    for label in np.unique(labels):
-        own = random.permutation(np.flatnonzero(labels == label))
-        # Random rounding keeps the share of small classes right on average.
-        n_going = min(int(share * len(own) + random.uniform()), len(own) - 1)
-        goes[own[:n_going]] = True
-    return np.flatnonzero(~goes), np.flatnonzero(goes)
+def random_parts(labels: NDArray[Any], share: float, random: np.random.RandomState) -> tuple[IntArray, IntArray]:
+    """Positions of two parts of rows in random order, the second with about this `share` of them.
+
+    A row's label has no say in where the row goes, so the second part is to the first as rows that come later: it has
+    labels that the first lacks as often as they have. Only if the first part would hold a single class, which few
+    classifiers can be fitted to, it goes on until it meets a second one. That looks at no row of the second part.
+    """
+    order = random.permutation(len(labels))
+    n_first = max(len(labels) - round(share * len(labels)), 1)
+    others = np.flatnonzero(labels[order] != labels[order[:1]])
+    if len(others):
+        n_first = max(n_first, int(others[0]) + 1)
+    return np.sort(order[:n_first]), np.sort(order[n_first:])
 
 
 def stratified_folds(labels: NDArray[Any], n_folds: int, random: np.random.RandomState) -> IntArray:

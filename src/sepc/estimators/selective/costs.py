@@ -22,8 +22,9 @@ class Costs:
     Parameters
     ----------
     of_errors : mapping of (true label, given label) to float, or array of shape (C, C)
-        A mapping names every pair of different labels; a right label costs nothing unless its pair is named. An array
-        has a row for each true label and a column for each given one, sorted.
+        A mapping names every pair of different labels; a right label costs nothing unless its pair is named. It may
+        name labels that `y` happens to lack: the largest cost counts, whether or not it has been paid. An array has a
+        row for each true label and a column for each given one, sorted.
     review : float
         Cost of having a person look at a row that is not accepted.
 
@@ -52,6 +53,14 @@ class Costs:
                 )
         self._check(matrix)
         return matrix
+
+    def with_named(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """These labels and those that a mapping names, sorted."""
+        pairs = self.of_errors if isinstance(self.of_errors, Mapping) else ()
+        known = {plain(label) for label in labels}
+        named = {plain(label) for pair in pairs if isinstance(pair, tuple) for label in pair} - known
+        kinds = {type(label) for label in named | known}
+        return np.union1d(labels, list(named)) if named and len(kinds) == 1 else labels
 
     def of(self, true: NDArray[Any], given: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
         """The cost of the given label of every row."""

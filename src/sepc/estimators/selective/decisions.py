@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sepc._typing import BoolArray
+from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.kinds import Cause
 
@@ -29,17 +30,17 @@ class SelectiveDecisions(Decisions):
     inner: Decisions
 
     @classmethod
-    def of(cls, inner: Decisions, accepted: BoolArray) -> Self:
-        """The decisions of an estimator, of which only some are accepted."""
+    def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any]) -> Self:
+        """The decisions of an estimator, of which only some are accepted; it may know only some of the classes."""
         own, uncovered = inner.cause, Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         cause = np.where(accepted, Cause.ACCEPTED, np.where(own == Cause.ACCEPTED, uncovered, own))
         return cls(
-            classes=inner.classes,
+            classes=classes,
             label=inner.label,
             trust=inner.trust,
             accepted=accepted,
             cause=cause,
-            probabilities=inner.probabilities,
+            probabilities=columns_for(inner.probabilities, inner.classes, classes),
             region=inner.region,
             by="SelectiveClassifier",
             inner=inner,
@@ -63,3 +64,12 @@ class SelectiveDecisions(Decisions):
         cause, own = Cause(self.cause[0]), Cause(self.inner.cause[0])
         is_about_trust = cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
         return f"Not accepted ({cause.name}): the promise asks for more trust." if is_about_trust else super().verdict()
+
+
+def columns_for(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
+    """Probabilities of the known classes, with a column of zeros for each of the others."""
+    if len(known) == len(classes):
+        return probabilities
+    every = np.zeros((len(probabilities), len(classes)))
+    every[:, np.searchsorted(classes, known)] = probabilities
+    return every

@@ -20,12 +20,12 @@ from sepc.estimators.kept_labels import KeptLabels
 from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
 from sepc.estimators.selective.costs import Costs
-from sepc.estimators.selective.decisions import SelectiveDecisions
+from sepc.estimators.selective.decisions import SelectiveDecisions, columns_for
 from sepc.estimators.selective.promise import cost_sentence, risk_sentence
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.statistics.binomial import lower_bound, upper_bound
 from sepc.statistics.fixed_sequence import fixed_grid, quantile_grid
-from sepc.statistics.splits import stratified_folds, stratified_parts
+from sepc.statistics.splits import random_parts, stratified_folds
 from sepc.wording import AS_SET, listed, percent, shown
 
 N_FOLDS = 3
@@ -41,8 +41,9 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     accepted later is wrong, as long as they come from the same distribution as the calibration rows.
 
     An unfitted estimator is fitted on one part of the rows given to `fit`, and the threshold is chosen on the others,
-    the calibration rows; both parts have the same shares of classes. With a `FrozenEstimator`, all rows are calibration
-    rows; it must not have been trained on them.
+    the calibration rows. The split is random and looks at no label, so a rare label may be missing from training, as it
+    may be from any sample; its rows then count as errors, as they will later. With a `FrozenEstimator`, all rows are
+    calibration rows; it must not have been trained on them.
 
     Parameters
     ----------
@@ -51,9 +52,10 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     max_risk : float, mapping of label to float, or Costs, default=0.02
         The largest error rate among accepted rows. A mapping makes a promise for each label it names, about the
         accepted rows *predicted* as that label: an overall 2 % can hide that every accepted positive is wrong. All
-        these promises hold together with `confidence`. Rows predicted as a label not named are never accepted. `Costs`
-        promise that an accepted row costs no more on average than its review; among the thresholds that keep this
-        promise, the one with the lowest total cost of errors and reviews is chosen.
+        these promises hold together with `confidence`. Rows predicted as a label not named are never accepted, nor are
+        those of a named label that training did not have. `Costs` promise that an accepted row costs no more on
+        average than its review; among the thresholds that keep this promise, the one with the lowest total cost of
+        errors and reviews is chosen. They must know every label of `y`.
     confidence : float, default=0.95
         Probability with which the promise is kept. Values nearer to 1 accept fewer rows.
     calibration_size : float, default=0.5
@@ -67,7 +69,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     estimator_ : classifier
         The fitted estimator.
     classes_ : array
-        Its labels.
+        Its labels, those of `y` and those that `Costs` name. What it does not know has the probability 0.
     threshold_ : float or dict of label to float
         Rows with at least this trust are accepted; infinite if no threshold can keep the promise.
     coverage_ : float
@@ -138,18 +140,20 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         """
         self.check_parameters()
         X, labels = indexable(X, checked_labels(y, "SelectiveClassifier"))
+        given = np.unique(labels)
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
             decided = None
         else:
             random = check_random_state(self.random_state)
-            training, calibration = stratified_parts(labels, self.calibration_size, random)
+            training, calibration = random_parts(labels, self.calibration_size, random)
             part, part_labels = _safe_indexing(X, training), labels[training]
             self.estimator_ = clone(self.estimator).fit(part, part_labels)
             decided = _decide_left_out(self.estimator, part, part_labels, random)
             X, labels = _safe_indexing(X, calibration), labels[calibration]
-        self.classes_ = np.asarray(self.estimator_.classes_)
+        known = np.union1d(self.estimator_.classes_, given)
+        self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -203,21 +207,30 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         accepted = np.zeros(len(decided), dtype=bool)
         for label, control in self.controls_.items():
             accepted |= _about(decided.label, label) & (decided.trust >= control.threshold)
-        return SelectiveDecisions.of(decided, accepted)
+        return SelectiveDecisions.of(decided, accepted, self.classes_)
+
+    def _probabilities(self, X: Any) -> FloatArray:
+        known = np.asarray(self.estimator_.classes_)
+        return columns_for(super()._probabilities(X), known, self.classes_)
 
     def summary(self) -> str:
         """What is promised: a sentence for every promise, or why it cannot be made."""
         check_is_fitted(self)
         confidence, lines = self.confidence_, []
         for label, control in self.controls_.items():
+            whom = "" if label is None else f" predicted as {shown(label)}"
             if isinstance(control, CostControl):
-                return cost_sentence(control, confidence)
-            lines.append(risk_sentence(control, "" if label is None else f" predicted as {shown(label)}", confidence))
+                lines.append(cost_sentence(control, confidence))
+            else:
+                lines.append(risk_sentence(control, whom, confidence))
         if len(lines) > 1:
             lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
         unnamed = [shown(label) for label in self.classes_ if not {label, None} & set(self.controls_)]
         if unnamed:
             lines.append(f"Rows predicted as {listed(unnamed)} are never accepted: nothing was asked of them.")
+        missing = [shown(label) for label in np.setdiff1d(self.classes_, self.estimator_.classes_)]
+        if missing:
+            lines.append(f"The classifier does not know {listed(missing)}; such rows count as errors.")
         return "\n".join(lines)
 
     def __str__(self) -> str:

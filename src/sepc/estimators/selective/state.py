@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+import numpy as np
+
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
@@ -38,6 +40,8 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     estimator = inner.from_node(reader.part("estimator"))
     selective = restore_fields(SelectiveClassifier(estimator), reader)
     selective.estimator_, selective.classes_ = estimator, labels_from(reader.part("classes"))
+    if len(np.setdiff1d(estimator.classes_, selective.classes_)):
+        raise reader.wrong("lacks a class of its classifier")
     selective.max_risk = _risk_from(reader.part("max_risk"), selective.classes_)
     controls = list(reader.parts("controls"))
     selective.controls_ = dict(_control_from(part, selective.classes_) for part in controls)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.number_columns import number_columns
@@ -20,6 +20,7 @@ from sepc.estimators.base import decide_rows
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.trust_model import signals
+from sepc.statistics.splits import stratified_folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +52,22 @@ def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> 
     """
     if isinstance(cv, Integral):
         fewest = int(np.unique(labels, return_counts=True)[1].min())
-        if fewest < 2:
-            raise ValueError(
-                "TrustedClassifier compares labels on rows left out, so it needs at least 2 rows of every class; one "
-                "class has a single row. Leave that class out, or give folds of your own as cv."
-            )
-        cv = StratifiedKFold(min(cv, fewest), shuffle=True, random_state=random_state)
+        if fewest > 1:
+            cv = StratifiedKFold(min(cv, fewest), shuffle=True, random_state=random_state)
+        else:
+            cv = _keeping_single_rows(int(cv), labels, random_state)
     return list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels, groups))
+
+
+def _keeping_single_rows(n_folds: int, labels: NDArray[Any], random_state: Any) -> PredefinedSplit:
+    """Folds that never leave out the only row of a class."""
+    folds = stratified_folds(labels, n_folds, check_random_state(random_state))
+    if (folds < 0).all():
+        raise ValueError(
+            "TrustedClassifier compares labels on rows left out, and every class has a single row; give it at least 2 "
+            "rows of some class."
+        )
+    return PredefinedSplit(folds)
 
 
 def signals_on_left_out(

@@ -22,8 +22,9 @@ from sepc.lifecycle.monitoring.alarms import Alarm
 from sepc.lifecycle.monitoring.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
 from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settled, with_rows
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
+from sepc.lifecycle.monitoring.streams import Streams, new_token
 from sepc.lifecycle.monitoring.tally import Tally
-from sepc.lifecycle.monitoring.windows import Windows
+from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, counted, percent
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Monitor(ShownAsCard):
+class Monitor(SharedState, ShownAsCard):
     """Compare the rows that arrive at a model with a reference, region by region, and raise an alarm on any change.
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
@@ -39,6 +40,8 @@ class Monitor(ShownAsCard):
     wrong. Features are also watched over all rows, for changes that are small in every region. The promise: if rows
     keep coming from the same source as the reference, there is never an alarm with probability `confidence`, however
     long the stream and however often one looks.
+
+    Threads may share a monitor: no row is lost, and updates wait for one another.
 
     Parameters
     ----------
@@ -67,6 +70,17 @@ class Monitor(ShownAsCard):
     'x1'
     """
 
+    _token: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A new monitor with a token of its own, also if it is a copy or comes from a file."""
+        monitor = super().__new__(cls)
+        monitor._token = new_token()
+        return monitor
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_token"}
+
     def __init__(self, model: Any, X_ref: Any, y_ref: ArrayLike | None = None, *, confidence: float = 0.95) -> None:
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence is {confidence!r}; it must lie strictly between 0 and 1.")
@@ -76,7 +90,8 @@ class Monitor(ShownAsCard):
         scale = located.features.std(axis=0)
         unit = located.features.mean(axis=0), np.where(scale > 0.0, scale, 1.0)
         empty = Tally.empty(self._rates.n_regions, len(scale))
-        self._state = MonitorState(float(confidence), *unit, reference=empty, seen=Windows(empty))
+        seen = Streams.empty(self._rates.n_regions, len(scale))
+        self._state = MonitorState(float(confidence), *unit, reference=empty, seen=seen)
         reference = self._counted(located) if y_ref is None else self._counted(located) + self._labels(located, y_ref)
         self._state = replace(self._state, reference=reference)
 
@@ -135,17 +150,24 @@ class Monitor(ShownAsCard):
         return self._with(self._state.fresh)
 
     def merge(self, *others: Monitor) -> Monitor:
-        """A monitor that has seen the rows of all; these must be different rows, with the same reference.
+        """A monitor that has seen the rows of all, which must have the same reference; make workers with `fresh`.
 
         It has the alarms raised here, and those that all rows together raise. Alarms of the other monitors stay with
-        them: each keeps its promise for the rows it has seen itself. Workers may be merged as often as one likes, but
-        always all of them in one call: the promise covers their union, not the union of only some of them.
+        them: each keeps its promise for the rows it has seen itself. Workers that go on may be merged again, as often
+        as one likes: only what is new is added. Merge all of them in one call: the promise covers their union, not one
+        of those whose rows look odd.
+
+        Raises
+        ------
+        ValueError
+            If the monitors have different references, or if two of them go on from the same one, a copy or a file
+            loaded twice: the rows that they share would count twice.
         """
         seen, own = self._state.seen, self.fresh().to_bytes()
         for other in others:
             if other.fresh().to_bytes() != own:
                 raise ValueError("The monitors differ in their model, reference or confidence; make them with fresh().")
-            seen = seen.joined(other._state.seen)
+            seen = seen.merged(other._state.seen)
         return self._with(settled(replace(self._state, seen=seen), self._rates))
 
     def summary(self) -> str:
@@ -198,11 +220,12 @@ class Monitor(ShownAsCard):
         monitor.model, monitor._rates, monitor._state = self.model, self._rates, state
         return monitor
 
+    @one_at_a_time
     def _take(self, tally: Tally) -> list[Alarm]:
         if tally.labelled.any() and not self.watches_errors:
             raise ValueError("The reference has no labels to compare with; give some: Monitor(model, X_ref, y_ref).")
         n_before = len(self.alarms)
-        self._state = with_rows(self._state, self._rates, tally)
+        self._state = with_rows(self._state, self._rates, tally, self._token)
         return list(self.alarms[n_before:])
 
     def _counted(self, located: LocatedRows) -> Tally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
+import numpy as np
+
 from sepc.errors import FormatError
 from sepc.io.container import Arrays, decode, digest, encode
 from sepc.io.reader import Reader
@@ -13,6 +15,7 @@ from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor_state import MonitorState
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, FEATURE, KINDS, OUTSIDE, MonitoredRates
+from sepc.lifecycle.monitoring.streams import Segment, Stream, Streams
 from sepc.lifecycle.monitoring.tally import CUTS, Tally
 from sepc.lifecycle.monitoring.windows import Window, Windows
 from sepc.model.sep_model import SEPModel
@@ -26,13 +29,11 @@ def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
     own = writer.under("monitor")
     own.put(shift=state.shift, scale=state.scale)
     _put(state.reference, own.under("reference"))
-    _put(state.seen.total, own.under("total"))
-    for i, window in enumerate(state.seen.latest):
-        _put(window.tally, own.under(f"latest/{i}"))
     node: Node = {
         "confidence": state.confidence,
         "model": fingerprint,
-        "latest": [{"number": window.number} for window in state.seen.latest],
+        "own": _stream_to_node(state.seen.own, own.under("own")),
+        "others": [_stream_to_node(stream, own.under(f"others/{i}")) for i, stream in enumerate(state.seen.others)],
         "alarms": [_alarm_to_node(alarm) for alarm in state.alarms],
     }
     return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "monitor": node})
@@ -52,24 +53,53 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     confidence = reader.number("confidence", 0.0, 1.0)
     if (scale <= 0.0).any() or not 0.0 < confidence < 1.0:
         raise reader.wrong("has a scale or a confidence that no monitor has")
-    reference, total = (_tally_from(reader.under(name, {}), watched.n_regions, d) for name in ("reference", "total"))
-    latest = [
-        Window(_tally_from(part, watched.n_regions, d), part.integer("number", 1)) for part in reader.parts("latest")
-    ]
-    rest = [total - window.tally for window in latest]
-    if any((getattr(tally, name) < 0).any() for tally in rest for name in (*COUNTS, "above", "beyond")):
-        raise reader.wrong("has a window with more rows than there were in all")
+    reference = _tally_from(reader.under("reference", {}), watched.n_regions, d)
+    own = _stream_from(reader.part("own"), watched.n_regions, d)
+    others = tuple(_stream_from(part, watched.n_regions, d) for part in reader.parts("others"))
+    names = [stream.name for stream in others if stream.segments]
+    own_name = {own.name} if own.segments else set()
+    if len(names) < len(others) or sorted(set(names) - own_name) != names:
+        raise reader.wrong("has streams without a name, twice or not in order")
     state = MonitorState(
         confidence=confidence,
         shift=reader.floats("shift", d),
         scale=scale,
         reference=reference,
-        seen=Windows(total, tuple(latest)),
+        seen=Streams(own, others),
         alarms=tuple(_alarm_from(part, watched) for part in reader.parts("alarms")),
     )
     if set(arrays) - front.used:
         raise FormatError(f"The file holds an array that no monitor has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
     return state
+
+
+def _stream_to_node(stream: Stream, writer: Writer) -> Node:
+    _put(stream.windows.total, writer.under("total"))
+    for i, window in enumerate(stream.windows.latest):
+        _put(window.tally, writer.under(f"latest/{i}"))
+    return {
+        "n_updates": stream.n_updates,
+        "segments": [{"token": segment.token, "start": segment.start} for segment in stream.segments],
+        "latest": [{"number": window.number} for window in stream.windows.latest],
+    }
+
+
+def _stream_from(reader: Reader, n_regions: int, d: int) -> Stream:
+    total = _tally_from(reader.under("total", {}), n_regions, d)
+    latest = [Window(_tally_from(part, n_regions, d), part.integer("number", 1)) for part in reader.parts("latest")]
+    rest = [total - window.tally for window in latest]
+    if any((getattr(tally, name) < 0).any() for tally in rest for name in (*COUNTS, "above", "beyond")):
+        raise reader.wrong("has a window with more rows than there were in all")
+    segments = tuple(Segment(part.text("token"), part.integer("start")) for part in reader.parts("segments"))
+    n_updates, starts = reader.integer("n_updates"), [segment.start for segment in segments]
+    # Every segment has an update, so each starts after the one before, and the last before the end.
+    if (
+        starts[:1] != [0][: len(starts)]
+        or not all(np.diff([*starts, n_updates]) > 0)
+        or (n_updates > 0) != bool(starts)
+    ):
+        raise reader.wrong("has updates of nobody")
+    return Stream(Windows(total, tuple(latest)), n_updates, segments)
 
 
 def fingerprint_of(models: Sequence[SEPModel]) -> str:

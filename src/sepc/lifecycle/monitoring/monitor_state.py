@@ -12,8 +12,9 @@ from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.change_evidence import log_evidence, log_price, most_log_evidence
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift, shifted_features
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, KINDS, OUTSIDE, SHARE, MonitoredRates
+from sepc.lifecycle.monitoring.streams import Streams
 from sepc.lifecycle.monitoring.tally import Tally
-from sepc.lifecycle.monitoring.windows import Part, Windows
+from sepc.lifecycle.monitoring.windows import Part
 
 # Regions whose share changed by more standard deviations than this are included in the search for shifted features.
 CLEARLY = 3.0
@@ -30,7 +31,7 @@ class MonitorState:
     shift, scale : (d,) arrays
         Features are standardised as ``(x - shift) / scale``, with the reference's mean and standard deviation.
     reference : Tally
-    seen : Windows
+    seen : Streams
     alarms : tuple of Alarm
         All that were raised, in order.
     """
@@ -39,7 +40,7 @@ class MonitorState:
     shift: FloatArray
     scale: FloatArray
     reference: Tally
-    seen: Windows
+    seen: Streams
     alarms: tuple[Alarm, ...] = ()
 
     @property
@@ -55,12 +56,12 @@ class MonitorState:
     @property
     def fresh(self) -> MonitorState:
         """The state with the same reference before any rows."""
-        return replace(self, seen=Windows(Tally.empty(*self.reference.sums.shape)), alarms=())
+        return replace(self, seen=Streams.empty(*self.reference.sums.shape), alarms=())
 
 
-def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally) -> MonitorState:
-    """The state after more rows; new alarms are at the end of its alarms."""
-    return settled(replace(state, seen=state.seen.added(tally)), watched)
+def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally, token: str) -> MonitorState:
+    """The state after more rows, counted by the monitor with this token; new alarms are at the end of its alarms."""
+    return settled(replace(state, seen=state.seen.added(tally, token)), watched)
 
 
 def settled(state: MonitorState, watched: MonitoredRates) -> MonitorState:

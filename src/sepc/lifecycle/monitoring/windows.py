@@ -65,7 +65,7 @@ class Windows:
 
         The number of a joined window counts the windows that either of them has filled. So while a window keeps its
         number, its rows only grow and the rows before it stay the same, however often the two are joined: no more
-        windows are tested than the level was divided among.
+        windows are tested than the level was divided among. A joined window may hold more rows than its length.
         """
         pairs = zip_longest(self.latest, other.latest)
         each = [(mine or Window(self.total, 0), theirs or Window(other.total, 0)) for mine, theirs in pairs]

@@ -29,6 +29,8 @@ class Certificate(ShownAsCard):
         Labels that were drawn to certify, and the wrong ones among them.
     n_waiting : int
         Labels that do not count yet, because labels of rows drawn before them are still missing.
+    waits_for : int or None
+        Number of the review that they wait for.
     """
 
     threshold: float
@@ -38,6 +40,7 @@ class Certificate(ShownAsCard):
     n_labels: int
     n_errors: int
     n_waiting: int = 0
+    waits_for: int | None = None
 
     @property
     def is_certified(self) -> bool:
@@ -55,7 +58,7 @@ class Certificate(ShownAsCard):
         share = f"{percent(self.coverage)} of rows"
         accepts = f"trust >= {self.threshold:.6g}, {share}" if self.is_certified else "nothing yet"
         labels = f"{counted(self.n_labels, 'label')}, {self.n_errors:,} of them wrong"
-        waiting = f"{counted(self.n_waiting, 'label')}, until earlier ones come"
+        waiting = f"{counted(self.n_waiting, 'label')}, until review {self.waits_for} has its labels"
         facts = (("promised", promise), ("certified", accepts), ("reviewed", labels))
         return (*facts, ("held back", waiting)) if self.n_waiting else facts
 
@@ -66,7 +69,7 @@ class Certificate(ShownAsCard):
         """What is certified, in words."""
         seen = f"{self.n_labels:,} labels, {self.n_errors:,} of them wrong"
         if self.n_waiting:
-            seen += f" ({self.n_waiting:,} more wait for labels of rows drawn earlier)"
+            seen += f" ({self.n_waiting:,} more wait for labels of review {self.waits_for})"
         if not np.isfinite(self.threshold):
             return f"Nothing is certified yet, after {seen}."
         return (
@@ -75,7 +78,7 @@ class Certificate(ShownAsCard):
         )
 
 
-def certificate_of(evidence: Evidence, n_waiting: int = 0) -> Certificate:
+def certificate_of(evidence: Evidence, n_waiting: int = 0, waits_for: int | None = None) -> Certificate:
     """The certificate of the largest set that the evidence certifies."""
     k = evidence.certified
     return Certificate(
@@ -86,16 +89,14 @@ def certificate_of(evidence: Evidence, n_waiting: int = 0) -> Certificate:
         n_labels=int(evidence.n_labels.sum()),
         n_errors=int(evidence.n_errors.sum()),
         n_waiting=n_waiting,
+        waits_for=waits_for,
     )
 
 
 def queue_card(certificate: Certificate, n_open: int, n_reviews: int, budget: int, evidence: Evidence | None) -> Card:
     """The short view of a review queue: its certificate, the rows that wait for a person, and the labels by band."""
     waiting = f"{counted(n_open, 'row')} in {counted(n_reviews, 'review')}" if n_open else "no row"
-    if certificate.n_waiting:
-        waiting += f"; {counted(certificate.n_waiting, 'label')} held back until earlier ones come"
-    facts = {name: value for name, value in certificate.facts() if name != "held back"} | {"waiting": waiting}
-    facts["budget"] = f"{budget:,} rows a day"
+    facts = dict(certificate.facts()) | {"waiting": waiting, "budget": f"{budget:,} rows a day"}
     share = f"{percent(certificate.coverage)} of rows certified"
     title = f"ReviewQueue: {share if certificate.is_certified else 'nothing certified yet'}"
     return Card(title, tuple(facts.items()), BAND_COLUMNS, () if evidence is None else _bands(evidence))

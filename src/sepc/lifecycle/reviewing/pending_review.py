@@ -21,7 +21,7 @@ class PendingReview:
     """The labels of a review so far, in the order in which its rows were drawn.
 
     Labels count in that order, one bet at a time, so that it does not matter when each arrives: if a hard case takes
-    long, easier ones drawn after it must not count without it.
+    long, easier ones drawn after it must not count without it. A review is pending from the moment it is drawn.
 
     Attributes
     ----------

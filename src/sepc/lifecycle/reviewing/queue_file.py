@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,8 @@ class QueueState:
         None before the first rows.
     n_chosen : int
         How many reviews it has chosen.
-    learnt : tuple of int
-        Numbers of the reviews that are complete.
     begun : tuple of PendingReview
-        Reviews with labels that are missing or not counted yet.
+        Reviews with labels that are missing or not counted yet, in order.
     reviews : tuple of Review
         Open reviews.
     draws : dict
@@ -50,7 +49,6 @@ class QueueState:
     settings: dict[str, Any]
     evidence: Evidence | None
     n_chosen: int
-    learnt: tuple[int, ...]
     begun: tuple[PendingReview, ...]
     reviews: tuple[Review, ...]
     draws: dict[str, Any]
@@ -60,7 +58,6 @@ def queue_to_bytes(state: QueueState, model: Any) -> bytes:
     """The state of a queue for this model as bytes."""
     writer = Writer()
     own = writer.under("queue")
-    own.put(learnt=np.array(state.learnt, dtype=np.int64))
     node: Node = {
         "model": _fingerprint(model),
         "settings": state.settings,
@@ -90,11 +87,11 @@ def queue_from_bytes(data: bytes, model: Any) -> QueueState:
     evidence = _evidence_from(reader, settings) if reader.has("target") else None
     begun = tuple(_pending_from(part, evidence, n_chosen) for part in reader.parts("begun"))
     reviews = tuple(_review_from(part, evidence, n_chosen) for part in reader.parts("reviews"))
-    learnt = tuple(reader.ints("learnt", None, low=1, below=n_chosen + 1).tolist())
+    _check_pairs(reader, begun, reviews)
     draws = _draws_from(reader.part("draws"))
     if set(arrays) - front.used:
         raise FormatError(f"The file holds an array that no queue has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
-    return QueueState(settings, evidence, n_chosen, learnt, begun, reviews, draws)
+    return QueueState(settings, evidence, n_chosen, begun, reviews, draws)
 
 
 def _fingerprint(model: Any) -> str:
@@ -185,6 +182,19 @@ def _review_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> Re
         plan=Plan(evidence.bands, aim, drawn, n_more, evidence.max_risk),
         number=_number_from(reader, n_chosen),
     )
+
+
+def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tuple[Review, ...]) -> None:
+    """Raise unless the reviews with missing labels are open, and only these."""
+    numbers, pending = [review.number for review in reviews], {one.number: one for one in begun}
+    in_order = all(first.number < second.number for first, second in pairwise(begun))
+    still_open = [one.number for one in begun if not one.is_complete]
+    if not in_order or numbers != still_open:
+        raise reader.wrong("has open reviews that do not match their labels")
+    for review in reviews:
+        own, certify = pending[review.number], review.purpose == Purpose.CERTIFY
+        if len(own.outcome) != len(review) or not np.array_equal(own.band, review.band[certify]):
+            raise reader.wrong("has labels that do not match the rows of their review")
 
 
 def _number_from(reader: Reader, n_chosen: int) -> int:

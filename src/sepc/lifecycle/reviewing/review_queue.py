@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import Decisions
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
 from sepc.io.values import simple_value
 from sepc.lifecycle.located_rows import chosen_regions, decide_in_memory
+from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
 from sepc.lifecycle.reviewing.certificate import Certificate, certificate_of, queue_card
 from sepc.lifecycle.reviewing.pending_review import PendingReview, compare_labels
 from sepc.lifecycle.reviewing.queue_file import QueueState, queue_from_bytes, queue_to_bytes
@@ -26,14 +28,16 @@ from sepc.lifecycle.reviewing.trust_bands import bands_of
 DAYS_OF_PATIENCE = 365
 
 
-class ReviewQueue(ShownAsCard):
+class ReviewQueue(SharedState, ShownAsCard):
     """Choose the rows that a person reviews each day, so that their labels certify as many other rows as possible.
 
     Rows are divided into bands of trust. To certify, a band is drawn with known probabilities, more often where errors
     are expected, and then a random row of that band. Places left over go to the least trusted rows, which a person
     should decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it
     accepts is wrong. It is valid at any time, after any number of labels, as long as new rows come from the same
-    source.
+    source. Labels count in the order of the draws, whenever they come: a review without labels holds up all after it.
+
+    Threads may share a queue: calls wait for one another.
 
     Parameters
     ----------
@@ -109,7 +113,6 @@ class ReviewQueue(ShownAsCard):
         self._n_chosen = 0
         self.reviews_: dict[int, Review] = {}
         self._pending: dict[int, PendingReview] = {}
-        self._learnt: set[int] = set()
         if rows is not None:
             self._start(decide_in_memory(model, rows).trust)
 
@@ -128,11 +131,13 @@ class ReviewQueue(ShownAsCard):
         Review
             At most this many rows.
         """
-        decisions = decide_in_memory(self.model, X)
+        return self._chosen(decide_in_memory(self.model, X), self.budget if n_rows is None else n_rows)
+
+    @one_at_a_time
+    def _chosen(self, decisions: Decisions, n_rows: int) -> Review:
         trust = decisions.trust
         if not hasattr(self, "evidence_"):
             self._start(trust)
-        n_rows = self.budget if n_rows is None else n_rows
         plan, band = self._plan(), self.evidence_.bands.of(trust)
         certify = self._drawn(plan, band, round(self.certify_share * n_rows))
         decide = self._least_trusted(trust, band, certify)[: n_rows - len(certify)]
@@ -154,12 +159,18 @@ class ReviewQueue(ShownAsCard):
         )
         if len(review):
             self.reviews_[review.number] = review
+            self._pending[review.number] = PendingReview.of(review)
         return review
 
+    @one_at_a_time
     def learn(
         self, review: Review, labels: ArrayLike, positions: ArrayLike | None = None, *, complete: bool = True
     ) -> Certificate:
         """Take the labels that a person gave.
+
+        Labels count in the order in which `choose` drew their rows, not in the order in which they come: hard cases
+        take longer, and easy ones must not count without them. Labels of a review wait for all reviews before it; the
+        certificate says how many wait, and for which review. `close` ends one that will get no labels.
 
         Parameters
         ----------
@@ -172,30 +183,44 @@ class ReviewQueue(ShownAsCard):
             order or some are missing.
         complete : bool, default=True
             Whether this review gets no more labels. Rows to certify without a label then count as errors of the model,
-            since rows that a person cannot decide are seldom easy. If False, such rows stay open for a later call;
-            labels of rows drawn after an open one wait for it, and so do those of later reviews.
+            for good, since rows that a person cannot decide are seldom easy. If False, they stay open for a later call.
 
         Returns
         -------
         Certificate
         """
-        if review.number in self._learnt:
-            raise ValueError(f"Review {review.number} is complete already; its labels would count twice.")
+        if not len(review):
+            return self.certificate()
+        self._check_open(review)
         known, wrong = compare_labels(review, labels, positions)
-        begun = self._pending.get(review.number, PendingReview.of(review)).with_labels(known, wrong, complete)
+        begun = self._pending[review.number].with_labels(known, wrong, complete)
         self._pending[review.number] = begun
         if begun.is_complete:
-            self._learnt.add(review.number)
-            self.reviews_.pop(review.number, None)
+            del self.reviews_[review.number]
         self._count()
         return self.certificate()
 
+    def close(self, review: Review) -> Certificate:
+        """End a review that gets no more labels: its rows to certify without one count as errors, for good."""
+        return self.learn(review, [], [])
+
+    def _check_open(self, review: Review) -> None:
+        own = self.reviews_.get(review.number)
+        if own is None and 0 < review.number <= self._n_chosen:
+            raise ValueError(f"Review {review.number} is complete already; its labels would count twice.")
+        if own is None or not np.array_equal(own.positions, review.positions):
+            raise ValueError(f"Review {review.number} is not one of this queue; its open reviews are in reviews_.")
+
+    @one_at_a_time
     def certificate(self) -> Certificate:
         """The error rate that the labels so far have proved."""
         if not hasattr(self, "evidence_"):
             return Certificate(np.inf, 0.0, self.max_risk, self.confidence, 0, 0)
-        return certificate_of(self.evidence_, sum(pending.n_waiting for pending in self._pending.values()))
+        n_waiting = sum(pending.n_waiting for pending in self._pending.values())
+        holding_up = [number for number, pending in self._pending.items() if not pending.is_counted]
+        return certificate_of(self.evidence_, n_waiting, holding_up[0] if n_waiting else None)
 
+    @one_at_a_time
     def _card(self) -> Card:
         n_open = sum(len(review) for review in self.reviews_.values())
         n_open -= sum(begun.n_known for number, begun in self._pending.items() if number in self.reviews_)
@@ -206,6 +231,7 @@ class ReviewQueue(ShownAsCard):
         """What the labels so far have proved, in words."""
         return self.certificate().summary()
 
+    @one_at_a_time
     def to_bytes(self) -> bytes:
         """The state of the queue as the bytes of a safe file, without the model and without rows.
 
@@ -216,7 +242,6 @@ class ReviewQueue(ShownAsCard):
             settings={name: simple_value(getattr(self, name)) for name in names},
             evidence=getattr(self, "evidence_", None),
             n_chosen=self._n_chosen,
-            learnt=tuple(sorted(self._learnt)),
             begun=tuple(self._pending.values()),
             reviews=tuple(self.reviews_.values()),
             draws=dict(self._rng.bit_generator.state),
@@ -230,7 +255,7 @@ class ReviewQueue(ShownAsCard):
         queue = cls(model, **state.settings)
         if state.evidence is not None:
             queue.evidence_ = state.evidence
-        queue._n_chosen, queue._learnt = state.n_chosen, set(state.learnt)
+        queue._n_chosen = state.n_chosen
         queue._pending = {pending.number: pending for pending in state.begun}
         queue.reviews_ = {review.number: review for review in state.reviews}
         queue._rng.bit_generator.state = state.draws
@@ -246,7 +271,7 @@ class ReviewQueue(ShownAsCard):
         return cls.from_bytes(read_bytes(path), model)
 
     def _count(self) -> None:
-        """Count the labels of pending reviews in order, up to the first open row."""
+        """Count the labels of pending reviews in the order of `choose`, up to the first open row."""
         for number, begun in list(self._pending.items()):
             self._pending[number], self.evidence_ = begun.counted(self.evidence_)
             if not self._pending[number].is_counted:

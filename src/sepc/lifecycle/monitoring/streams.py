@@ -1,0 +1,141 @@
+"""Streams of rows: who has seen which rows, so that merged monitors count none of them twice.
+
+A monitor counts what it sees into a stream of its own. After a merge it holds the streams of the others too, as they
+were at that time. When one of them comes again, it replaces what is held of it, and so adds only what is new.
+
+A saved monitor may be loaded twice, and both may go on. Each monitor in memory therefore has a token, drawn at random,
+and a stream remembers whose updates it holds: a new segment starts wherever another monitor goes on. One stream is the
+beginning of another if it ends within a segment that both share. Two streams with the same beginning and different ends
+share rows, which cannot be told apart any more, so they are not merged.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+from sepc.lifecycle.monitoring.tally import Tally
+from sepc.lifecycle.monitoring.windows import Part, Windows
+
+
+def new_token() -> str:
+    """A name that no other monitor has."""
+    return secrets.token_hex(8)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Updates by one monitor: its token, and how many updates of the stream came before."""
+
+    token: str
+    start: int
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The rows of one stream.
+
+    Attributes
+    ----------
+    windows : Windows
+    n_updates : int
+        How often rows or labels came.
+    segments : tuple of Segment
+        Whose updates they were, in order; the first token is the name of the stream.
+    """
+
+    windows: Windows
+    n_updates: int
+    segments: tuple[Segment, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the stream."""
+        return self.segments[0].token
+
+    def added(self, tally: Tally, token: str) -> Stream:
+        """The stream after an update by the monitor with this token."""
+        goes_on = bool(self.segments) and self.segments[-1].token == token
+        segments = self.segments if goes_on else (*self.segments, Segment(token, self.n_updates))
+        return Stream(self.windows.added(tally), self.n_updates + 1, segments)
+
+    def is_beginning_of(self, other: Stream) -> bool:
+        """Whether the other stream has all updates of this one, perhaps followed by more."""
+        n = len(self.segments)
+        ends = (*(segment.start for segment in other.segments[1:]), other.n_updates)
+        return other.segments[:n] == self.segments and self.n_updates <= ends[n - 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """The stream of a monitor, and those of monitors that were merged into it.
+
+    Attributes
+    ----------
+    own : Stream
+    others : tuple of Stream
+        Sorted by name.
+    """
+
+    own: Stream
+    others: tuple[Stream, ...] = ()
+
+    @classmethod
+    def empty(cls, n_regions: int, n_features: int) -> Streams:
+        """Before any rows."""
+        return cls(Stream(Windows(Tally.empty(n_regions, n_features)), 0, ()))
+
+    @cached_property
+    def _windows_of_others(self) -> Windows | None:
+        windows = [stream.windows for stream in self.others]
+        return reduce(Windows.joined, windows) if windows else None
+
+    @cached_property
+    def windows(self) -> Windows:
+        """The windows of all streams together."""
+        others = self._windows_of_others
+        return self.own.windows if others is None else self.own.windows.joined(others)
+
+    @property
+    def total(self) -> Tally:
+        """All rows."""
+        return self.windows.total
+
+    def parts(self) -> tuple[Part, ...]:
+        """Every window of all streams together, with its share of the level."""
+        return self.windows.parts()
+
+    def added(self, tally: Tally, token: str) -> Streams:
+        """The streams after an update of the own one, by the monitor with this token."""
+        return Streams(self.own.added(tally, token), self.others)
+
+    def renewed(self) -> Streams:
+        """The streams with the full windows of the own one started again; the others do that themselves."""
+        return Streams(Stream(self.own.windows.renewed(), self.own.n_updates, self.own.segments), self.others)
+
+    def merged(self, other: Streams) -> Streams:
+        """The streams of both; of those with the same name, the longer one.
+
+        Raises
+        ------
+        ValueError
+            If two of them have the same beginning and different ends.
+        """
+        held = {stream.name: stream for stream in (self.own, *self.others) if stream.segments}
+        for stream in (other.own, *other.others):
+            if stream.segments:
+                held[stream.name] = _longer(held.get(stream.name, stream), stream)
+        own = held.pop(self.own.name) if self.own.segments else self.own
+        return Streams(own, tuple(stream for _, stream in sorted(held.items())))
+
+
+def _longer(first: Stream, second: Stream) -> Stream:
+    if first.is_beginning_of(second):
+        return second
+    if second.is_beginning_of(first):
+        return first
+    raise ValueError(
+        "Two of the monitors go on from the same one, a copy or a file loaded twice, so they share rows that would "
+        "count twice. Give every worker a monitor of its own, with fresh()."
+    )
