@@ -13,7 +13,6 @@ import argparse
 import os
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from attacking.every_attack import every_attack
 from attacking.verdict import Outcome, attack_records, other_records, promise_records
 from joblib import Parallel, delayed
 from measure import save, show
-
-from sepc.errors import FlatSetWarning
 
 N_DRAWS, PER_TASK = 1_000, 25
 
@@ -38,19 +35,13 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def counted(attack: Attack, draws: range) -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FlatSetWarning)
-        return attack.count(draws)
-
-
 def outcomes(attacks: Sequence[Attack], n_draws: int, n_jobs: int) -> list[Outcome]:
     found = []
     with Parallel(n_jobs=n_jobs) as parallel:
         for attack in attacks:
             started = time.perf_counter()
             parts = [range(i, min(i + PER_TASK, n_draws)) for i in range(0, n_draws, PER_TASK)]
-            found.append(Outcome(attack, n_draws, sum(parallel(delayed(counted)(attack, part) for part in parts))))
+            found.append(Outcome(attack, n_draws, sum(parallel(delayed(attack.count)(part) for part in parts))))
             said = f"{attack.kind.value}: {attack.promise.name}, {attack.tried}: {found[-1].n_broken} of {n_draws}"
             print(f"{said} ({time.perf_counter() - started:.1f} s)", file=sys.stderr, flush=True)
     return found

@@ -80,6 +80,14 @@ def split(rng: np.random.Generator, rows: CostlyRows, n: int, review: float) -> 
     return broken(selective.fit(X[order], y[order]), rows, review)
 
 
+def named_in_a_mapping(rng: np.random.Generator, rows: CostlyRows, n: int, review: float) -> bool:
+    """Costs name every pair of labels; `y` may lack the rare one, and so may training."""
+    labels = range(len(rows.matrix))
+    pairs = {(true, given): rows.matrix[true, given] for true in labels for given in labels if true != given}
+    selective = SelectiveClassifier(ReadsItsRows(), Costs(pairs, review), random_state=int(rng.integers(2**31)))
+    return broken(selective.fit(*rows.draw(rng, n)), rows, review)
+
+
 def attacks() -> Iterator[Attack]:
     """All of them."""
     make = partial(Attack, COST)
@@ -95,5 +103,7 @@ def attacks() -> Iterator[Attack]:
     yield make("one row in 500 costs 100", partial(calibrated, rows=rare, n=1000, review=0.219))
     yield make("one row in 500 costs 100, to be fitted", partial(split, rows=rare, n=2000, review=0.219))
     yield make("one row in 500 costs 100, 60 rows", partial(split, rows=rare, n=60, review=0.219))
+    named = partial(named_in_a_mapping, rows=source([0.5, 0.9], [0.02, 0.002], [1.0, 5.0]), n=600, review=0.0299)
+    yield make("a costly label that `y` may lack", named)
     two = source([0.9], [0.19, 0.0021], [1.0, 5.0])
     yield make("a costly class of about two rows", partial(split, rows=two, n=1000, review=0.2))

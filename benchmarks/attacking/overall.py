@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from attacking.attack import Attack, Promise
+from attacking.attack import Attack, Kind, Promise
 from attacking.levels import Levels, ReadsItsRows, frozen
 
 from sepc import SelectiveClassifier
@@ -45,6 +45,26 @@ def split(rng: np.random.Generator, levels: Levels, n: int, order: str = "") -> 
     rows = np.argsort(keys[order], kind="stable")
     selective = SelectiveClassifier(ReadsItsRows(), random_state=int(rng.integers(2**31)))
     return broken(selective.fit(X[rows], y[rows]), levels)
+
+
+def one_label_but_for_few(rng: np.random.Generator) -> bool:
+    """Training may hold one label only, and goes on until it meets a second one; calibration has what is left."""
+    levels = Levels.of(0.9, 0.0505)
+    selective = SelectiveClassifier(ReadsItsRows(), 0.05, calibration_size=0.75, random_state=int(rng.integers(2**31)))
+    return broken(selective.fit(*levels.draw(rng, 80)), levels)
+
+
+def copied_ten_times(rng: np.random.Generator) -> bool:
+    """Every calibration row is there ten times, so that 40 rows look like 400."""
+    X, y = CONSTANT.draw(rng, 40)
+    return broken(SelectiveClassifier(frozen(0, 9)).fit(np.repeat(X, 10, axis=0), np.repeat(y, 10)), CONSTANT)
+
+
+def always_the_same_split(rng: np.random.Generator) -> bool:
+    """Wrong rows are last, and the seed is always the same, an unlucky one: so are the rows that calibrate."""
+    X, y = CONSTANT.draw(rng, 772)
+    order = np.argsort(y, kind="stable")
+    return broken(SelectiveClassifier(ReadsItsRows(), random_state=11).fit(X[order], y[order]), CONSTANT)
 
 
 def upside_down(rng: np.random.Generator) -> bool:
@@ -86,3 +106,6 @@ def attacks() -> Iterator[Attack]:
     for order in ("wrong first", "wrong last", "by trust"):
         levels = Levels.of([0.6, 0.9], ABOVE)
         yield make(f"rows sorted, {order}", partial(split, levels=levels, n=772, order=order))
+    yield make("80 rows, few of a second label", one_label_but_for_few)
+    yield make("every calibration row ten times", copied_ten_times, kind=Kind.RULED_OUT)
+    yield make("wrong rows last, always the same seed", always_the_same_split, kind=Kind.RULED_OUT)

@@ -7,11 +7,12 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from attacking.attack import Attack
+from attacking.attack import Attack, Kind
 from attacking.overall import OVERALL
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -90,6 +91,14 @@ def class_of_two(rng: np.random.Generator) -> bool:
     return bool(selective.decide(groups(rng, NEW_ROWS)[0]).accepted.any())
 
 
+def calibrated_on_training_rows(rng: np.random.Generator) -> bool:
+    """A frozen model is always right on the rows that it remembers; one in 40 of the labels is a code."""
+    X, y = groups(rng, 400)
+    y = with_codes(rng, y, 0.025, 300)
+    selective = SelectiveClassifier(FrozenEstimator(KNeighborsClassifier(1).fit(X, y))).fit(X, y)
+    return bool(selective.decide(groups(rng, NEW_ROWS)[0]).accepted.any())
+
+
 def attacks() -> Iterator[Attack]:
     """All of them."""
     make = partial(Attack, OVERALL)
@@ -102,3 +111,4 @@ def attacks() -> Iterator[Attack]:
     yield make("copies of rows with other labels", copies)
     yield make("real rows, breast cancer", partial(real, load=load_breast_cancer, n=1000, max_risk=0.05))
     yield make("real rows, digits", partial(real, load=load_digits, n=1000, max_risk=0.1))
+    yield make("calibrated on training rows", calibrated_on_training_rows, kind=Kind.RULED_OUT)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from attacking.attack import Attack, Promise
+from attacking.attack import Attack, Kind, Promise
 from attacking.levels import LABEL, TRUST, Array, Levels, ReadsItsRows
 
 from sepc.lifecycle import Review, ReviewQueue
@@ -23,8 +23,6 @@ CERTIFICATE = Promise(
 ABOVE = 0.1005
 CONSTANT = Levels.of(0.95, ABOVE)
 SEVERAL = Levels.of(np.linspace(0.5, 0.99, 12), ABOVE)
-# Many more rows come each day than people look at.
-PER_DAY = 15
 
 
 @dataclass(eq=False)
@@ -35,10 +33,11 @@ class Desk:
     levels: Levels
     rng: np.random.Generator
     max_risk: float
+    n_new: int
 
     def choose(self) -> tuple[Review, Array]:
         """A day's review, and the true labels of its rows."""
-        X, y = self.levels.draw(self.rng, PER_DAY * self.queue.budget + 200)
+        X, y = self.levels.draw(self.rng, self.n_new)
         review = self.queue.choose(X)
         return review, y[review.positions]
 
@@ -52,12 +51,20 @@ class Desk:
         return self.levels.risk(accepted) > self.max_risk
 
 
-def desk(rng: np.random.Generator, levels: Levels, budget: int = 20, max_risk: float = 0.1, **how: Any) -> Desk:
-    """A queue whose bands are those of a great many rows."""
+def desk(
+    rng: np.random.Generator,
+    levels: Levels,
+    budget: int = 20,
+    max_risk: float = 0.1,
+    n_new: int | None = None,
+    **how: Any,
+) -> Desk:
+    """A queue whose bands are those of a great many rows; many more come each day than people look at."""
     model = ReadsItsRows().fit(levels.rows, np.array([0, levels.other]))
     known = np.repeat(levels.rows, np.round(10_000 * levels.share).astype(int), axis=0)
     how = {"rows": known, "random_state": int(rng.integers(2**31))} | how
-    return Desk(ReviewQueue(model, budget, max_risk=max_risk, **how), levels, rng, max_risk)
+    n_new = 15 * budget + 200 if n_new is None else n_new
+    return Desk(ReviewQueue(model, budget, max_risk=max_risk, **how), levels, rng, max_risk, n_new)
 
 
 def every_day(rng: np.random.Generator, levels: Levels, days: int = 20, restart: bool = False, **how: Any) -> bool:
@@ -129,6 +136,33 @@ def second_thoughts(rng: np.random.Generator) -> bool:
     return False
 
 
+def the_same_rows_again(rng: np.random.Generator) -> bool:
+    """The same 100 rows are offered every day, so that the labels speak of these and not of their source."""
+    people = desk(rng, CONSTANT)
+    X, y = CONSTANT.draw(rng, 100)
+    for _ in range(30):
+        review = people.queue.choose(X)
+        people.queue.learn(review, y[review.positions])
+        if people.is_false():
+            return True
+    return False
+
+
+def back_to_an_older_file(rng: np.random.Generator) -> bool:
+    """Whenever a review has many errors, the file from before it is loaded again."""
+    people = desk(rng, CONSTANT)
+    for _ in range(20):
+        saved = people.queue.to_bytes()
+        review, labels = people.choose()
+        if np.mean(labels != 0) > 0.1:
+            people.queue = ReviewQueue.from_bytes(saved, people.queue.model)
+            continue
+        people.queue.learn(review, labels)
+        if people.is_false():
+            return True
+    return False
+
+
 def attacks() -> Iterator[Attack]:
     """All of them."""
     make = partial(Attack, CERTIFICATE)
@@ -138,12 +172,12 @@ def attacks() -> Iterator[Attack]:
     yield make("half of the budget to decide, half of the rows aimed at", part)
     yield make("three values of trust", partial(every_day, levels=Levels.of([0.7, 0.8, 0.9], ABOVE)))
     yield make("the most trusted wrong more often", partial(every_day, levels=Levels.of([0.6, 0.9], [0.091, 0.11])))
-    yield make("a budget of 1", partial(every_day, levels=CONSTANT, budget=1, days=150))
+    yield make("a budget of 1", partial(every_day, levels=CONSTANT, budget=1, days=80))
     yield make("a budget of 500", partial(every_day, levels=SEVERAL, budget=500, days=4))
     yield make("confidence 50 %", partial(every_day, levels=CONSTANT, confidence=0.5), allowed=0.5)
     yield make("saved and loaded twice a day", partial(every_day, levels=SEVERAL, restart=True))
     four = {"levels": Levels.of(0.98, 0.04), "max_risk": 0.02}
-    yield make("4 % wrong, reviews with an error 30 days late", partial(late_reviews, days=60, late=30, **four))
+    yield make("4 % wrong, reviews with an error 30 days late", partial(late_reviews, days=40, late=30, **four))
     yield make("reviews with an error 5 days late", partial(late_reviews, levels=CONSTANT, days=20, late=5))
     restarted = partial(late_reviews, levels=CONSTANT, days=20, late=5, restart=True)
     yield make("the same, saved and loaded every day", restarted)
@@ -152,3 +186,8 @@ def attacks() -> Iterator[Attack]:
     closed = partial(late_labels, levels=CONSTANT, days=15, late=3, come=False)
     yield make("wrong labels never come, reviews are closed", closed)
     yield make("wrong labels are taken back", second_thoughts)
+    two = Levels.of([0.6, 0.9], [0.19, 0.011])
+    yield make("bands of the first 500 rows", partial(every_day, levels=two, rows=None, coverage=1.0))
+    yield make("30 rows a day for a budget of 20", partial(every_day, levels=SEVERAL, days=40, n_new=30))
+    yield make("the same 100 rows every day", the_same_rows_again, kind=Kind.RULED_OUT)
+    yield make("older files loaded after errors", back_to_an_older_file, kind=Kind.RULED_OUT)
