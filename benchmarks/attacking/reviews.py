@@ -84,10 +84,10 @@ def every_day(rng: np.random.Generator, levels: Levels, days: int = 20, restart:
 
 
 def late_reviews(
-    rng: np.random.Generator, levels: Levels, days: int, late: int | None, max_risk: float = 0.1, restart: bool = False
+    rng: np.random.Generator, levels: Levels, days: int, late: int | None, restart: bool = False, **how: Any
 ) -> bool:
     """Reviews with a wrong row come so many days late, or never; all others on the same day."""
-    people, waiting = desk(rng, levels, max_risk=max_risk), []
+    people, waiting = desk(rng, levels, **how), []
     for today in range(days + (late or 0)):
         review, labels = people.choose()
         is_hard = bool((labels != levels.rows[0, LABEL]).any())
@@ -178,9 +178,9 @@ def attacks() -> Iterator[Attack]:
     yield make("saved and loaded twice a day", partial(every_day, levels=SEVERAL, restart=True))
     four = {"levels": Levels.of(0.98, 0.04), "max_risk": 0.02}
     yield make("4 % wrong, reviews with an error 30 days late", partial(late_reviews, days=40, late=30, **four))
-    yield make("reviews with an error 5 days late", partial(late_reviews, levels=CONSTANT, days=20, late=5))
-    restarted = partial(late_reviews, levels=CONSTANT, days=20, late=5, restart=True)
-    yield make("the same, saved and loaded every day", restarted)
+    short = {"levels": CONSTANT, "days": 30, "budget": 4}
+    yield make("short reviews with an error 10 days late", partial(late_reviews, late=10, **short))
+    yield make("the same, saved and loaded every day", partial(late_reviews, late=10, restart=True, **short))
     yield make("reviews with an error never come back", partial(late_reviews, levels=CONSTANT, days=20, late=None))
     yield make("wrong labels 3 days late", partial(late_labels, levels=CONSTANT, days=15, late=3, come=True))
     closed = partial(late_labels, levels=CONSTANT, days=15, late=3, come=False)
