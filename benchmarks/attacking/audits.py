@@ -89,13 +89,18 @@ def of_a_partition(rng: np.random.Generator, clusters: bool) -> bool:
 
 
 def clusters(
-    rng: np.random.Generator, n: int, claimed: float, true: float, places: int | None = None, order: bool = False
+    rng: np.random.Generator,
+    n: int,
+    claimed: float,
+    true: float,
+    places: int | None = None,
+    in_order: bool = False,
 ) -> bool:
     """Rows are wrong at the same rate everywhere; it may be another than they claim, and many may lie at one place."""
     place = rng.uniform(size=(n, 2)) if places is None else rng.integers(places, size=(n, 2)).astype(float)
     X = rows_of(np.full(n, 1.0 - claimed), np.zeros(n), place)
     y = labels_of(rng, X, np.full(n, true))
-    rows = np.argsort(-y, kind="stable") if order else np.arange(n)
+    rows = np.argsort(-y, kind="stable") if in_order else np.arange(n)
     return bool(audited(X[rows], y[rows], with_regions=False).disjuncts)
 
 
@@ -132,7 +137,11 @@ def attacks() -> Iterator[Attack]:
     yield make("claims are true, few errors", partial(clusters, n=400, claimed=0.05, true=0.05))
     yield make("claims are too good everywhere", partial(clusters, n=400, claimed=0.01, true=0.2))
     yield make("25 places hold all rows", partial(clusters, n=400, claimed=0.2, true=0.2, places=5))
-    yield make("wrong rows first", partial(clusters, n=400, claimed=0.2, true=0.2, order=True))
+    yield make("9 places, claims too good everywhere", partial(clusters, n=400, claimed=0.01, true=0.3, places=3))
+    first = partial(clusters, n=400, claimed=0.2, true=0.2, in_order=True)
+    yield make("wrong rows first", first)
+    yield make("wrong rows first, 4 places hold all rows", partial(first, places=2))
+    yield make("wrong rows first, on a grid of 900 places", partial(first, places=30))
     yield make("30 rows", partial(clusters, n=30, claimed=0.4, true=0.4))
     yield make("claims differ from place to place", partial(claims_of_many_sizes, n=400))
     yield make("beside a true cluster", partial(beside_a_true_one, n=500))
