@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from sepc.estimators.selective.estimator import SelectiveClassifier
     from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
     from sepc.estimators.sep.estimator import SEPClassifier
-    from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane, Regions
+    from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane
+    from sepc.estimators.sep.regions import Regions
     from sepc.estimators.stratified.decisions import StratifiedDecision, StratifiedDecisions
     from sepc.estimators.stratified.estimator import StratifiedClassifier
     from sepc.estimators.stratified.strata import Strata
     from sepc.estimators.trusted.decisions import TrustedDecisions
     from sepc.estimators.trusted.estimator import TrustedClassifier
     from sepc.estimators.trusted.trust_model import TrustModel
+    from sepc.io.inspection import Inspection
     from sepc.kernels.enclose import Enclosure, enclose
     from sepc.kernels.hulls import NearestPoints, nearest_points
     from sepc.kernels.softmax import Softmax, fit_softmax
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from sepc.model.sep_model import SEPModel
     from sepc.model.terms import Term, Terms
     from sepc.model.weights import Weights
-    from sepc.model_files import Inspection, inspect, load, save
+    from sepc.model_files import inspect, load, save
     from sepc.points.in_memory import ArrayPoints, BlockPoints
     from sepc.reporting.card import model_card
     from sepc.reporting.figures import ReportFigures
@@ -58,13 +60,13 @@ _HOME = {
     "FormatError": "sepc.errors",
     "History": "sepc.estimators.sep.fitted",
     "Hyperplane": "sepc.estimators.sep.fitted",
-    "Inspection": "sepc.model_files",
+    "Inspection": "sepc.io.inspection",
     "Landscape": "sepc.landscape.landscape",
     "LandscapeFigures": "sepc.landscape.figures",
     "NearestPoints": "sepc.kernels.hulls",
     "NotConvergedWarning": "sepc.errors",
     "Overlap": "sepc.landscape.overlaps",
-    "Regions": "sepc.estimators.sep.fitted",
+    "Regions": "sepc.estimators.sep.regions",
     "RepairedClassifier": "sepc.estimators.repaired.estimator",
     "RepairedDecision": "sepc.estimators.repaired.decisions",
     "RepairedDecisions": "sepc.estimators.repaired.decisions",

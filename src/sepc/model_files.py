@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -10,7 +10,6 @@ from typing import Any, Protocol, cast
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sepc.cards import Card, ShownAsCard
 from sepc.errors import FormatError
 from sepc.estimators.repaired import state as repaired_state
 from sepc.estimators.repaired.estimator import RepairedClassifier
@@ -26,6 +25,7 @@ from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import FORMAT, decode, encode, read_bytes
 from sepc.io.inner_models import InnerModels
+from sepc.io.inspection import Inspection
 from sepc.io.reader import Reader
 from sepc.io.writer import Node, Writer
 
@@ -171,75 +171,6 @@ def inspect(path: str | Path) -> Inspection:
         Prints as a few readable lines.
     """
     arrays, content = decode(read_bytes(path))
-    model = Reader(content, arrays).part("model")
+    reader = Reader(content, arrays)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    return Inspection(FORMAT, Reader(content, arrays).text("library"), model.node, len(arrays), n_bytes)
-
-
-@dataclass(frozen=True, repr=False)
-class Inspection(ShownAsCard):
-    """The contents of a model file.
-
-    Attributes
-    ----------
-    format : int
-    library : str
-        The library that wrote it, and its version.
-    model : dict
-        The JSON description of the model.
-    n_arrays, n_bytes : int
-        Number of arrays, and their total size.
-    """
-
-    format: int
-    library: str
-    model: Node
-    n_arrays: int
-    n_bytes: int
-
-    def __str__(self) -> str:
-        head = f"{_described(self.model)}, format {self.format}, written by {self.library}"
-        size = f"{self.n_arrays:,} arrays, {self.n_bytes:,} bytes"
-        return "\n".join([head, size, *_lines(self.model, "")])
-
-    def _card(self) -> Card:
-        facts = [("format", f"{self.format}, written by {self.library}")]
-        facts.append(("size", f"{self.n_arrays:,} arrays, {self.n_bytes:,} bytes"))
-        for line in _lines(self.model, ""):
-            name, _, value = line.strip().partition(": ")
-            if (name, value) not in facts:
-                facts.append((f"its {name}" if line.startswith(" ") else name, value))
-        return Card(f"Model file of {_described(self.model)}", tuple(facts))
-
-
-def _described(node: Any) -> str:
-    return str(node.get("kind", "a model that is not ours")) if isinstance(node, dict) else "nothing"
-
-
-def _lines(node: Any, indent: str) -> list[str]:
-    """Lines that describe a node and the models inside it."""
-    if not isinstance(node, dict):
-        return []
-    inner = node.get("model") or node.get("trust") or {}
-    lines = []
-    classes = (inner.get("classes") or node.get("classes") or {}).get("values", [])
-    if classes:
-        lines.append(f"{indent}classes: {_some(classes)}")
-    names = inner.get("feature_names") or node.get("feature_names_in") or []
-    lines.append(f"{indent}features: {node.get('n_features_in')}{': ' + _some(names) if names else ''}")
-    parameters = node.get("parameters", {})
-    kept = [f"{name}={value!r}" for name, value in parameters.get("kept", {}).items()]
-    lines.append(f"{indent}parameters: {', '.join(kept)}")
-    if parameters.get("lost"):
-        lines.append(f"{indent}parameters not kept: {', '.join(parameters['lost'])}")
-    held = node.get("estimator")
-    if isinstance(held, dict):
-        kind = _described(held["ours"]) if "ours" in held else held.get("foreign", {}).get("kind")
-        lines.append(f"{indent}around: {kind}")
-        lines += _lines(held.get("ours"), indent + "  ")
-    return lines
-
-
-def _some(values: list[Any]) -> str:
-    shown = ", ".join(map(str, values[:8]))
-    return shown if len(values) <= 8 else f"{shown} and {len(values) - 8} more"
+    return Inspection(FORMAT, reader.text("library"), reader.part("model").node, len(arrays), n_bytes)

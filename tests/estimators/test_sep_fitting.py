@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris, make_classification
 
 from sepc import SEPClassifier
 from sepc.estimators.sep.fitting import _samples, fit_model
-from sepc.estimators.sep.standardization import Standardization
+from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.partition.separate import Settings
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 
@@ -15,7 +15,9 @@ def fitted(classes, d, local_rows=200_000, **options):
     settings = Settings(2, False, 1000, 1000, np.ones(d), local_rows=local_rows)
     chosen = {"trust": "weights", "fit_rows": None, "seed": 0, "n_jobs": None, "on_round": None} | options
     names = tuple(f"x{j}" for j in range(d))
-    return fit_model(classes, np.arange(len(classes)), names, Standardization.none(d), settings, **chosen)[0]
+    return fit_model(
+        classes, np.arange(len(classes)), names, Standardization(np.zeros(d), np.ones(d)), settings, **chosen
+    )[0]
 
 
 @pytest.mark.parametrize("local_rows", [200_000, 60])
@@ -74,7 +76,7 @@ def test_the_model_holds_no_training_rows_but_the_isolated():
 
 def test_standardization_survives_constants_and_extremes():
     rows = np.column_stack([np.full(5, 3.0), np.arange(5) * 1e300, np.arange(5) * 1e-300, np.arange(5) + 1e9])
-    standard = Standardization.of(ArrayPoints(rows))
+    standard = Standardization.of(Extent.of(ArrayPoints(rows)))
     done = standard.apply(rows)
     np.testing.assert_array_equal(done[:, 0], 0)
     np.testing.assert_allclose(done[:, 1:].std(axis=0), 1, rtol=1e-6)

@@ -77,7 +77,7 @@ def test_candidates_may_be_positions_only():
 
 
 def test_the_batch_is_filled_when_nothing_is_left_to_certify():
-    strategy, _ = strategy_and_queue()
+    strategy = query_strategy(ReviewQueue(MODEL, 20, coverage=0.8, rows=POOL, random_state=0))
     y = np.full(20, np.nan)
     assert sorted(strategy.query(POOL[:20], y, batch_size=20)) == list(range(20))
 

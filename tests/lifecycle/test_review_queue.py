@@ -209,3 +209,12 @@ def test_threads_share_a_queue():
     found = queue.certificate()
     assert (found.n_labels, found.n_errors, found.n_waiting) == (n_certify, 0, 0)
     assert queue.reviews_ == {}
+
+
+def test_few_rows_do_not_define_bands():
+    with pytest.raises(
+        ValueError, match="There are 299 rows to define bands of trust, and their shares take at least 300"
+    ):
+        ReviewQueue(MODEL, 20).choose(X[:299])
+    queue = ReviewQueue(MODEL, 20, coverage=0.8, rows=X[:300], random_state=0)
+    assert 0 < len(queue.choose(X[:40])) <= 20

@@ -149,3 +149,13 @@ def test_distance_is_the_same_in_any_company():
     alone = np.concatenate([distances(semi_axes, rows[[i]]) for i in some])
     np.testing.assert_allclose(together[some], alone, rtol=1e-13)
     assert np.count_nonzero(together) > TILE_ROWS
+
+
+@given(SEEDS, st.sampled_from([1, 2, 5, 9, 30]), st.integers(1, 1100), st.data())
+def test_a_row_alone_has_bit_for_bit_the_distance_it_has_among_others(seed, d, n, data):
+    rng = np.random.default_rng(seed)
+    semi_axes = 10.0 ** rng.uniform(-4, 1, size=d)
+    coords = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 3, size=(n, 1))
+    start = data.draw(st.integers(0, n - 1))
+    stop = data.draw(st.integers(start + 1, min(start + 3, n)))
+    np.testing.assert_array_equal(distances(semi_axes, coords)[start:stop], distances(semi_axes, coords[start:stop]))

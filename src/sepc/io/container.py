@@ -9,9 +9,9 @@ import hashlib
 import json
 import math
 import os
+import stat
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as lay_out_tensors
 
 from sepc.errors import FormatError
+from sepc.wording import short, visible
 
 FORMAT = 2
 ENTRY = "sepc"
@@ -31,6 +32,9 @@ MOST_PARTS = 300_000
 MOST_DEPTH = 64
 MOST_FILE_BYTES = 4 * 2**30
 
+# What another library says about a file may quote the file.
+LONGEST_ERROR = 200
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -38,7 +42,11 @@ def encode(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> by
     """The bytes of a file; equal arrays and content always give equal bytes."""
     laid = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     document = {"content": content, "format": FORMAT, "sha256": digest(laid, content)}
-    return bytes(lay_out_tensors(laid, {ENTRY: canonical(document)}))
+    data = bytes(lay_out_tensors(laid, {ENTRY: canonical(document)}))
+    length = struct.unpack("<Q", data[:8])[0]
+    if length > MOST_HEADER_BYTES or _n_parts(data[8 : 8 + length].decode("latin-1")) > MOST_PARTS:
+        raise ValueError("This is too large to be saved: it has too many parts, such as strata; save them one by one.")
+    return data
 
 
 def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
@@ -48,7 +56,7 @@ def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
     if not isinstance(document, dict) or set(document) != {"content", "format", "sha256"}:
         raise FormatError("The file's description does not have the entries of a sepc file.")
     number = document["format"]
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**53:
         raise FormatError(f"The format number is {str(number)[:40]!r}; it must be a whole number.")
     if number != FORMAT:
         remedy = "Upgrade sepc." if number > FORMAT else "Fit and save it again."
@@ -64,9 +72,13 @@ def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
     return arrays, document["content"]
 
 
-def read_bytes(path: str | Path) -> bytes:
+def read_bytes(path: str | bytes | os.PathLike[str]) -> bytes:
     """Read the whole file, if its header and size are plausible."""
-    with Path(path).open("rb") as file:
+    kind = os.stat(path).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        # A pipe would be waited for, perhaps for ever.
+        raise FormatError("This is a device, a pipe or a socket, and not a model file.")
+    with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(8)
         if len(head) < 8:
@@ -74,7 +86,8 @@ def read_bytes(path: str | Path) -> bytes:
         _check_header_length(struct.unpack("<Q", head)[0], size)
         if size > MOST_FILE_BYTES:
             raise FormatError(f"The file has {size:,} bytes; no model has more than {MOST_FILE_BYTES:,}.")
-        return head + file.read()
+        file.seek(0)
+        return file.read(size)
 
 
 def digest(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> str:
@@ -82,7 +95,7 @@ def digest(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> st
     hasher = hashlib.sha256(canonical(content).encode())
     for name, array in sorted(arrays.items()):
         hasher.update(canonical([name, array.dtype.str, list(array.shape)]).encode())
-        hasher.update(np.ascontiguousarray(array).tobytes())
+        hasher.update(np.ascontiguousarray(array))
     return hasher.hexdigest()
 
 
@@ -97,7 +110,7 @@ def _document_text(data: bytes) -> str:
         raise FormatError("The file is too short to be a model.")
     length = struct.unpack("<Q", data[:8])[0]
     _check_header_length(length, len(data))
-    header = _parsed(data[8 : 8 + length])
+    header = _parsed(data[8 : 8 + length].decode("latin-1"))
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or set(metadata) != {ENTRY} or not isinstance(metadata[ENTRY], str):
         raise FormatError("This is not a sepc model: the file's metadata must have the single entry 'sepc'.")
@@ -109,10 +122,11 @@ def _check_header_length(length: int, size: int) -> None:
         raise FormatError(f"This is not a sepc model: its header claims {length:,} bytes of a file of {size:,}.")
 
 
-def _parsed(text: str | bytes) -> Any:
+def _parsed(text: str) -> Any:
     """Parse JSON, refusing repeated keys, NaN, and more parts or levels than any model has."""
-    raw = text.encode() if isinstance(text, str) else text
-    if sum(raw.count(sign) for sign in (b",", b"[", b"{")) > MOST_PARTS:
+    if not text.isascii():
+        raise FormatError("The file's description is not JSON as sepc writes it: it has characters beyond ASCII.")
+    if _n_parts(text) > MOST_PARTS:
         raise FormatError(f"The file's description has more than {MOST_PARTS:,} parts.")
     try:
         value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number, parse_float=_finite)
@@ -120,6 +134,11 @@ def _parsed(text: str | bytes) -> Any:
         raise FormatError(f"The file's description is not JSON as sepc writes it: {_short(error)}") from error
     _check_depth(value)
     return value
+
+
+def _n_parts(text: str) -> int:
+    """At least as many as the JSON has values."""
+    return sum(text.count(sign) for sign in ",[{")
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -149,4 +168,4 @@ def _check_depth(value: Any) -> None:
 
 
 def _short(error: Exception) -> str:
-    return str(error)[:200]
+    return short(visible(str(error)), LONGEST_ERROR)

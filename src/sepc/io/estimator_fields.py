@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepc.io.reader import Reader
-from sepc.io.values import parameters_from, parameters_to_node
+from sepc.io.values import are_among, parameters_from, parameters_to_node
 from sepc.io.writer import Node
 
 Estimator = TypeVar("Estimator")
@@ -24,13 +25,22 @@ def fields_to_node(estimator: Any, *, without: tuple[str, ...] = ()) -> Node:
     }
 
 
+def check_inner(inner: Any, reader: Reader, n_features: int, classes: NDArray[Any], *, all_classes: bool) -> None:
+    """Raise if an estimator inside another one has other features or labels, as far as it says which it has."""
+    own = np.asarray(getattr(inner, "classes_", classes))
+    if getattr(inner, "n_features_in_", n_features) != n_features:
+        raise reader.wrong("differs in its number of features from the estimator inside")
+    if own.ndim != 1 or not are_among(own, classes) or (all_classes and len(own) != len(classes)):
+        raise reader.wrong("differs in its labels from the estimator inside")
+
+
 def restore_fields(fresh: Estimator, reader: Reader) -> Estimator:
     """Set the parameters and features that were read on a new estimator."""
     estimator: Any = fresh
     estimator.set_params(**parameters_from(reader.part("parameters"), set(estimator.get_params(deep=False))))
     try:
         estimator.check_parameters()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise reader.wrong("has an invalid parameter") from error
     estimator.n_features_in_ = reader.integer("n_features_in", low=1)
     if reader.has("feature_names_in"):

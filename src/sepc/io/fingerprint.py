@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import joblib
 from sklearn.frozen import FrozenEstimator
 
-from sepc.errors import ForeignModelError, FormatError
+from sepc.errors import ForeignModelError
 from sepc.io.reader import Reader
 from sepc.io.writer import Node
+
+# The name of a class with its module; it is shown in errors.
+NAME = re.compile(r"[\w.<>]{1,300}")
 
 
 def fingerprint_of(estimator: Any) -> Node:
@@ -26,6 +30,8 @@ def fingerprint_of(estimator: Any) -> Node:
 def reattached(given: Any, reader: Reader, argument: str) -> Any:
     """Return the model given to `load` if it is the one that the file was saved with, else raise."""
     kind = reader.text("kind")
+    if not NAME.fullmatch(kind) or "hash" not in reader.node:
+        raise reader.wrong("names no class of another library")
     if given is None:
         raise ForeignModelError(
             f"This file was saved with a model of another library, {kind!r}, which it does not contain; "
@@ -44,6 +50,4 @@ def reattached(given: Any, reader: Reader, argument: str) -> Any:
             kind,
             argument,
         )
-    if "hash" not in reader.node:
-        raise FormatError(f"{reader.path}hash is missing.")
     return given

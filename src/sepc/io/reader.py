@@ -16,6 +16,19 @@ from sepc.errors import FormatError
 # Larger integers may not fit a double.
 HUGE = 10**300
 
+# Numbers of rows, features and the like are below this, so that doubles hold them, and their sums, exactly.
+MOST = 2**53
+
+# Bytes that labels may take in memory beyond twice the size of the arrays: each takes as much as the longest.
+SPARE_BYTES = 16 * 2**20
+
+
+@dataclass
+class Allowance:
+    """Bytes that may still be taken for what a file stands for, but does not hold in full."""
+
+    left: int = 0
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -25,10 +38,15 @@ class Reader:
     arrays: Mapping[str, NDArray[Any]]
     path: str = ""
     used: set[str] = field(default_factory=set)
+    allowance: Allowance = field(default_factory=Allowance)
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            self.allowance.left = SPARE_BYTES + 2 * sum(array.nbytes for array in self.arrays.values())
 
     def under(self, name: str | int, node: Any) -> Reader:
         """A reader for a part of this node."""
-        return Reader(node, self.arrays, f"{self.path}{name}/", self.used)
+        return Reader(node, self.arrays, f"{self.path}{name}/", self.used, self.allowance)
 
     def parts(self, name: str) -> Iterator[Reader]:
         """Readers for the parts in a list."""
@@ -60,10 +78,10 @@ class Reader:
             raise FormatError(f"{self._where(name)} is {value}, which is out of range.")
         return value
 
-    def integer(self, name: str, low: int = 0) -> int:
-        """An integer of at least `low` that fits an int64."""
+    def integer(self, name: str, low: int = 0, below: int = MOST) -> int:
+        """An integer within bounds."""
         value = self.value(name, int)
-        if not low <= value < 2**63:
+        if not low <= value < below:
             raise FormatError(f"{self._where(name)} is out of range.")
         return int(value)
 
@@ -85,11 +103,18 @@ class Reader:
             raise FormatError(f"{self._where(name)} holds NaN or infinity.")
         return array
 
-    def ints(self, name: str, *shape: int | None, low: int = 0, below: int = 2**53) -> IntArray:
+    def ints(self, name: str, *shape: int | None, low: int = 0, below: int = MOST) -> IntArray:
         """An array of integers within bounds."""
         array = self._array(name, np.int64, shape)
         if array.size and (array.min() < low or array.max() >= below):
             raise FormatError(f"{self._where(name)} holds numbers out of range.")
+        return array
+
+    def counts(self, name: str, *shape: int | None) -> IntArray:
+        """An array of numbers of rows; no sum of them is too large for an integer."""
+        array = self.ints(name, *shape)
+        if array.sum(dtype=np.float64) >= MOST:
+            raise FormatError(f"{self._where(name)} counts more rows than there can be.")
         return array
 
     def bools(self, name: str, *shape: int | None) -> BoolArray:
@@ -98,6 +123,12 @@ class Reader:
         if array.size and array.view(np.uint8).max() > 1:
             raise FormatError(f"{self._where(name)} holds bytes that are not booleans.")
         return array
+
+    def take(self, n_bytes: int) -> None:
+        """Raise if what is about to be built takes more memory than a file of this size may."""
+        self.allowance.left -= n_bytes
+        if self.allowance.left < 0:
+            raise self.wrong("stands for much more than the file holds")
 
     def wrong(self, what: str) -> FormatError:
         """The error for a part that is inconsistent; `what` completes the sentence "The part ..."."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,23 @@ WHOLE_TYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8")
 PLAIN_TYPES = ("|b1", *WHOLE_TYPES, "<f4", "<f8")
 SIMPLE = (bool, int, float, str)
 
+# Text labels take as much memory as the longest of them, in every row that is decided on.
+LONGEST_LABEL = 1_000
+
+LABELS = f"numbers of up to 64 bits, booleans or strings of up to {LONGEST_LABEL:,} characters"
+
 
 def labels_to_node(labels: NDArray[Any]) -> Node:
     """Labels with their type: numbers, booleans, strings, or a mixture of these as objects."""
     kind = labels.dtype.str if labels.dtype.byteorder != ">" else labels.dtype.newbyteorder("<").str
     if kind in PLAIN_TYPES:
         return {"type": kind, "values": labels.tolist()}
-    if labels.dtype.kind == "U":
-        return {"type": "text", "values": labels.tolist()}
     values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
-    odd = [value for value in values if not isinstance(value, SIMPLE)]
-    if labels.dtype.kind != "O" or odd:
-        shown = repr(odd[0]) if odd else str(labels.dtype)
-        raise TypeError(f"Labels such as {shown} cannot be saved; use numbers, booleans or strings.")
-    return {"type": "object", "values": values}
+    odd = [value for value in values if not _is_label(value)]
+    if labels.dtype.kind not in "UO" or odd:
+        shown = repr(odd[0])[:80] if odd else str(labels.dtype)
+        raise TypeError(f"Labels such as {shown} cannot be saved; use {LABELS}.")
+    return {"type": "text" if labels.dtype.kind == "U" else "object", "values": values}
 
 
 def labels_from(reader: Reader) -> NDArray[Any]:
@@ -40,6 +44,10 @@ def labels_from(reader: Reader) -> NDArray[Any]:
         raise reader.wrong("holds labels of an unknown type")
     if kind in WHOLE_TYPES and not all(np.iinfo(kind).min <= value <= np.iinfo(kind).max for value in values):
         raise reader.wrong("holds labels that do not fit their type")
+    if not all(_is_label(value) for value in values):
+        raise reader.wrong("holds labels that are too long or too large")
+    if kind == "text":
+        reader.take(4 * len(values) * max(map(len, values), default=0))
     try:
         labels = np.array(values, dtype={"text": np.str_, "object": object}.get(kind, kind))
         plain = labels.tolist() == values and [type(label) for label in labels.tolist()] == [
@@ -53,9 +61,19 @@ def labels_from(reader: Reader) -> NDArray[Any]:
     return labels
 
 
+def are_text(labels: NDArray[Any]) -> bool:
+    """Whether labels are strings; strings cannot be compared with numbers."""
+    return isinstance(labels.tolist()[0], str)
+
+
+def are_among(labels: NDArray[Any], others: NDArray[Any]) -> bool:
+    """Whether all labels are among the others."""
+    return set(labels.tolist()) <= set(others.tolist())
+
+
 def parameters_to_node(parameters: dict[str, Any]) -> Node:
     """Parameters that JSON can hold, and the `repr` of the others."""
-    kept = {name: value for name, value in parameters.items() if _is_simple(value)}
+    kept = {name: value for name, value in parameters.items() if value is None or _is_label(value)}
     lost = {name: repr(value)[:200] for name, value in parameters.items() if name not in kept}
     return {"kept": kept, "lost": lost}
 
@@ -63,27 +81,31 @@ def parameters_to_node(parameters: dict[str, Any]) -> Node:
 def parameters_from(reader: Reader, known: set[str]) -> dict[str, Any]:
     """The parameters that were kept; the others get their defaults."""
     kept = reader.value("kept", dict)
-    if not set(kept) <= known or not all(_is_simple(value) for value in kept.values()):
+    if not set(kept) <= known or not all(value is None or _is_label(value) for value in kept.values()):
         raise reader.wrong("holds parameters that the estimator does not have")
     return dict(kept)
-
-
-def _is_simple(value: Any) -> bool:
-    if isinstance(value, float) and not np.isfinite(value):
-        return False
-    return value is None or type(value) in SIMPLE
 
 
 def simple_value(value: Any) -> Any:
     """A label or category as a value that JSON can hold."""
     value = value.item() if isinstance(value, np.generic) else value
-    if value is not None and not _is_simple(value):
-        raise TypeError(f"{value!r} cannot be saved; use numbers, booleans or strings.")
+    if value is not None and not _is_label(value):
+        raise TypeError(f"{repr(value)[:80]} cannot be saved; use {LABELS}.")
     return value
 
 
 def read_simple_value(value: Any, reader: Reader) -> Any:
     """Check a label or category that was read from JSON."""
-    if value is not None and not _is_simple(value):
+    if value is not None and not _is_label(value):
         raise FormatError(f"The part {reader.path} holds a value that is neither a label nor a category.")
     return value
+
+
+def _is_label(value: Any) -> bool:
+    """Whether this is a boolean, a finite number or a string, and neither too large nor too long."""
+    if isinstance(value, str):
+        return len(value) <= LONGEST_LABEL
+    if isinstance(value, int):
+        # Larger integers can be chosen such that their hashes are equal, which makes dictionaries slow.
+        return -(2**63) <= value < 2**64
+    return isinstance(value, float) and math.isfinite(value)

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dtrtri
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels._core_set import CoreSolution
-from sepc.kernels._magnitude import power_of_two
+from sepc.kernels.magnitude import power_of_two
 from sepc.points.protocol import PointSet
 from sepc.points.reductions import Moments, Spread
 

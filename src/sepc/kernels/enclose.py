@@ -13,7 +13,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels._core_set import FlatRowsError, enclose_whitened
 from sepc.kernels._frame import Frame, frame_of
-from sepc.kernels._magnitude import divisors
+from sepc.kernels.magnitude import divisors
 from sepc.kernels.threads import single_threaded
 from sepc.points.farthest import Farthest, distinct
 from sepc.points.in_memory import ArrayPoints
@@ -156,7 +156,7 @@ def enclose_points(
     if whole:
         points = ArrayPoints(points.gather(local_rows))
     spread = reduce_once(points, MOMENTS)
-    scale = divisors(points, spread)
+    scale = divisors(points, spread, unit)
     if scale is not None:
         small = ArrayPoints(points.gather(local_rows) / scale)
         unit = None if unit is None else unit / scale

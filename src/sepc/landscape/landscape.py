@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.sep.standardization import Standardization
+from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.kernels.enclose import describe_flat, flat_directions
 from sepc.kernels.threads import single_threaded
 from sepc.landscape.figures import LandscapeFigures
@@ -23,7 +23,6 @@ from sepc.landscape.regions import count_in, figures_of
 from sepc.landscape.wording import summary_of
 from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.reductions import Moments
 
 # A sample keeps at least this many rows of every class, or all it has: a rare class is part of the landscape.
 MIN_CLASS_ROWS = 100
@@ -133,7 +132,9 @@ class Landscape(ShownAsCard):
 
 def _warn_if_flat(table: LabelledRows) -> None:
     points = ArrayPoints(table.rows)
-    directions = flat_directions(points, points.reduce(Moments()))
+    extent = Extent.of(points)
+    extent.refuse_extremes(table.names)
+    directions = flat_directions(extent.sized(points), extent.spread)
     if len(directions) and len(table.rows) > table.rows.shape[1]:
         message = describe_flat(directions, len(table.rows), table.names)
         warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=3)
@@ -153,7 +154,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
 
 @single_threaded
 def _figures(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeFigures:
-    unit = Standardization.of(ArrayPoints(rows.rows)).scale
+    unit = Standardization.of(Extent.of(ArrayPoints(rows.rows))).scale
     ellipsoids = class_ellipsoids(rows.of_class, unit)
     table = model.table if sample is rows else count_in(model, rows)
     partition = figures_of(table, model.owners, small)

@@ -30,7 +30,7 @@ def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_tru
     min_trust : float
     """
     cause = np.empty(len(standardized), dtype=np.int64)
-    n_block = max(1, BLOCK_ENTRIES // max(1, len(model.place_counts)))
+    n_block = max(1, BLOCK_ENTRIES // max(1, model.n_places))
     for start in range(0, len(cause), n_block):
         block = slice(start, start + n_block)
         near = _rows_within_reach(model, standardized[block])
@@ -52,12 +52,13 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
         within[place] = _within_reach(model, standardized[place], squared)
     # Many rows have the same ellipsoids within reach, so each combination is looked up once.
     _, first, which = np.unique(as_values(packed(within)), return_index=True, return_inverse=True)
-    seen = model.table.memberships.any(axis=1)
-    n_beyond = (~within[first]).astype(np.float32) @ model.table.memberships[seen].T.astype(np.float32)
-    near: FloatArray = ((n_beyond == 0) @ model.table.counts[seen].astype(np.float64))[which]
-    if len(model.isolated) == 0:
-        return near
-    return near + _isolated_within_reach(model, standardized) @ np.eye(len(model.classes))[model.isolated_owners]
+    near = model.table.inside_only(within[first]).astype(np.float64)[which]
+    if len(model.isolated):
+        order = np.argsort(model.isolated_owners, kind="stable")
+        owners, start = np.unique(model.isolated_owners[order], return_index=True)
+        beside = _isolated_within_reach(model, standardized)[:, order]
+        near[:, owners] += np.add.reduceat(beside, start, axis=1, dtype=np.float64)
+    return near
 
 
 def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:

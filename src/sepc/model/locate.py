@@ -14,6 +14,7 @@ from sepc.model.membership import Stack, padded_tiles
 
 # Ellipsoids packed into one number, as powers of two whose sums are exact in a double.
 WORD_BITS = 52
+POWERS = 2.0 ** np.arange(WORD_BITS)
 
 # Computes m numbers per row, (m, tile), from the rows as columns, (d, tile), and their squared radii, (K, tile).
 TileFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
@@ -52,8 +53,8 @@ def locate(
     The function `extra` may compute `n_extra` further numbers per row from the squared radii of a tile.
     """
     n, K = len(rows), len(stack.centers)
-    powers, limit = _powers(K), 1.0 + slack
-    squared, keys, extras = np.full(n, np.inf), np.zeros((n, len(powers))), np.empty((n, n_extra))
+    words, limit = _words(K), 1.0 + slack
+    squared, keys, extras = np.full(n, np.inf), np.zeros((n, len(words))), np.empty((n, n_extra))
     outside: list[IntArray] = [np.empty(0, dtype=np.int64)]
     outside_squared: list[FloatArray] = [np.empty((0, K))]
     for place, columns, padded in padded_tiles(rows, stack):
@@ -63,7 +64,8 @@ def locate(
         tile = padded[:, :n_rows]
         tile.min(axis=0, initial=np.inf, out=squared[place])
         # A product with powers of two packs the bits, three times as fast as packing bytes.
-        keys[place] = (powers @ (limit >= tile).astype(np.float64)).T
+        for w, word in enumerate(words):
+            keys[place, w] = POWERS[: len(tile[word])] @ (limit >= tile[word]).astype(np.float64)
         alone = np.flatnonzero(squared[place] > limit)
         if len(alone):
             outside.append(place.start + alone)
@@ -73,7 +75,8 @@ def locate(
 
 def packed(sets: BoolArray) -> FloatArray:
     """Pack sets of ellipsoids, one per row, into numbers as in `Located.keys`."""
-    return sets.astype(np.float64) @ _powers(sets.shape[1]).T
+    keys = [sets[:, word].astype(np.float64) @ POWERS[: sets[:, word].shape[1]] for word in _words(sets.shape[1])]
+    return np.column_stack(keys)
 
 
 def unpacked(keys: FloatArray, K: int) -> BoolArray:
@@ -89,9 +92,6 @@ def as_values(keys: FloatArray) -> NDArray[Any]:
     return np.ascontiguousarray(keys).view(np.dtype((np.void, 8 * keys.shape[1])))[:, 0]
 
 
-def _powers(K: int) -> FloatArray:
-    """The power of two that stands for each ellipsoid, of shape (W, K)."""
-    words, bits = np.divmod(np.arange(K), WORD_BITS)
-    powers = np.zeros((max(1, -(-K // WORD_BITS)), K))
-    powers[words, np.arange(K)] = 2.0**bits
-    return powers
+def _words(K: int) -> list[slice]:
+    """The ellipsoids in each number of a key; at least one number, also if there are no ellipsoids."""
+    return [slice(start, min(start + WORD_BITS, K)) for start in range(0, max(K, 1), WORD_BITS)]

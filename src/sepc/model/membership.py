@@ -26,6 +26,12 @@ TILE_ENTRIES = 2**18
 MIN_TILE_ROWS = 64
 MAX_TILE_ROWS = 512
 
+# Squared radii in a tile, if there are very many ellipsoids: 32 MB.
+MOST_RADII = 2**22
+
+# With more monomials than this, a tile of them would take hundreds of megabytes, and every row is measured instead.
+MOST_MONOMIALS = 2**17
+
 # Coordinates are clipped at this many times the smallest scale of the roots: far from every ellipsoid, but no overflow.
 FARTHEST = 1e100
 
@@ -43,7 +49,8 @@ class Stack:
     farthest : float
         Coordinates are clipped here.
     coefficients : ndarray of shape (K, d * (d + 1) / 2 + d + 1)
-        Of the polynomials: first of the products, then of the coordinates, then the constant.
+        Of the polynomials: first of the products, then of the coordinates, then the constant. Empty if every row is
+        measured.
     margins : ndarray of shape (K, 1)
         A polynomial value nearer to 1 than this is not trusted.
     rough : ndarray of shape (r,)
@@ -65,7 +72,8 @@ class Stack:
     @property
     def tile_rows(self) -> int:
         """Number of rows in every tile; the last tile is padded, since BLAS rounds differently for other shapes."""
-        fitting = int(TILE_ENTRIES / self.coefficients.shape[1])
+        n_numbers = int(max(len(self.origin), self.coefficients.shape[1], 1))
+        fitting = min(TILE_ENTRIES // n_numbers, MOST_RADII // max(len(self.centers), 1))
         return max(MIN_TILE_ROWS, min(MAX_TILE_ROWS, fitting // MIN_TILE_ROWS * MIN_TILE_ROWS))
 
 
@@ -76,11 +84,15 @@ def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
     terms add up to at most ``|root|^2 (|x| + |center|)^2``, all from the origin. For a row of gauge `g` that is at most
     ``|root|^2 (2 |center| + g * longest semi-axis)^2``.
     """
-    d = centers.shape[1]
-    origin = centers.mean(axis=0) if len(centers) else np.zeros(d)
+    K, d = centers.shape
+    origin = centers.mean(axis=0) if K else np.zeros(d)
+    sizes = np.linalg.norm(roots, axis=(1, 2))
+    farthest = FARTHEST / sizes.max(initial=1.0 / FARTHEST)
+    if K == 0 or d * (d + 3) // 2 + 1 > MOST_MONOMIALS:
+        margins, never = np.full((K, 1), BOUNDARY_MARGIN), np.full((K, 1), np.inf)
+        return Stack(centers, roots, origin, farthest, np.empty((K, 0)), margins, np.arange(K), never, never)
     offsets = np.linalg.norm(centers - origin, axis=1)
     longest = 1.0 / np.linalg.svd(roots, compute_uv=False)[:, -1]
-    sizes = np.linalg.norm(roots, axis=(1, 2))
     coefficients = _coefficients(centers - origin, roots)
     with np.errstate(over="ignore"):
         roundings = (coefficients.shape[1] + 3 * d + 5) * 2.0**-53 * sizes**2
@@ -90,7 +102,7 @@ def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
         centers=centers,
         roots=roots,
         origin=origin,
-        farthest=FARTHEST / sizes.max(initial=1.0 / FARTHEST),
+        farthest=farthest,
         coefficients=coefficients,
         margins=3.0 * errors[:, np.newaxis] + BOUNDARY_MARGIN,
         rough=rough,
@@ -146,11 +158,20 @@ def padded_tiles(rows: FloatArray, stack: Stack) -> Iterator[tuple[slice, FloatA
         columns[:, : len(tile)] = tile.T
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = _squared_radii_of_columns(columns, monomials, stack)
+            is_measured = monomials.size == 0
+            squares = _all_measured(columns, stack) if is_measured else _polynomials(columns, monomials, stack)
         yield slice(start, start + len(tile)), columns, squares
 
 
-def _squared_radii_of_columns(columns: FloatArray, monomials: FloatArray, stack: Stack) -> FloatArray:
+def _all_measured(columns: FloatArray, stack: Stack) -> FloatArray:
+    """Squared radii without polynomials."""
+    squares = np.empty((len(stack.centers), columns.shape[1]))
+    for k, (center, root) in enumerate(zip(stack.centers, stack.roots, strict=True)):
+        squares[k] = _measured(columns, center, root)
+    return squares
+
+
+def _polynomials(columns: FloatArray, monomials: FloatArray, stack: Stack) -> FloatArray:
     coordinates = monomials[-1 - len(columns) : -1]
     np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
     np.minimum(coordinates, stack.farthest, out=coordinates)

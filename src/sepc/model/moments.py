@@ -15,6 +15,9 @@ from sepc._typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from sepc.model.sep_model import SEPModel
 
+# Numbers in memory at a time: 8 MB.
+BLOCK_ENTRIES = 2**20
+
 Squares = TypeVar("Squares", float, FloatArray)
 
 
@@ -33,8 +36,11 @@ def mean_square_distance(model: SEPModel) -> float:
     """The mean squared distance of the training rows from their mean."""
     places, held, mean = _places(model)
     squared = np.sum((places - mean) ** 2, axis=1)
-    in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=(1, 2))
-    squared[: model.n_ellipsoids] += even_variance(in_ellipsoids, places.shape[1])
+    d = places.shape[1]
+    step = max(1, BLOCK_ENTRIES // d**2)
+    for start in range(0, model.n_ellipsoids, step):
+        axes = np.linalg.inv(model.roots[start : start + step])
+        squared[start : start + len(axes)] += even_variance(np.sum(axes**2, axis=(1, 2)), d)
     return float(np.average(squared, weights=held))
 
 
@@ -53,7 +59,7 @@ def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
     A place without rows, as after a repair, counts as one row, since it is still drawn.
     """
     places = np.concatenate([model.centers, model.isolated])
-    held = np.maximum(model.place_counts.sum(axis=1), 1).astype(np.float64)
+    held = np.maximum(model.place_rows, 1).astype(np.float64)
     held /= held.sum()
     mean = held @ places
     moved = places - mean
@@ -66,5 +72,5 @@ def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 
 def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
     """Centers and isolated rows, how many training rows each holds, and the mean of all these rows."""
-    places, held = np.concatenate([model.centers, model.isolated]), model.place_counts.sum(axis=1)
+    places, held = np.concatenate([model.centers, model.isolated]), model.place_rows
     return places, held, np.average(places, axis=0, weights=held)

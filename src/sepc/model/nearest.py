@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import FloatArray, IntArray
 from sepc.shapes.distance import distances
+from sepc.shapes.norms import mapped_rows
 
 # Places that differ in distance by less than this share are tied: rounding must not choose between mirror images.
 TIE_TOLERANCE = 1e-9
@@ -66,8 +67,7 @@ class Places:
 
     def coordinates(self, rows: FloatArray, k: int) -> FloatArray:
         """Rows as seen from the center of ellipsoid `k` along its axes."""
-        coords: FloatArray = (rows - self.centers[k]) @ self.axes[k].T
-        return coords
+        return mapped_rows(rows, self.centers[k], self.axes[k])
 
 
 def prepared(centers: FloatArray, roots: FloatArray, isolated: FloatArray) -> Places:

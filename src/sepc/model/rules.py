@@ -97,14 +97,13 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
     n, C = len(rows), len(model.classes)
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
     weighed = None if model.weights is None else np.empty((n, C))
-    seen = judge_sets(model, model.table.memberships)
     for start in range(0, n, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, n))
         standardized = model.standardize(rows[block])
         located = _located(model, standardized)
         gauge[block] = np.sqrt(located.squared)
         known = model.table.find(located.keys)
-        counted.put(block, seen, known)
+        _put_seen(model, counted, known, block)
         _put_unseen(model, counted, located, known, start)
         if len(located.outside):
             outside = start + located.outside
@@ -127,6 +126,14 @@ def _located(model: SEPModel, standardized: FloatArray) -> Located:
         extra=lambda columns, squares: weights.scores(columns, squares, model.isolated),
         n_extra=len(model.classes),
     )
+
+
+def _put_seen(model: SEPModel, verdicts: Verdicts, known: IntArray, block: slice) -> None:
+    """Decide on rows whose set of ellipsoids some training row has, given its table row; each set is judged once."""
+    occurs = np.bincount(known + 1, minlength=len(model.table.counts) + 1)[1:] > 0
+    if occurs.any():
+        place = np.cumsum(occurs) - 1
+        verdicts.put(block, judge_sets(model, model.table.memberships[occurs]), place[known])
 
 
 def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: IntArray, start: int) -> None:
@@ -171,7 +178,7 @@ def _judge_outside(
     else:
         place, gauge = smallest_gauge(model, rows, squared)
         tied_rows = tied_places = np.empty(0, dtype=np.int64)
-    counts, exact = model.place_counts[place], model.place_exact[place]
+    counts, exact = model.counts_at(place), model.exact_at(place)
     owner = model.place_owners[place]
     for row in np.unique(tied_rows):
         exact[row] = counts[row] = _count_tied(model, tied_places[tied_rows == row])
@@ -219,7 +226,7 @@ def _count_tied(model: SEPModel, places: IntArray) -> IntArray:
     shared = model.table.inside_all(together)[0]
     if len(ellipsoids) == len(places) and shared.sum() > 0:
         return np.asarray(shared)
-    isolated = model.place_counts[places[places >= model.n_ellipsoids]].sum(axis=0)
+    isolated = model.counts_at(places[places >= model.n_ellipsoids]).sum(axis=0)
     return np.asarray(model.table.inside_any(together)[0] + isolated)
 
 

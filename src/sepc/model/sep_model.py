@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.model.locate import packed
 from sepc.model.membership import Stack, stacked
 from sepc.model.moments import mean_square_distance
 from sepc.model.nearest import Places, prepared
@@ -107,18 +107,32 @@ class SEPModel(ShownAsCard):
         """The ellipsoids and isolated rows, prepared for rows that lie outside."""
         return prepared(self.centers, self.roots, self.isolated)
 
-    @cached_property
-    def place_counts(self) -> IntArray:
-        """Training rows of each class in each ellipsoid and at each isolated row, of shape (K + J, C)."""
-        in_ellipsoids = self.table.inside_all(np.eye(self.n_ellipsoids, dtype=bool))
-        return np.concatenate([in_ellipsoids, np.eye(len(self.classes), dtype=np.int64)[self.isolated_owners]])
+    @property
+    def n_places(self) -> int:
+        """K + J, the number of ellipsoids and isolated rows; places are numbered in this order."""
+        return len(self.centers) + len(self.isolated)
 
     @cached_property
-    def place_exact(self) -> IntArray:
-        """Training rows of each class in one ellipsoid and no other, and at each isolated row; (K + J, C)."""
-        region = self.table.find(packed(np.eye(self.n_ellipsoids, dtype=bool)))
-        alone = np.where(region[:, None] >= 0, self.table.counts[region], 0)
-        return np.concatenate([alone, self.place_counts[self.n_ellipsoids :]])
+    def place_rows(self) -> IntArray:
+        """Training rows in each ellipsoid and at each isolated row, of shape (K + J,)."""
+        return np.concatenate([self.table.rows_inside, np.ones(len(self.isolated), dtype=np.int64)])
+
+    def counts_at(self, places: IntArray) -> IntArray:
+        """Training rows of each class in each of some ellipsoids and isolated rows, of shape (n, C)."""
+        return self._gathered(places, self.table.inside_each)
+
+    def exact_at(self, places: IntArray) -> IntArray:
+        """Training rows of each class in one ellipsoid and no other, and at isolated rows, of shape (n, C)."""
+        return self._gathered(places, self.table.inside_one)
+
+    def _gathered(self, places: IntArray, counted: Callable[[IntArray], IntArray]) -> IntArray:
+        distinct, which = np.unique(places, return_inverse=True)
+        counts = np.zeros((len(distinct), len(self.classes)), dtype=np.int64)
+        n_ellipsoids = int(np.searchsorted(distinct, self.n_ellipsoids))
+        counts[:n_ellipsoids] = counted(distinct[:n_ellipsoids])
+        owners = self.isolated_owners[distinct[n_ellipsoids:] - self.n_ellipsoids]
+        counts[np.arange(n_ellipsoids, len(distinct)), owners] = 1
+        return counts[which]
 
     @cached_property
     def place_owners(self) -> IntArray:
@@ -134,14 +148,28 @@ class SEPModel(ShownAsCard):
         return REACH * float(np.sqrt(mean_square_distance(self)))
 
     def standardize(self, rows: FloatArray) -> FloatArray:
-        """Rows in the coordinates of the ellipsoids."""
-        moved = rows - self.shift
-        moved /= self.scale
+        """Rows in the coordinates of the ellipsoids; infinity if a row is too far away for a double."""
+        with np.errstate(over="ignore"):
+            moved = rows - self.shift
+            moved /= self.scale
         return moved
 
     def ellipsoid(self, k: int) -> Ellipsoid:
         """Ellipsoid `k`, in the user's own features."""
-        return Ellipsoid(self.shift + self.scale * self.centers[k], self.roots[k] / self.scale)
+        with np.errstate(over="ignore"):
+            root = self.roots[k] / self.scale
+        if not np.isfinite(root).all():
+            j = int(np.isfinite(root).all(axis=0).argmin())
+            raise ValueError(
+                f"Feature {self.feature_names[j]!r} varies so little that double precision cannot hold an ellipsoid "
+                "in its units. Multiply it by a constant first."
+            )
+        return Ellipsoid(self.shift + self.scale * self.centers[k], root)
+
+    def check_units(self) -> None:
+        """Raise if a feature's own units cannot hold one of the ellipsoids."""
+        for k in range(self.n_ellipsoids):
+            self.ellipsoid(k)
 
     def _card(self) -> Card:
         isolated = f", and {counted(len(self.isolated), 'isolated row')}" if len(self.isolated) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,9 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.model.locate import as_values, packed
 from sepc.points.signatures import SignatureCounts
+
+# Numbers in memory at a time: 8 MB.
+BLOCK_ENTRIES = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,13 +61,38 @@ class SignatureTable(ShownOnOneLine):
 
     def inside_all(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in every ellipsoid of a set, for each of `sets`, of shape (S, C)."""
-        n_missing = sets.astype(np.float64) @ (~self.memberships).T.astype(np.float64)
-        return self._sum_over(n_missing == 0.0)
+        return self._sum_where(sets, lambda own, members: own @ (1.0 - members.T) == 0.0)
 
     def inside_any(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in some ellipsoid of a set, for each of `sets`, of shape (S, C)."""
-        n_common = sets.astype(np.float64) @ self.memberships.T.astype(np.float64)
-        return self._sum_over(n_common > 0.0)
+        return self._sum_where(sets, lambda own, members: own @ members.T > 0.0)
+
+    def inside_only(self, sets: BoolArray) -> IntArray:
+        """Rows of each class that lie in some ellipsoid of a set and in none besides, for each of `sets`; (S, C)."""
+        return self._sum_where(
+            sets, lambda own, members: ((1.0 - own) @ members.T == 0.0) & np.atleast_2d(members.any(axis=1))
+        )
+
+    def inside_each(self, ellipsoids: IntArray) -> IntArray:
+        """Rows of each class that lie in an ellipsoid, for each of some ellipsoids, of shape (n, C)."""
+        summed = np.zeros((len(ellipsoids), self.counts.shape[1]))
+        for part in _blocks(len(self.counts), max(summed.shape)):
+            members = self.memberships[part][:, ellipsoids].astype(np.float64)
+            summed += members.T @ self.counts[part].astype(np.float64)
+        return summed.astype(np.int64)
+
+    def inside_one(self, ellipsoids: IntArray) -> IntArray:
+        """Rows of each class that lie in an ellipsoid and in no other, for each of some ellipsoids; (n, C)."""
+        region = self._alone[ellipsoids]
+        return np.where(region[:, np.newaxis] >= 0, self.counts[region], 0)
+
+    @cached_property
+    def rows_inside(self) -> IntArray:
+        """Rows of all classes in each ellipsoid, of shape (K,)."""
+        summed, n_rows = np.zeros(self.memberships.shape[1]), self.counts.sum(axis=1).astype(np.float64)
+        for part in _blocks(len(n_rows), len(summed)):
+            summed += n_rows[part] @ self.memberships[part].astype(np.float64)
+        return summed.astype(np.int64)
 
     def find(self, keys: FloatArray) -> IntArray:
         """The table row of each key (see `packed`); -1 where no training row has that set."""
@@ -72,12 +100,36 @@ class SignatureTable(ShownOnOneLine):
         places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[places] == wanted, rows[places], -1)
 
-    def _sum_over(self, chosen: BoolArray) -> IntArray:
+    def _sum_where(self, sets: BoolArray, is_meant: Callable[[FloatArray, FloatArray], BoolArray]) -> IntArray:
+        """Rows of each class in the table rows that `is_meant` finds for each of `sets`, of shape (S, C).
+
+        Pairs of set and table row are compared block by block, since all at once may not fit into memory.
+        """
         # Doubles, since BLAS takes no integers; they hold counts exactly up to 2^53 rows.
-        return (chosen.astype(np.float64) @ self.counts.astype(np.float64)).astype(np.int64)
+        summed = np.zeros((len(sets), self.counts.shape[1]))
+        K, C = self.memberships.shape[1], self.counts.shape[1]
+        for part in _blocks(len(self.counts), max(K, C)):
+            members, counts = self.memberships[part].astype(np.float64), self.counts[part].astype(np.float64)
+            for own in _blocks(len(sets), max(K, len(members))):
+                summed[own] += is_meant(sets[own].astype(np.float64), members).astype(np.float64) @ counts
+        return summed.astype(np.int64)
+
+    @cached_property
+    def _alone(self) -> IntArray:
+        """The table row of each ellipsoid by itself, of shape (K,); -1 where no training row lies in it alone."""
+        region = np.full(self.memberships.shape[1], -1)
+        single = np.flatnonzero(self.memberships.sum(axis=1) == 1)
+        region[self.memberships[single].argmax(axis=1) if len(single) else single] = single
+        return region
 
     @cached_property
     def _sorted_keys(self) -> tuple[NDArray[Any], IntArray]:
         keys = as_values(packed(self.memberships))
         order = np.argsort(keys)
         return keys[order], order
+
+
+def _blocks(n: int, width: int) -> Iterator[slice]:
+    """Walk `n` rows of this width in blocks."""
+    step = max(1, BLOCK_ENTRIES // max(1, width))
+    return (slice(start, start + step) for start in range(0, n, step))

@@ -134,10 +134,11 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
         scores = weights.scores(columns, squares, model.isolated)[:, :n_rows].T
         runner_up[place] = _second(scores, label[place])
         own, other = label[place], runner_up[place]
-        columns, squares = columns[:, :n_rows], squares[:, :n_rows]
-        features[place] = _difference(weights.feature_terms(columns), own, other)
-        ellipsoids[place] = _difference(weights.ellipsoid_terms(squares), own, other)
-        isolated[place] = _difference(weights.isolated_terms(columns, model.isolated), own, other)
+        # Of the whole tile, since BLAS rounds a product of fewer rows differently.
+        together = weights.isolated_terms(columns, model.isolated)[:n_rows]
+        features[place] = _difference(weights.feature_terms(columns[:, :n_rows]), own, other)
+        ellipsoids[place] = _difference(weights.ellipsoid_terms(squares[:, :n_rows]), own, other)
+        isolated[place] = _difference(together, own, other)
     return Terms(
         model=model,
         label=model.classes[label],

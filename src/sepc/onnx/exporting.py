@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from sepc.decisions.kinds import Cause
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.io.atomic_files import write_whole
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.causes import causes
 from sepc.onnx.exported import Exported, label_constant
@@ -41,7 +41,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     model : SEPClassifier or SelectiveClassifier
         Fitted; a `SelectiveClassifier` must wrap an `SEPClassifier`, which may be in a `FrozenEstimator`.
     path : str or path
-        The file to write. The same model always gives the same bytes.
+        The file to write. The same model always gives the same bytes. An existing file is replaced in one step.
 
     Notes
     -----
@@ -55,7 +55,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     >>> session = onnxruntime.InferenceSession("model.onnx")  # doctest: +SKIP
     >>> label, trust = session.run(["label", "trust"], {"X": np.asarray(X, dtype=np.float64)})  # doctest: +SKIP
     """
-    Path(path).write_bytes(as_proto(model).SerializeToString(deterministic=True))
+    write_whole(path, as_proto(model).SerializeToString(deterministic=True))
 
 
 def as_proto(model: Any) -> ModelProto:

@@ -83,15 +83,15 @@ def _counted(graph: Graph, model: SEPModel, place: Value, near: Value) -> tuple[
 
     Where several places tie, the rows they share are counted, or all their rows if they share none; the class is -1.
     """
-    K, J = model.n_ellipsoids, len(model.isolated)
-    exact = graph("Gather", model.place_exact.astype(np.float64), place)
-    counts = graph("Gather", model.place_counts.astype(np.float64), place)
+    K, J, every = model.n_ellipsoids, len(model.isolated), np.arange(model.n_places)
+    exact = graph("Gather", model.exact_at(every).astype(np.float64), place)
+    counts = graph("Gather", model.counts_at(every).astype(np.float64), place)
     owner = graph("Gather", model.place_owners, place)
     tied = graph("Greater", graph.total(graph.cast(near, "INT64"), 0), np.int64(1))
 
     def count(at: Value) -> list[Value]:
         places = graph.cast(graph("Gather", near, at, axis=1), "DOUBLE")
-        at_isolated = np.concatenate([np.zeros((K, len(model.classes))), model.place_counts[K:]])
+        at_isolated = np.concatenate([np.zeros((K, len(model.classes))), model.counts_at(every[K:])])
         counted = graph("Transpose", graph("MatMul", at_isolated.T, places), perm=[1, 0])
         if K:
             in_all, in_any = _inside_all_and_any(graph, model, graph("Slice", places, [0], [K], [0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ DOTS = (0, (1, 2.5))
 
 
 def draw_cuts(
-    ax: Axes, model: SEPModel, ellipsoids: tuple[FittedEllipsoid, ...], plane: Plane, most: int
+    ax: Axes, model: SEPModel, ellipsoids: Sequence[FittedEllipsoid], plane: Plane, most: int
 ) -> list[tuple[Any, str]]:
     """Draw the first `most` hyperplanes in the colour of their ellipsoid's class, and return their legend entry."""
     from matplotlib.lines import Line2D

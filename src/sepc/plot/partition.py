@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -49,7 +50,7 @@ class PartitionDisplay(ShownOnOneLine):
     Attributes
     ----------
     model : SEPModel
-    ellipsoids : tuple of FittedEllipsoid
+    ellipsoids : sequence of FittedEllipsoid
     plane : Plane
         The features or principal axes on the axes.
     min_trust : float
@@ -72,7 +73,7 @@ class PartitionDisplay(ShownOnOneLine):
     """
 
     model: SEPModel
-    ellipsoids: tuple[FittedEllipsoid, ...]
+    ellipsoids: Sequence[FittedEllipsoid]
     plane: Plane
     min_trust: float
     rows: Rows

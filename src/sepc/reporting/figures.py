@@ -17,7 +17,7 @@ from sepc.estimators.base import decide_with_trust
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.fitted import regions_of
+from sepc.estimators.sep.regions import Regions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.plain_values import json_fields
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
@@ -150,7 +150,7 @@ def figures_of(
         promise=_promise(estimator),
         landscape=landscape,
         picture=drawn,
-        regions=None if regional is None else region_table(regional, accepted, right, regions_of(regional.model)),
+        regions=None if regional is None else region_table(regional, accepted, right, Regions(regional.model)),
         weights=weighed,
         histogram=histogram(decisions, right),
         curves=None if right is None else curves(right, decisions.trust),

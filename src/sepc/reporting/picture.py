@@ -103,7 +103,7 @@ def picture(
 
 
 def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
-    held = model.place_counts[: model.n_ellipsoids].sum(axis=1)
+    held = model.place_rows[: model.n_ellipsoids]
     largest = np.sort(np.argsort(-held, kind="stable")[:N_SHADOWS]).tolist()
     shadows = []
     for k in largest:

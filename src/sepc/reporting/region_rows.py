@@ -9,7 +9,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.fitted import Regions
+from sepc.estimators.sep.regions import Regions
 from sepc.views.outcomes import region_name
 from sepc.wording import name_of
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from sepc.cards import Card, ShownAsCard
+from sepc.io.atomic_files import write_whole
 from sepc.reporting.figures import ReportFigures, figures_of
 from sepc.reporting.html import page
 from sepc.reporting.text import lines
@@ -49,7 +49,7 @@ class Report(ShownAsCard):
         """
         text = page(self.figures)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_whole(path, text.encode())
         return text
 
     def _card(self) -> Card:

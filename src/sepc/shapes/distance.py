@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepc._typing import FloatArray
+from sepc.shapes.norms import mapped_rows
 
 if TYPE_CHECKING:
     from sepc.shapes.ellipsoid import Ellipsoid
@@ -44,8 +45,8 @@ def nearest_points(ellipsoid: Ellipsoid, rows: FloatArray) -> FloatArray:
     nearest = np.array(rows, dtype=np.float64)
     coords = _axis_coordinates(ellipsoid, rows[outside])
     for tile in _tiles(coords):
-        squares, multipliers = _secular_root(ellipsoid.semi_axes, tile)
-        tile *= (squares / (squares + multipliers)).T
+        squares, multipliers = _secular_root(ellipsoid.semi_axes, _as_columns(tile))
+        tile *= (squares / (squares + multipliers)).T[: len(tile)]
     nearest[outside] = ellipsoid.center + coords @ ellipsoid.axes
     return nearest
 
@@ -62,26 +63,33 @@ def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray of shape (n,)
-        0 for the rows inside.
+        0 for the rows inside. Bit for bit the same for a row alone and for that row among others.
     """
     answers = np.empty(len(coords))
     for tile, answer in zip(_tiles(coords), _tiles(answers), strict=True):
-        squares, multipliers = _secular_root(semi_axes, tile)
+        columns = _as_columns(tile)
+        squares, multipliers = _secular_root(semi_axes, columns)
         # hypot, since the squares of a far row may be too large for a float although its distance is not.
-        np.hypot.reduce(tile.T * (multipliers / (squares + multipliers)), axis=0, out=answer)
+        answer[:] = np.hypot.reduce(columns * (multipliers / (squares + multipliers)), axis=0)[: len(tile)]
     return answers
 
 
-def _secular_root(semi_axes: FloatArray, coords: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _as_columns(rows: FloatArray) -> FloatArray:
+    """Rows as columns; a single row twice, since NumPy would add up a single column in another order."""
+    return np.ascontiguousarray((rows if len(rows) > 1 else np.repeat(rows, 2, axis=0)).T)
+
+
+def _secular_root(semi_axes: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Squared semi-axes, of shape (d, n), and root, of shape (n,), of each row's secular equation; 0 for rows inside.
 
-    Both are in units of the longest semi-axis times the size of the row, where nothing can overflow.
+    Rows are the columns of a (d, n) array. Results are in units of the longest semi-axis times the size of the row,
+    where nothing can overflow.
     """
     longest = semi_axes.max()
-    sizes = np.maximum(longest, np.abs(coords).max(axis=1))
+    sizes = np.maximum(longest, np.abs(columns).max(axis=0))
     ratios = np.maximum(semi_axes / longest, SHORTEST_AXIS)[:, np.newaxis]
     squares = ratios**2 * (longest / sizes)
-    pulls = ratios * np.abs(coords.T / sizes)
+    pulls = ratios * np.abs(columns / sizes)
 
     # Each is a lower bound of the root: from all axes taken as long as the longest, and from one coordinate alone.
     roots = np.maximum(_norms(pulls) - longest / sizes, (pulls - squares).max(axis=0))
@@ -94,8 +102,9 @@ def _secular_root(semi_axes: FloatArray, coords: FloatArray) -> tuple[FloatArray
         if excess.max() <= NORM_TOLERANCE:
             break
         slopes = np.einsum("ij,ij->j", images, images * inverses)
-        # Only upwards: rows inside have no positive root, and rounding may push others past theirs.
-        roots += np.divide(excess * norms**2, slopes, out=np.zeros_like(roots), where=excess > 0.0)
+        # Only rows that are not done, and so only upwards: a row must not depend on how long others take.
+        steps = np.divide(excess * norms**2, slopes, out=np.zeros_like(roots), where=excess > NORM_TOLERANCE)
+        roots += steps
     return squares, roots
 
 
@@ -109,4 +118,4 @@ def _tiles(rows: FloatArray) -> list[FloatArray]:
 
 
 def _axis_coordinates(ellipsoid: Ellipsoid, rows: FloatArray) -> FloatArray:
-    return (rows - ellipsoid.center) @ ellipsoid.axes.T
+    return mapped_rows(rows, ellipsoid.center, ellipsoid.axes)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.estimators.sep.fitted import Regions
+from sepc.estimators.sep.regions import Regions
 from sepc.metrics import aurc, checked, risk_coverage_curve
 from sepc.statistics.binomial import rate_interval
 from sepc.wording import listed

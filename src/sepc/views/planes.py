@@ -132,7 +132,7 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
 
 def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
     """The scale of each feature of the model; ones if the model standardises already."""
-    if np.any(model.scale != 1.0):
+    if np.ptp(model.scale) > 0.0 or np.any(model.shift != 0.0):
         return np.ones(len(model.scale))
     spread = np.sqrt(np.diag(covariance))
     largest = float(spread.max()) or 1.0

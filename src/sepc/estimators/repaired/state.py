@@ -13,6 +13,7 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
+from sepc.io.values import are_among
 from sepc.io.writer import Node, Writer
 
 
@@ -54,7 +55,7 @@ def _fitting(model: SEPClassifier, estimator: SEPClassifier, reader: Reader) -> 
     same = (
         model.n_features_in_ == estimator.n_features_in_ and model.classes_.dtype.kind == estimator.classes_.dtype.kind
     )
-    if not (same and np.isin(model.classes_, estimator.classes_).all() and _names(model) == _names(estimator)):
+    if not (same and are_among(model.classes_, estimator.classes_) and _names(model) == _names(estimator)):
         raise reader.wrong("differs in features or labels from the classifier it repairs")
     return model
 

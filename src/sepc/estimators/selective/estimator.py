@@ -225,8 +225,8 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
                 lines.append(risk_sentence(control, whom, confidence))
         if len(lines) > 1:
             lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
-        unnamed = [shown(label) for label in self.classes_ if not {label, None} & set(self.controls_)]
-        if unnamed:
+        unnamed = [shown(label) for label in self.classes_ if label not in self.controls_]
+        if unnamed and None not in self.controls_:
             lines.append(f"Rows predicted as {listed(unnamed)} are never accepted: nothing was asked of them.")
         missing = [shown(label) for label in np.setdiff1d(self.classes_, self.estimator_.classes_)]
         if missing:

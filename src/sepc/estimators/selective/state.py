@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-import numpy as np
-
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.risk_control import Control
-from sepc.io.estimator_fields import fields_to_node, restore_fields
+from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
@@ -40,16 +38,17 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     estimator = inner.from_node(reader.part("estimator"))
     selective = restore_fields(SelectiveClassifier(estimator), reader)
     selective.estimator_, selective.classes_ = estimator, labels_from(reader.part("classes"))
-    if len(np.setdiff1d(estimator.classes_, selective.classes_)):
-        raise reader.wrong("lacks a class of its classifier")
+    check_inner(estimator, reader, selective.n_features_in_, selective.classes_, all_classes=False)
     selective.max_risk = _risk_from(reader.part("max_risk"), selective.classes_)
-    controls = list(reader.parts("controls"))
-    selective.controls_ = dict(_control_from(part, selective.classes_) for part in controls)
+    controls, known = list(reader.parts("controls")), {None, *selective.classes_.tolist()}
+    selective.controls_ = dict(_control_from(part, known) for part in controls)
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
-    several = isinstance(selective.max_risk, Mapping)
-    if len(selective.controls_) != len(controls) or not controls or several is (None in selective.controls_):
+    risks: Any = selective.max_risk
+    several = isinstance(risks, Mapping)
+    promised = set(risks) if several else {None}
+    if len(selective.controls_) != len(controls) or promised != set(selective.controls_):
         raise reader.wrong("has promises that do not match its max_risk")
     thresholds = {label: control.threshold for label, control in selective.controls_.items()}
     selective.threshold_ = thresholds if several else thresholds[None]
@@ -71,18 +70,25 @@ def _control_to_node(selective: SelectiveClassifier, label: Any) -> Node:
     return {"label": simple_value(label), "kind": names[type(control)], "risk_bound": bound, **values}
 
 
-def _control_from(reader: Reader, classes: Any) -> tuple[Any, Control | CostControl]:
+def _control_from(reader: Reader, known: set[Any]) -> tuple[Any, Control | CostControl]:
     kind = CONTROLS.get(reader.text("kind"))
     label = read_simple_value(reader.node.get("label"), reader)
-    if kind is None or (label is not None and label not in classes.tolist()):
+    if kind is None or label not in known:
         raise reader.wrong("has a promise of an unknown kind, or about an unknown label")
-    values: dict[str, Any] = {
-        field.name: reader.integer(field.name) if field.name.startswith("n_") else reader.number(field.name, 0.0)
-        for field in fields(kind)
-        if field.name != "threshold"
-    }
     threshold = reader.number("threshold", 0.0) if reader.has("threshold") else math.inf
-    return label, kind(threshold=threshold, **values)
+    control = kind(threshold=threshold, **{field.name: _figure_from(reader, field.name) for field in fields(kind)[1:]})
+    counts = (getattr(control, "n_errors", 0), control.n_accepted, control.n_rows)
+    if sorted(counts) != list(counts) or control.n_tried > control.n_rows:
+        raise reader.wrong("counts more errors than accepted rows, or more accepted rows than rows")
+    if math.isfinite(threshold) and control.n_accepted == 0:
+        raise reader.wrong("has a threshold that accepts nothing")
+    return label, control
+
+
+def _figure_from(reader: Reader, name: str) -> Any:
+    if name.startswith("n_"):
+        return reader.integer(name, below=2**63)
+    return reader.number(name, 0.0, 1.0 if name == "max_risk" else math.inf)
 
 
 def _finite(value: float) -> float | None:
@@ -98,17 +104,26 @@ def _risk_to_node(max_risk: Any, classes: Any) -> Node:
     return {"of_all": float(max_risk)}
 
 
+def _is_share(value: Any) -> bool:
+    return type(value) is float and 0.0 <= value <= 1.0
+
+
 def _risk_from(reader: Reader, classes: Any) -> Any:
     if reader.has("of_all"):
         return reader.number("of_all", 0.0, 1.0)
     if reader.has("of_labels"):
         pairs = reader.value("of_labels", list)
-        if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is float for pair in pairs):
+        if not all(isinstance(pair, list) and len(pair) == 2 and _is_share(pair[1]) for pair in pairs):
             raise reader.wrong("holds risks that are not pairs of label and number")
         return {read_simple_value(label, reader): risk for label, risk in pairs}
-    costs = Costs(reader.value("costs", list), reader.number("review", 0.0))
+    rows = reader.value("costs", list)
+    if len(rows) != len(classes) or not all(isinstance(row, list) and len(row) == len(classes) for row in rows):
+        raise reader.wrong("holds costs that are not one for each pair of labels")
+    if not all(type(cost) is float for row in rows for cost in row):
+        raise reader.wrong("holds costs that are not numbers")
+    costs = Costs(rows, reader.number("review", 0.0))
     try:
         costs.matrix(classes)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise reader.wrong("holds invalid costs") from error
     return costs

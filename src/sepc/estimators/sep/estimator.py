@@ -19,10 +19,11 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.fitted import FittedEllipsoid, History, Regions, fitted_ellipsoids, histories, regions_of
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import fit_model, most_ellipsoids
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
+from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
@@ -71,7 +72,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     ----------
     classes_ : (C,) array
         The labels.
-    ellipsoids_ : tuple of FittedEllipsoid
+    ellipsoids_ : sequence of FittedEllipsoid
         The ellipsoids in the order they were found, with the hyperplanes of their cuts.
     history_ : tuple of History
         For every partition, the rows left after each round and why it stopped.
@@ -154,7 +155,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         if is_collection(X):
             return self._fit_points(TrainingSet.of_collection(X, y))
         self.check_columns(X)
-        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        rows, labels = self._validated(X, y, ensure_min_samples=2)
         check_classification_targets(labels)
         return self._set_fitted_attributes(self._fit_training(TrainingSet.of_arrays(rows, labels)))
 
@@ -169,21 +170,23 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _fit_training(self, training: TrainingSet) -> Pieces:
         self.classes_ = training.labels
+        training.extent.refuse_extremes(self._names())
         self._warn_if_flat(training)
         with Progress(self) as progress:
             self.model_, pieces = self._fit_once(training, progress.step)
         return pieces
 
     def _set_fitted_attributes(self, pieces: Pieces) -> Self:
-        self.ellipsoids_: tuple[FittedEllipsoid, ...] = fitted_ellipsoids(self.model_, pieces)
+        self.model_.check_units()
+        self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, pieces)
         self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
-        self.regions_: Regions = regions_of(self.model_)
+        self.regions_: Regions = Regions(self.model_)
         return self
 
     def _fit_once(self, training: TrainingSet, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
         """Fit a model to these rows."""
-        own = Standardization.of(training.rows, training.extent)
-        standard = Standardization.none(self.n_features_in_) if self.published or not self.standardize else own
+        own, unstandardized = Standardization.of(training.extent), self.published or not self.standardize
+        standard = Standardization.none(training.extent, self._names()) if unstandardized else own
         settings = Settings(
             n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
             published=self.published,
@@ -207,15 +210,20 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _warn_if_flat(self, training: TrainingSet) -> None:
         rows = training.rows
-        directions = flat_directions(rows, training.extent.spread)
+        directions = flat_directions(training.extent.sized(rows), training.extent.spread)
         if len(directions) and rows.n_points > rows.n_features:
             message = describe_flat(directions, rows.n_points, self._names())
             warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
     def _decide(self, X: Any) -> SEPDecisions:
         self.check_columns(X)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = self._validated(X, reset=False)
         return SEPDecisions.of(self.model_, rows, self.min_trust)
+
+    def _validated(self, *tables: Any, **checks: Any) -> Any:
+        # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
+        with np.errstate(invalid="ignore"):
+            return validate_data(self, *tables, dtype=np.float64, **checks)
 
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""

@@ -1,27 +1,22 @@
-"""What `fit` found, in the user's own features: ellipsoids, cuts, rounds and regions."""
+"""What `fit` found, in the user's own features: ellipsoids, cuts and rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import Any, Self, overload
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
-from sepc.cards import Card, ShownAsCard, ShownInLists, ShownOnOneLine
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import MOST_LINES, Card, ShownAsCard, ShownInLists, ShownOnOneLine
 from sepc.estimators.sep.multiclass import Pieces
-from sepc.model.rules import judge_sets
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import credible_interval, smoothed
-from sepc.partition.separate import Cut
 from sepc.partition.sequence import Partition
 from sepc.plain_values import plain
 from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.wording import counted, decimal, name_of
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sepc.wording import counted, name_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +68,7 @@ class FittedEllipsoid(ShownInLists):
             number=k,
             label=plain(model.classes[model.owners[k]]),
             ellipsoid=model.ellipsoid(k),
-            counts=model.place_counts[k],
+            counts=model.counts_at(np.array([k]))[0],
             cuts=cuts,
             n_round=n_round,
             is_terminal=bool(model.is_terminal[k]),
@@ -88,6 +83,60 @@ class FittedEllipsoid(ShownInLists):
         )
         note = "It encloses what was left at the end, and may be impure." if self.is_terminal else ""
         return Card(f"Ellipsoid {self.number} of {name_of(self.label)}, with {held}", facts, note=note)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
+    """The ellipsoids of a model in the order found, as a sequence; each is built when it is asked for.
+
+    Attributes
+    ----------
+    model : SEPModel
+    n_cuts, n_round : (K,) arrays
+        Number of cuts of each ellipsoid, and the round it was found in.
+    normals, offsets, through_means : (M, d), (M,) and (M,) arrays
+        The cuts of all ellipsoids one after the other, as in `Hyperplane`.
+    """
+
+    model: SEPModel
+    n_cuts: IntArray
+    n_round: IntArray
+    normals: FloatArray
+    offsets: FloatArray
+    through_means: BoolArray
+
+    def __len__(self) -> int:
+        return self.model.n_ellipsoids
+
+    @overload
+    def __getitem__(self, k: int) -> FittedEllipsoid: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[FittedEllipsoid, ...]: ...
+    def __getitem__(self, k: int | slice) -> FittedEllipsoid | tuple[FittedEllipsoid, ...]:
+        if isinstance(k, slice):
+            return tuple(self[i] for i in range(len(self))[k])
+        number = range(len(self))[k]
+        end = int(self._ends[number])
+        own = range(end - int(self.n_cuts[number]), end)
+        return FittedEllipsoid.of(self.model, number, tuple(self._cut(i) for i in own), int(self.n_round[number]))
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.cumsum(self.n_cuts)
+
+    def _cut(self, i: int) -> Hyperplane:
+        return Hyperplane(self.normals[i], float(self.offsets[i]), bool(self.through_means[i]))
+
+    def _card(self) -> Card:
+        owners, n_rows = self.model.classes[self.model.owners[:MOST_LINES]], self.model.table.rows_inside
+        rows: tuple[tuple[str, ...], ...] = tuple(
+            (str(k), name_of(owner), f"{n_rows[k]:,}", f"{self.n_round[k]:,}", f"{self.n_cuts[k]:,}")
+            for k, owner in enumerate(owners)
+        )
+        # Rows that no card has room for are counted on it, but need no cells.
+        rows += ((),) * (len(self) - len(rows))
+        head = ("ellipsoid", "label", "training rows", "found in round", "cuts")
+        return Card(f"{counted(len(self), 'ellipsoid')}, in the order found", (), head, rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,93 +154,19 @@ class History(ShownInLists):
         return Card(title, (), ("round", "own rows left", "other rows left"), rows)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Regions(ShownAsCard):
-    """The regions of a fitted model; the number of a region is its position here.
-
-    Attributes
-    ----------
-    ellipsoids : tuple of tuples of int
-        The set of ellipsoids that make up a region; empty for rows outside all of them.
-    near : tuple of (int or None)
-        For rows outside: the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids.
-    counts : (n, C) array
-        Training rows of each class; for a region outside, those of the nearest place.
-    probabilities : (n, C) array
-        Probabilities of the classes; for a region outside, right at the nearest place.
-    classes : (C,) array
-    """
-
-    ellipsoids: tuple[tuple[int, ...], ...]
-    near: tuple[int | None, ...]
-    counts: IntArray
-    probabilities: FloatArray
-    classes: Any
-
-    @property
-    def label(self) -> Any:
-        """The most probable label of every region."""
-        return self.classes[self.probabilities.argmax(axis=1)]
-
-    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Credible intervals for the probability that `label` is right in each region: two arrays of shape (n,).
-
-        They come from training rows. For guarantees from held-out rows, see `SelectiveClassifier.certificates`.
-        """
-        n_rows = self.counts.sum(axis=1).astype(np.float64)
-        return credible_interval(self.probabilities.max(axis=1), n_rows, confidence)
-
-    def __len__(self) -> int:
-        return len(self.ellipsoids)
-
-    def __iter__(self) -> Iterator[tuple[tuple[int, ...], int | None, IntArray]]:
-        return zip(self.ellipsoids, self.near, self.counts, strict=True)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The regions as a pandas DataFrame, indexed by the number of the region."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("Regions.to_frame needs pandas: pip install pandas") from error
-        low, high = self.interval()
-        columns: dict[str, Any] = {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
-        columns |= {"label": self.label, "probability": self.probabilities.max(axis=1), "low": low, "high": high}
-        frame = pd.DataFrame({"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64"), **columns})
-        return frame.rename_axis("region")
-
-    def _card(self) -> Card:
-        n_rows, n_inside = self.counts.sum(axis=1), sum(near is None for near in self.near)
-        order = np.argsort(-n_rows[:n_inside], kind="stable").tolist()
-        label, probability = self.label, self.probabilities.max(axis=1)
-        rows = [
-            (
-                str(i),
-                ", ".join(map(str, self.ellipsoids[i])) or "none",
-                f"{n_rows[i]:,}",
-                name_of(label[i]),
-                decimal(probability[i]),
-            )
-            for i in order
-        ]
-        facts = (
-            ("with training rows", f"{n_inside:,}, the largest below"),
-            ("outside", f"{len(self) - n_inside:,}, for rows nearest to an ellipsoid or an isolated row"),
-        )
-        head = ("region", "in ellipsoids", "rows", "label", "probability")
-        return Card(f"{counted(len(self), 'region')}", facts, head, tuple(rows), "As a DataFrame: to_frame()")
-
-
-def fitted_ellipsoids(model: SEPModel, pieces: Pieces) -> tuple[FittedEllipsoid, ...]:
-    """The ellipsoids in the order in which they were found."""
-    return tuple(
-        FittedEllipsoid.of(model, k, tuple(_in_features(cut, model) for cut in piece.cuts), piece.n_round)
-        for k, piece in enumerate(pieces.ellipsoids)
+def fitted_ellipsoids(model: SEPModel, pieces: Pieces) -> FittedEllipsoids:
+    """The ellipsoids in the order in which they were found, in the user's own features."""
+    cuts = [cut for piece in pieces.ellipsoids for cut in piece.cuts]
+    normals = np.array([cut.normal / model.scale for cut in cuts]).reshape(-1, len(model.feature_names))
+    offsets = [cut.own_offset + float(normal @ model.shift) for cut, normal in zip(cuts, normals, strict=True)]
+    return FittedEllipsoids(
+        model=model,
+        n_cuts=np.array([len(piece.cuts) for piece in pieces.ellipsoids], dtype=np.int64),
+        n_round=np.array([piece.n_round for piece in pieces.ellipsoids], dtype=np.int64),
+        normals=normals,
+        offsets=np.array(offsets, dtype=np.float64),
+        through_means=np.array([cut.through_means for cut in cuts], dtype=bool),
     )
-
-
-def _in_features(cut: Cut, model: SEPModel) -> Hyperplane:
-    normal = cut.normal / model.scale
-    return Hyperplane(normal, cut.own_offset + float(normal @ model.shift), cut.through_means)
 
 
 def histories(model: SEPModel, partitions: tuple[Partition, ...]) -> tuple[History, ...]:
@@ -199,19 +174,4 @@ def histories(model: SEPModel, partitions: tuple[Partition, ...]) -> tuple[Histo
     return tuple(
         History(plain(label), tuple((left.n_pos, left.n_neg) for left in part.rounds), str(part.stop))
         for label, part in zip(model.classes, partitions, strict=False)
-    )
-
-
-def regions_of(model: SEPModel) -> Regions:
-    """All regions: the sets of ellipsoids seen in training, then the places that rows outside may be nearest to."""
-    inside = tuple(tuple(np.flatnonzero(row).tolist()) for row in model.table.memberships)
-    n_places = len(model.place_counts)
-    equal = np.full(len(model.classes), 1.0 / len(model.classes))
-    near = smoothed(model.place_exact.astype(np.float64), model.place_counts.astype(np.float64), equal)
-    return Regions(
-        ellipsoids=(*inside, *((),) * n_places),
-        near=(*(None,) * len(inside), *range(n_places)),
-        counts=np.concatenate([model.table.counts, model.place_counts]),
-        probabilities=np.concatenate([judge_sets(model, model.table.memberships).probabilities, near]),
-        classes=model.classes,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepc._typing import BoolArray
+from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.sep.weights_state import weights_from, weights_to_node
 from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node
@@ -13,10 +13,12 @@ from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.weights import Weights
-from sepc.shapes.ellipsoid import Ellipsoid
 
 # Slack only covers rounding, so sepc never writes more than this.
 MOST_SLACK = 1e-3
+
+# Numbers in memory at a time, while ellipsoids are checked: 8 MB.
+BLOCK_ENTRIES = 2**20
 
 
 def model_to_node(model: SEPModel, writer: Writer) -> Node:
@@ -53,7 +55,7 @@ def model_from(reader: Reader) -> SEPModel:
     isolated = reader.floats("isolated", None, d)
     model = SEPModel(
         classes=classes,
-        class_counts=reader.ints("class_counts", n_classes),
+        class_counts=reader.counts("class_counts", n_classes),
         feature_names=names,
         shift=reader.floats("shift", d),
         scale=reader.floats("scale", d),
@@ -86,7 +88,7 @@ def _table_from(reader: Reader, n_ellipsoids: int, n_classes: int) -> SignatureT
     memberships = reader.bools("memberships", None, n_ellipsoids)
     if len(memberships) == 0 or not _is_ordered(memberships):
         raise reader.wrong("has a signature table that is empty or not in order")
-    return SignatureTable(memberships, reader.ints("counts", len(memberships), n_classes))
+    return SignatureTable(memberships, reader.counts("counts", len(memberships), n_classes))
 
 
 def _is_ordered(memberships: BoolArray) -> bool:
@@ -114,11 +116,24 @@ def _check(model: SEPModel, reader: Reader) -> None:
 
 def _has_ellipsoids(model: SEPModel) -> bool:
     """Whether all ellipsoids are valid, in standardised features and in the user's own."""
+    step = max(1, BLOCK_ENTRIES // model.centers.shape[1] ** 2)
     try:
         with np.errstate(all="ignore"):
-            for k, (center, root) in enumerate(zip(model.centers, model.roots, strict=True)):
-                Ellipsoid(center, root)
-                model.ellipsoid(k)
-            return bool(np.isfinite(model.reach) and np.isfinite(model.places.semi_axes).all())
-    except (ValueError, ZeroDivisionError, np.linalg.LinAlgError):
+            places = (model.shift + model.scale * places for places in (model.centers, model.isolated))
+            roots = (model.roots[start : start + step] for start in range(0, model.n_ellipsoids, step))
+            finite = all(np.isfinite(own).all() for own in places)
+            return finite and all(_are_valid(block, model.scale) for block in roots) and bool(np.isfinite(model.reach))
+    except (ZeroDivisionError, np.linalg.LinAlgError):
         return False
+
+
+def _are_valid(roots: FloatArray, scale: FloatArray) -> bool:
+    """Whether these roots have an inverse, and neither they nor their inverses are too large to be squared."""
+    in_own_features = roots / scale
+    sizes = (np.abs(matrix).max(initial=0.0) for matrix in (roots, np.linalg.inv(roots)))
+    determinants = (np.linalg.slogdet(matrix).logabsdet for matrix in (roots, in_own_features))
+    return (
+        all(size <= FARTHEST for size in sizes)
+        and bool(np.isfinite(in_own_features).all())
+        and all(np.isfinite(logarithms).all() for logarithms in determinants)
+    )

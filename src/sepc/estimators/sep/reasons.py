@@ -9,7 +9,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.decisions.kinds import Rule
-from sepc.model.membership import squared_radii
+from sepc.model.membership import FARTHEST, squared_radii
 from sepc.model.sep_model import SEPModel
 from sepc.wording import decimal, listed, percent, shown
 
@@ -90,7 +90,8 @@ def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
 
     With correlated features, some may reduce the squared radius; their share is zero.
     """
-    offset = model.standardize(row[None, :])[0] - model.centers[k]
+    offset = np.clip(model.standardize(row[None, :])[0] - model.centers[k], -FARTHEST, FARTHEST)
+    offset /= np.abs(offset).max() or 1.0
     terms = np.maximum(offset * (model.roots[k].T @ (model.roots[k] @ offset)), 0.0)
     return np.asarray(terms / terms.sum())
 

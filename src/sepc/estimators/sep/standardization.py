@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sepc._typing import FloatArray
+from sepc._typing import BoolArray, FloatArray
+from sepc.kernels.magnitude import RANGE_TO, power_of_two, refuse_unworkable, width
 from sepc.points.joint_reduction import JointReduction
 from sepc.points.protocol import Answer, PointSet, Reduction
 from sepc.points.reductions import ColumnRange, Moments, Spread
@@ -18,20 +20,69 @@ CONSTANT = 8.0 * float(np.finfo(np.float64).eps)
 # Squares of numbers with binary exponents up to this, and their sums, neither overflow nor underflow.
 SAFE_EXPONENT = 400
 
+# Features with smaller deviations have lost digits, and one over their deviation may overflow.
+SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny)
+
+# Without standardisation, a feature that varies by a smaller share of the largest cannot be worked with beside it.
+SMALLEST_SHARE = 1e-250
+
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Range of every column, and moments of all rows."""
+    """Range of every column, and moments of the rows.
+
+    Attributes
+    ----------
+    lowest, highest : (d,) arrays
+    size : (d,) array
+        Powers of two; 1 unless the squares of a column's values would leave the range of doubles.
+    spread : Spread
+        Of the columns divided by `size`.
+    """
 
     lowest: FloatArray
     highest: FloatArray
+    size: FloatArray
     spread: Spread
 
     @classmethod
     def of(cls, points: PointSet) -> Extent:
-        """Measure a set of rows in one pass."""
+        """Measure a set of rows in one pass, or two if values are extremely large or small."""
         (lowest, highest), spread = points.reduce(JointReduction((ColumnRange(), Moments())))
-        return cls(lowest, highest, spread)
+        size = _size_of(np.maximum(np.abs(lowest), np.abs(highest)))
+        extent = cls(lowest, highest, size, spread)
+        return extent if (size == 1.0).all() else replace(extent, spread=extent.sized(points).reduce(Moments()))
+
+    @property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of every column, divided by `size`."""
+        return np.asarray(np.sqrt(np.diagonal(self.spread.scatter) / self.spread.n))
+
+    @property
+    def is_constant(self) -> BoolArray:
+        """Which columns vary by no more than the rounding of their values."""
+        deviation = self.deviation
+        return np.asarray(deviation <= CONSTANT * (np.abs(self.spread.mean) + deviation))
+
+    def sized(self, points: PointSet) -> PointSet:
+        """The rows divided by `size`."""
+        return points if (self.size == 1.0).all() else points.rescaled(np.zeros_like(self.size), self.size)
+
+    def refuse_extremes(self, names: Sequence[str]) -> None:
+        """Raise for a column that runs too far, or so near zero that digits are lost, for double precision."""
+        is_tiny = ~self.is_constant & (self.deviation * self.size < SMALLEST_DEVIATION)
+        refuse_unworkable(self.lowest, self.highest, is_tiny | (self.width > RANGE_TO), names)
+
+    @property
+    def width(self) -> FloatArray:
+        """How far every column runs."""
+        return width(self.lowest, self.highest)
+
+
+def _size_of(values: FloatArray) -> FloatArray:
+    """Powers of two next to extreme values, and 1 for all others."""
+    is_safe = np.abs(np.frexp(values)[1]) <= SAFE_EXPONENT
+    return np.where(is_safe, 1.0, power_of_two(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +93,31 @@ class Standardization:
     scale: FloatArray
 
     @classmethod
-    def of(cls, points: PointSet, extent: Extent | None = None) -> Standardization:
+    def of(cls, extent: Extent) -> Standardization:
         """By mean and standard deviation; a constant column is only shifted."""
-        extent = Extent.of(points) if extent is None else extent
-        exponents = np.frexp(np.maximum(np.abs(extent.lowest), np.abs(extent.highest)))[1]
-        # Powers of two, so that dividing loses no digits.
-        size = np.ldexp(1.0, np.where(np.abs(exponents) > SAFE_EXPONENT, exponents, 0))
-        spread = extent.spread
-        if (size != 1.0).any():
-            spread = points.rescaled(np.zeros(points.n_features), size).reduce(Moments())
-        deviation = np.sqrt(np.diagonal(spread.scatter) / spread.n)
-        constant = deviation <= CONSTANT * (np.abs(spread.mean) + deviation)
-        return cls(np.where(constant, extent.lowest, spread.mean * size), np.where(constant, 1.0, deviation * size))
+        constant = extent.is_constant
+        shift = np.where(constant, extent.lowest, extent.spread.mean * extent.size)
+        return cls(shift, np.where(constant, 1.0, extent.deviation * extent.size))
 
     @classmethod
-    def none(cls, n_features: int) -> Standardization:
-        """Leave rows unchanged."""
-        return cls(np.zeros(n_features), np.ones(n_features))
+    def none(cls, extent: Extent, names: Sequence[str]) -> Standardization:
+        """Leave rows unchanged; if they are extremely large or small, divide all columns by one power of two.
+
+        Raises
+        ------
+        ValueError
+            If features differ so much in size that double precision cannot compare them.
+        """
+        largest = np.where(extent.is_constant, 0.0, np.maximum(np.abs(extent.lowest), np.abs(extent.highest)))
+        unit = float(_size_of(largest.max(keepdims=True))[0])
+        lost = ~extent.is_constant & (extent.width / unit < SMALLEST_SHARE)
+        if lost.any():
+            small, large = names[int(lost.argmax())], names[int(largest.argmax())]
+            raise ValueError(
+                f"Feature {small!r} varies by {extent.width[lost][0]:.3g} and {large!r} reaches {largest.max():.3g}; "
+                "without standardisation double precision cannot compare them. Bring them to similar units first."
+            )
+        return cls(np.zeros_like(largest), np.full_like(largest, unit))
 
     def of_set(self, points: PointSet) -> PointSet:
         """A set of rows in standard units."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.estimators.stratified.strata import Strata
-from sepc.io.estimator_fields import fields_to_node, restore_fields
+from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
@@ -39,11 +39,11 @@ def read(reader: Reader, inner: InnerModels) -> StratifiedClassifier:
     """Read strata and their models."""
     by, names = reader.ints("by", None), reader.texts("by_names")
     classes = labels_from(reader.part("classes"))
-    counts = reader.ints("counts", None, len(classes))
-    values = np.empty((len(counts), len(names)), dtype=object)
+    counts = reader.counts("counts", None, len(classes))
     rows = reader.value("values", list)
-    if len(rows) != len(values) or not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+    if len(rows) != len(counts) or not all(isinstance(row, list) and len(row) == len(names) for row in rows):
         raise reader.wrong("has strata without categories")
+    values = np.empty((len(counts), len(names)), dtype=object)
     for i, row in enumerate(rows):
         values[i] = [read_simple_value(value, reader) for value in row]
     strata = Strata(names, values, classes, counts, reader.bools("fitted", len(counts)))
@@ -56,6 +56,11 @@ def read(reader: Reader, inner: InnerModels) -> StratifiedClassifier:
     if len(by) != len(names) or (len(by) and by.max() >= stratified.n_features_in_) or len(set(by.tolist())) < len(by):
         raise reader.wrong("names columns that it does not have")
     stratified.pooled = pooled if reader.value("sees_all", bool) else None
+    n_features = stratified.n_features_in_ - len(by)
+    for model in estimators.values():
+        check_inner(model, reader, n_features, classes, all_classes=False)
+    n_pooled = n_features if stratified.pooled is None else stratified.n_features_in_
+    check_inner(pooled, reader, n_pooled, classes, all_classes=False)
     stratified.classes_, stratified.strata_, stratified.by_ = classes, strata, by
     stratified.pooled_, stratified.estimators_ = pooled, dict(sorted(estimators.items()))
     return stratified

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.points.tiles import project
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-6
@@ -59,7 +60,7 @@ class Calibration:
 
     def apply(self, given: FloatArray) -> FloatArray:
         """The probability that each label is right."""
-        return np.asarray(expit(given @ self.coefficients + self.intercept))
+        return np.asarray(expit(project(given, self.coefficients) + self.intercept))
 
 
 def _loss(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sepc.estimators.sep import state as sep_state
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.sep.weights_state import MOST_WEIGHT
 from sepc.estimators.trusted.calibration import Calibration
 from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.trusted.trust_model import N_SIGNALS, TrustModel
-from sepc.io.estimator_fields import fields_to_node, restore_fields
+from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
 from sepc.io.fingerprint import fingerprint_of, reattached
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
-from sepc.io.values import labels_from, labels_to_node
+from sepc.io.values import are_text, labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.sep_model import SEPModel
 
@@ -41,18 +40,24 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
         trusted.transformer = trusted.transformer_ = reattached(
             inner.transformer, reader.part("transformer"), "transformer"
         )
+    check_inner(estimator, reader, trusted.n_features_in_, trusted.classes_, all_classes=True)
     trusted.partition_ = sep_state.read(reader.part("partition"), inner)
-    if _are_text(trusted.partition_.classes_) is not _are_text(trusted.classes_):
+    if are_text(trusted.partition_.classes_) is not are_text(trusted.classes_):
         raise reader.wrong("has a partition with labels of another type")
+    if trusted.transformer is None and not _sees(trusted.partition_, trusted):
+        raise reader.wrong("has a partition with other features")
     if reader.value("own_partition", bool):
         trusted.partition = clone(trusted.partition_)
     trusted.model_ = _trust_from(reader.part("trust"), trusted.partition_.model_)
     return trusted
 
 
-def _are_text(labels: NDArray[Any]) -> bool:
-    """Whether labels are text, or another type that cannot be compared with numbers."""
-    return labels.dtype.kind not in "biuf"
+def _sees(partition: SEPClassifier, trusted: TrustedClassifier) -> bool:
+    """Whether the features of the partition are some of those that the classifier is given."""
+    own, every = (getattr(estimator, "feature_names_in_", None) for estimator in (partition, trusted))
+    if own is None or every is None:
+        return own is every and partition.n_features_in_ <= trusted.n_features_in_
+    return set(own) <= set(every)
 
 
 def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:
@@ -62,6 +67,7 @@ def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:
 
 def _trust_from(reader: Reader, partition: SEPModel) -> TrustModel:
     coefficients = reader.floats("coefficients", N_SIGNALS)
-    if (coefficients < 0.0).any():
-        raise reader.wrong("has a negative coefficient")
-    return TrustModel(partition, Calibration(coefficients, reader.number("intercept")), reader.text("base"))
+    if (coefficients < 0.0).any() or (coefficients > MOST_WEIGHT).any():
+        raise reader.wrong("has a negative coefficient, or an impossibly large one")
+    intercept = reader.number("intercept", -MOST_WEIGHT, MOST_WEIGHT)
+    return TrustModel(partition, Calibration(coefficients, intercept), reader.text("base"))

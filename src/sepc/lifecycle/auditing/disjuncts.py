@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownInLists, ShownOnOneLine
 from sepc.columns.number_columns import number_columns
+from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.lifecycle.auditing.cluster_scan import Cluster, scan
 from sepc.lifecycle.auditing.feedback import Feedback
 from sepc.lifecycle.auditing.region_tests import p_in_short
+from sepc.points.in_memory import ArrayPoints
 from sepc.views.outcomes import most_common
 from sepc.wording import counted, listed, name_of, shown
 
@@ -107,11 +109,11 @@ class Disjunct(ShownInLists):
 def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
     """Scan for clusters of wrong rows in the numeric columns of `X`."""
     rows, names = _numbers(X)
-    scale = rows.std(axis=0)
-    varies = scale > 0.0
+    extent = Extent.of(ArrayPoints(rows))
+    varies = ~extent.is_constant
     if not varies.any():
         return ()
-    wrong = ~feedback.right
+    wrong, scale = ~feedback.right, Standardization.of(extent).scale
     clusters = scan(rows[:, varies] / scale[varies], wrong, feedback.claimed_risk, fdr, seed)
     return tuple(_described(cluster, rows, names, y, feedback) for cluster in clusters)
 

@@ -15,6 +15,7 @@ from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import frame_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import checked_labels
+from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
 from sepc.lifecycle.located_rows import LocatedRows, locate, sep_models
@@ -25,6 +26,7 @@ from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
 from sepc.lifecycle.monitoring.streams import Streams, new_token
 from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
+from sepc.points.in_memory import ArrayPoints
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, counted, percent
 
@@ -87,11 +89,10 @@ class Monitor(SharedState, ShownAsCard):
         self.model = model
         self._rates = MonitoredRates(sep_models(model)[0])
         located = locate(model, X_ref)
-        scale = located.features.std(axis=0)
-        unit = located.features.mean(axis=0), np.where(scale > 0.0, scale, 1.0)
-        empty = Tally.empty(self._rates.n_regions, len(scale))
-        seen = Streams.empty(self._rates.n_regions, len(scale))
-        self._state = MonitorState(float(confidence), *unit, reference=empty, seen=seen)
+        unit = Standardization.of(Extent.of(ArrayPoints(located.features)))
+        empty = Tally.empty(self._rates.n_regions, len(unit.scale))
+        seen = Streams.empty(self._rates.n_regions, len(unit.scale))
+        self._state = MonitorState(float(confidence), unit.shift, unit.scale, reference=empty, seen=seen)
         reference = self._counted(located) if y_ref is None else self._counted(located) + self._labels(located, y_ref)
         self._state = replace(self._state, reference=reference)
 

@@ -54,7 +54,7 @@ class MonitoredRates:
     @property
     def n_regions(self) -> int:
         """All regions, and one more for the sets not seen in training."""
-        return self.n_sets + len(self.model.place_counts) + 1
+        return self.n_sets + self.model.n_places + 1
 
     @property
     def n_features(self) -> int:
@@ -86,7 +86,7 @@ class MonitoredRates:
     @cached_property
     def weights(self) -> dict[str, FloatArray]:
         """The share of its kind's level for each rate: half split equally, half in proportion to the training rows."""
-        in_ellipsoids = self.model.place_counts[: self.model.n_ellipsoids].sum(axis=1)
+        in_ellipsoids = self.model.place_rows[: self.model.n_ellipsoids]
         by_region = _half_equal(self._training_rows)
         by_feature = np.repeat(by_region / self.n_features, self.n_features)
         of_all = np.full(CUTS.size * self.n_features, PART_OF_ALL_ROWS / (CUTS.size * self.n_features))

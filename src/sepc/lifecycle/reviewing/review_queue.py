@@ -23,7 +23,10 @@ from sepc.lifecycle.reviewing.queue_file import QueueState, queue_from_bytes, qu
 from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import bands_of
+from sepc.wording import counted
 
+# Shares of bands counted in fewer rows are too far off: docs/howto/review.md says how often that broke a certificate.
+FEWEST_ROWS = 300
 # Sets that would take longer than this to certify are not aimed at.
 DAYS_OF_PATIENCE = 365
 
@@ -55,8 +58,8 @@ class ReviewQueue(SharedState, ShownAsCard):
     certify_share : float, default=1.0
         The share of the budget for rows that certify; the rest goes to the least trusted rows.
     rows : array or DataFrame, optional
-        Recent rows without labels that define the bands, the more the better. By default the first rows given to
-        `choose`.
+        Recent rows without labels that define the bands: at least 300, better thousands. By default the first rows
+        given to `choose`.
     random_state : int, Generator or None, default=None
         For the draws.
 
@@ -280,9 +283,10 @@ class ReviewQueue(SharedState, ShownAsCard):
                 del self._pending[number]
 
     def _start(self, trust: FloatArray) -> None:
-        if len(trust) == 0:
+        if len(trust) < FEWEST_ROWS:
             raise ValueError(
-                "There are no rows to define bands of trust; give some to choose, or as the parameter rows."
+                f"There are {counted(len(trust), 'row')} to define bands of trust, and their shares take at least "
+                f"{FEWEST_ROWS}; give more to choose, or recent rows without labels as the parameter rows."
             )
         bands = bands_of(trust, self.coverage, self.max_risk)
         self.evidence_ = Evidence.none(bands, self.max_risk, self.confidence)

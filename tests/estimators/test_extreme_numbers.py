@@ -1,0 +1,117 @@
+"""Features of any magnitude: the same decisions, or an error that names the feature and says what to do."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from sepc import (
+    Cause,
+    FlatSetWarning,
+    Landscape,
+    RepairedClassifier,
+    SelectiveClassifier,
+    SEPClassifier,
+    StratifiedClassifier,
+    TrustedClassifier,
+)
+from sepc.lifecycle import Monitor, audit
+
+MODELS = {
+    "weights": SEPClassifier(),
+    "counts": SEPClassifier(trust="counts"),
+    "trusted": TrustedClassifier(SEPClassifier(trust="counts"), cv=2),
+    "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
+    "stratified": StratifiedClassifier(SEPClassifier(), by=[]),
+    "repaired": RepairedClassifier(SEPClassifier()),
+}
+MIXED = np.array([1e300, 1e-300, 1e300, 1e-300])
+
+
+@cache
+def rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:, [1, 3, 20, 23]], y
+
+
+def decided(model, scale):
+    X, y = rows()
+    return model.fit(X[::2] * scale, y[::2]).decide(X[1::2] * scale)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300, MIXED], ids=["1e300", "1e-300", "mixed"])
+@pytest.mark.parametrize("name", MODELS)
+def test_decisions_do_not_see_the_magnitude(name, scale):
+    plain, scaled = decided(MODELS[name], 1.0), decided(MODELS[name], scale)
+    for column in ("label", "accepted", "cause", "region"):
+        np.testing.assert_array_equal(getattr(scaled, column), getattr(plain, column))
+    np.testing.assert_allclose(scaled.trust, plain.trust, rtol=0, atol=1e-10)
+    assert scaled[0].why() == plain[0].why()
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_without_standardisation_one_unit_serves_all_features(scale):
+    plain, scaled = decided(SEPClassifier.as_published(), 1.0), decided(SEPClassifier.as_published(), scale)
+    np.testing.assert_array_equal(scaled.label, plain.label)
+    np.testing.assert_array_equal(scaled.trust, plain.trust)
+    with pytest.raises(ValueError, match=r"Feature 'x1' varies by .*e-29\d and 'x0' .* Bring them to similar units"):
+        decided(SEPClassifier(standardize=False), MIXED)
+
+
+@pytest.mark.parametrize("scale", [1e-312, 1e-320, 4e304])
+@pytest.mark.parametrize("model", [SEPClassifier(), SEPClassifier.as_published()], ids=["own", "published"])
+def test_numbers_without_digits_or_beyond_range_are_refused_by_name(model, scale):
+    X, y = rows()
+    X = np.column_stack([X[:, 0], X[:, 1] * scale, X[:, 2:]])
+    action = "Multiply" if scale < 1 else "Divide"
+    with pytest.raises(ValueError, match=f"^Feature 'x1' runs from .* {action} it by a constant first.$"):
+        model.fit(X, y)
+
+
+def test_a_feature_of_the_smallest_number_is_refused_by_name():
+    X, y = rows()
+    with pytest.raises(ValueError, match="Feature 'x4' runs from 0 to 4.94e-324"):
+        SEPClassifier().fit(np.column_stack([X, np.where(y == 1, 5e-324, 0.0)]), y)
+
+
+def test_thin_ellipsoids_of_tiny_numbers_are_refused_by_name():
+    X, y = rows()
+    X = np.column_stack([X, X[:, 0] + 1e-3 * X[:, 1]]) * 1e-306
+    with (
+        pytest.warns(FlatSetWarning, match="collinear"),
+        pytest.raises(ValueError, match=r"Feature 'x\d' varies so little .* Multiply it by a constant first."),
+    ):
+        SEPClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310])
+def test_within_a_class_a_feature_may_vary_by_next_to_nothing(tiny):
+    X, y = rows()
+    X, y = np.concatenate([X[y == 0][:200], X[y == 1][:200]]), np.repeat([0, 1], 200)
+    X[:200, 0], X[200:, 0] = np.tile([-1.0, 1.0], 100), np.tile([0.0, tiny], 100)
+    assert SEPClassifier(trust="counts").fit(X, y).score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("name", ["weights", "counts", "trusted", "selective"])
+def test_rows_at_the_end_of_all_numbers_are_unseen(name):
+    X, y = rows()
+    most = np.finfo(float).max
+    far = np.concatenate([X[:2] * 1e303, -X[:2] * 1e303, [[most] * 4, [-most] * 4, [most, -most, most, -most]]])
+    for scale in (1.0, 1e300, 1e-300):
+        decisions = MODELS[name].fit(X * scale, y).decide(far)
+        assert (decisions.cause == Cause.UNSEEN).all()
+        assert np.isfinite(decisions.trust).all()
+        assert all("nan" not in decisions[i].why() for i in range(len(far)))
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_the_lifecycle_and_the_landscape_do_not_see_the_magnitude(scale):
+    X, y = rows()
+    model = SEPClassifier().fit(X * scale, y)
+    plain = SEPClassifier().fit(X, y)
+    assert str(audit(model, X * scale, y)) == str(audit(plain, X, y))
+    moved = [Monitor(m, X * s, y).update((X + [20.0, 0, 0, 0]) * s) for m, s in ((model, scale), (plain, 1.0))]
+    assert [str(alarm) for alarm in moved[0]] == [str(alarm) for alarm in moved[1]]
+    assert len(moved[0]) > 0
+    assert str(Landscape(X * scale, y)) == str(Landscape(X, y))
