@@ -3,7 +3,7 @@ PY ?= .venv/bin/python
 N ?= 2
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick
+.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -79,6 +79,10 @@ bench:
 
 bench-trust:  ## the comparison of trust with other models; about two hours, goes on where it was stopped
 	$(PY) benchmarks/trust/run.py --output benchmarks/results/trust.json --images docs/images
+	$(PY) benchmarks/write_tables.py
+
+attacks:  ## try to break every promise, with 1,000 draws an attack; about half an hour on two cores
+	OMP_NUM_THREADS=1 $(PY) benchmarks/attacks.py --output benchmarks/results/attacks.json
 	$(PY) benchmarks/write_tables.py
 
 bench-trust-quick:

@@ -4,8 +4,8 @@
 thread. The parts are those of the CPU seconds: reading and sampling the table, the ellipsoids of the classes and their
 overlaps (all rows), the partition (a sample) and counting all rows in it.
 
-The second table repeats the landscape with other samples of rows to partition. "new rows" are rows of the other half of the table, placed in the landscape of the
-first half: the share of them in its mixed regions, and in no ellipsoid.
+The second table repeats the landscape with other samples of rows to partition. "new rows" are rows of the other half of
+the table, placed in the landscape of the first half: the share of them in its mixed regions, and in no ellipsoid.
 """
 
 from __future__ import annotations

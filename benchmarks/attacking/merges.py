@@ -58,5 +58,5 @@ def attacks() -> Iterator[Attack]:
     make = partial(Attack, FALSE_ALARMS)
     yield make("workers merged into a fresh monitor, twelve times", partial(merged, into="fresh"))
     yield make("workers merged into the same monitor, twelve times", partial(merged, into="total"))
-    yield make("the same, all saved and loaded between", partial(merged, into="total", restart=True))
+    yield make("merged again, all saved and loaded between", partial(merged, into="total", restart=True))
     yield make("workers merged in pairs, twelve times", in_pairs)

@@ -180,7 +180,7 @@ def attacks() -> Iterator[Attack]:
     yield make("4 % wrong, reviews with an error 30 days late", partial(late_reviews, days=40, late=30, **four))
     short = {"levels": CONSTANT, "days": 30, "budget": 4}
     yield make("short reviews with an error 10 days late", partial(late_reviews, late=10, **short))
-    yield make("the same, saved and loaded every day", partial(late_reviews, late=10, restart=True, **short))
+    yield make("short late reviews, saved and loaded every day", partial(late_reviews, late=10, restart=True, **short))
     yield make("reviews with an error never come back", partial(late_reviews, levels=CONSTANT, days=20, late=None))
     yield make("wrong labels 3 days late", partial(late_labels, levels=CONSTANT, days=15, late=3, come=True))
     closed = partial(late_labels, levels=CONSTANT, days=15, late=3, come=False)

@@ -32,7 +32,7 @@ SLOW = {
     "real rows, digits, ten labels",
     "one row at a time",
     "workers merged in pairs, twelve times",
-    "the same, all saved and loaded between",
+    "merged again, all saved and loaded between",
     "4 % wrong, reviews with an error 30 days late",
     "a budget of 1",
 }
