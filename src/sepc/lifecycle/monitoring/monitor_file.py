@@ -46,7 +46,7 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     front = Reader(content, arrays)
     reader = front.part("monitor")
     if reader.text("model") != fingerprint:
-        raise ValueError("The file belongs to a monitor of another model; give the model it was saved with.")
+        raise FormatError("The file belongs to a monitor of another model; give the model it was saved with.")
     d = len(watched.model.feature_names)
     scale = reader.floats("scale", d)
     confidence = reader.number("confidence", 0.0, 1.0)
@@ -56,15 +56,18 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     latest = [
         Window(_tally_from(part, watched.n_regions, d), part.integer("number", 1)) for part in reader.parts("latest")
     ]
-    rest = [total - window.tally for window in latest]
-    if any((getattr(tally, name) < 0).any() for tally in rest for name in (*COUNTS, "above", "beyond")):
+    names = (*COUNTS, "above", "beyond")
+    if any((getattr(total, name) < getattr(window.tally, name)).any() for window in latest for name in names):
         raise reader.wrong("has a window with more rows than there were in all")
+    seen = Windows(total, tuple(latest))
+    if len(seen.renewed().latest) != len(latest):
+        raise reader.wrong("has seen more rows than its windows tell")
     state = MonitorState(
         confidence=confidence,
         shift=reader.floats("shift", d),
         scale=scale,
         reference=reference,
-        seen=Windows(total, tuple(latest)),
+        seen=seen,
         alarms=tuple(_alarm_from(part, watched) for part in reader.parts("alarms")),
     )
     if set(arrays) - front.used:
@@ -87,9 +90,9 @@ def _put(tally: Tally, writer: Writer) -> None:
 
 
 def _tally_from(reader: Reader, n_regions: int, d: int) -> Tally:
-    rows, labelled, errors = (reader.ints(name, n_regions) for name in COUNTS)
-    above = reader.ints("above", n_regions, d)
-    beyond = reader.ints("beyond", CUTS.size, d)
+    rows, labelled, errors = (reader.counts(name, n_regions) for name in COUNTS)
+    above = reader.counts("above", n_regions, d)
+    beyond = reader.counts("beyond", CUTS.size, d)
     if (errors > labelled).any() or (above > rows[:, None]).any() or (beyond > rows.sum()).any():
         raise reader.wrong("has more errors than labels, or counts more rows above than rows")
     sums, squares = (reader.floats(name, n_regions, d) for name in ("sums", "squares"))
