@@ -176,8 +176,9 @@ def test_long_labels_are_refused_when_they_are_saved():
 
 
 def test_what_no_file_can_hold_is_refused_when_it_is_saved():
-    with pytest.raises(ValueError, match="too many parts"):
-        encode({}, {"model": [[]] * 200_000})
+    for content in ({"model": [[]] * 200_000}, {"model": "x" * 2**24}, {"model": "x" * 2**27}):
+        with pytest.raises(ValueError, match="too large to be saved"):
+            encode({}, content)
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured by Linux")
