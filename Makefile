@@ -60,6 +60,8 @@ bench:
 	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
 	$(PY) benchmarks/n_impure.py --output benchmarks/results/n_impure.json
 	$(PY) benchmarks/hostile_files.py --output benchmarks/results/hostile_files.json
+	$(PY) benchmarks/forged_sizes.py --output benchmarks/results/forged_sizes.json
+	$(PY) benchmarks/killed_saves.py --output benchmarks/results/killed_saves.json
 	$(PY) benchmarks/mlflow_load.py --output benchmarks/results/mlflow_load.json
 	$(PY) benchmarks/causes.py --output benchmarks/results/causes.json
 	$(PY) benchmarks/growth.py --output benchmarks/results/growth.json
