@@ -129,6 +129,12 @@ def test_numbers_that_no_monitor_has_are_refused(monitor_bytes, told):
         Monitor.from_bytes(changed(monitor_bytes, MONITORS[told]), MODEL)
 
 
+def test_a_monitor_that_saw_rows_very_far_away_is_read_again():
+    monitor = Monitor(MODEL, X[1000:2000], Y[1000:2000])
+    monitor.update(np.array([[1e200, 0.0], [-1e308, 1e308]]))
+    assert Monitor.from_bytes(monitor.to_bytes(), MODEL).to_bytes() == monitor.to_bytes()
+
+
 def test_files_for_another_model_are_refused(queue_bytes, monitor_bytes):
     other = SEPClassifier().fit(X[:500], Y[:500])
     with pytest.raises(FormatError, match="review queue for another model"):
