@@ -44,8 +44,8 @@ test-newest:  ## the same with the newest dependencies, pre-releases as well
 try-label-studio:  ## reviews through a real server of Label Studio and back; STUDIO=path/to/label-studio if there is one
 	$(PY) tools/try_label_studio.py $(if $(STUDIO),--label-studio $(STUDIO))
 
-fuzz:  ## ten minutes of coverage-guided fuzzing of the model file; needs `pip install atheris`
-	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=20000 tests/io/fixtures
+fuzz:  ## ten minutes of coverage-guided fuzzing of all files; needs `pip install atheris`
+	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=100000
 
 docs:  ## the documentation with its gallery, in docs/_build/html; a warning is an error
 	rm -rf docs/reference/generated
@@ -60,6 +60,8 @@ bench:
 	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
 	$(PY) benchmarks/n_impure.py --output benchmarks/results/n_impure.json
 	$(PY) benchmarks/hostile_files.py --output benchmarks/results/hostile_files.json
+	$(PY) benchmarks/forged_sizes.py --output benchmarks/results/forged_sizes.json
+	$(PY) benchmarks/killed_saves.py --output benchmarks/results/killed_saves.json
 	$(PY) benchmarks/mlflow_load.py --output benchmarks/results/mlflow_load.json
 	$(PY) benchmarks/causes.py --output benchmarks/results/causes.json
 	$(PY) benchmarks/growth.py --output benchmarks/results/growth.json
