@@ -115,7 +115,7 @@ def rows_without_windows(arrays, node):
 def streams_that_overflow(arrays, node):
     """Each stream can be counted, but not all of them together."""
     arrays["monitor/own/total/rows"][0] = 2**53 - 10**6
-    node["own"]["latest"] += [{"number": 1}] * (43 - len(node["own"]["latest"]))
+    node["own"]["latest"] += [{"number": 1}] * (44 - len(node["own"]["latest"]))
     own = [name for name in arrays if name.startswith("monitor/own/")]
     for i in range(len(node["own"]["latest"])):
         for name in [name for name in own if name.startswith("monitor/own/total/")]:
