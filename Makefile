@@ -3,7 +3,7 @@ PY ?= .venv/bin/python
 N ?= 2
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick
+.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -44,8 +44,8 @@ test-newest:  ## the same with the newest dependencies, pre-releases as well
 try-label-studio:  ## reviews through a real server of Label Studio and back; STUDIO=path/to/label-studio if there is one
 	$(PY) tools/try_label_studio.py $(if $(STUDIO),--label-studio $(STUDIO))
 
-fuzz:  ## ten minutes of coverage-guided fuzzing of the model file; needs `pip install atheris`
-	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=20000 tests/io/fixtures
+fuzz:  ## ten minutes of coverage-guided fuzzing of all files; needs `pip install atheris`
+	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=100000
 
 docs:  ## the documentation with its gallery, in docs/_build/html; a warning is an error
 	rm -rf docs/reference/generated
@@ -60,6 +60,8 @@ bench:
 	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
 	$(PY) benchmarks/n_impure.py --output benchmarks/results/n_impure.json
 	$(PY) benchmarks/hostile_files.py --output benchmarks/results/hostile_files.json
+	$(PY) benchmarks/forged_sizes.py --output benchmarks/results/forged_sizes.json
+	$(PY) benchmarks/killed_saves.py --output benchmarks/results/killed_saves.json
 	$(PY) benchmarks/mlflow_load.py --output benchmarks/results/mlflow_load.json
 	$(PY) benchmarks/causes.py --output benchmarks/results/causes.json
 	$(PY) benchmarks/growth.py --output benchmarks/results/growth.json
@@ -79,6 +81,10 @@ bench:
 
 bench-trust:  ## the comparison of trust with other models; about two hours, goes on where it was stopped
 	$(PY) benchmarks/trust/run.py --output benchmarks/results/trust.json --images docs/images
+	$(PY) benchmarks/write_tables.py
+
+attacks:  ## try to break every promise, with 1,000 draws an attack; about half an hour on two cores
+	OMP_NUM_THREADS=1 $(PY) benchmarks/attacks.py --output benchmarks/results/attacks.json
 	$(PY) benchmarks/write_tables.py
 
 bench-trust-quick:

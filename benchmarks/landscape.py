@@ -4,9 +4,8 @@
 thread. The parts are those of the CPU seconds: reading and sampling the table, the ellipsoids of the classes and their
 overlaps (all rows), the partition (a sample) and counting all rows in it.
 
-The second table repeats the landscape with other samples: the interval of a share takes the partition as given, so the
-spread over samples may be wider. "new rows" are rows of the other half of the table, placed in the landscape of the
-first half: the share of them in its mixed regions, and in no ellipsoid.
+The second table repeats the landscape with other samples of rows to partition. "new rows" are rows of the other half of
+the table, placed in the landscape of the first half: the share of them in its mixed regions, and in no ellipsoid.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def spread(tables: Sequence[tuple[str, Callable[[], Table]]], n_seeds: int, fit_
         told = [one.figures for one in found]
         mixed, outside = zip(*[_of_new_rows(one, X[half], y[half], X[rest]) for one in found], strict=True)
         record: dict[str, Any] = {"data": name, "rows": len(half), "partitioned": told[0].n_partitioned}
-        record |= {"mixed": told[0].mixed_share, "interval": _ends([told[0].mixed_low, told[0].mixed_high])}
+        record |= {"mixed": told[0].mixed_share}
         record |= {f"mixed in {n_seeds} samples": _ends([one.mixed_share for one in told])}
         record |= {f"outvoted in {n_seeds} samples": _ends([one.outvoted_share for one in told])}
         record |= {"new rows mixed": float(np.mean(mixed)), "outside": float(np.mean([t.outside_share for t in told]))}

@@ -1,45 +1,62 @@
-"""Coverage-guided fuzzing of `load`, with atheris: anything but a model or a `FormatError` ends it with a traceback.
+"""Coverage-guided fuzzing of all files, with atheris: anything but a `FormatError` or something that works ends it.
 
-Every other input is signed anew where that can be done, so that the fuzzer gets behind the digest.
+It starts from a file of every kind. Half of its inputs are changed with care and signed anew, as in
+`benchmarks/mutations.py`, so that the fuzzer gets behind the digest; the other half are changed by atheris.
 """
 
 import sys
+import tempfile
+from pathlib import Path
 
 import atheris
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
 with atheris.instrument_imports(include=["sepc"]):
     import numpy as np
+    from hostile_files import Target, inspected, targets
+    from mutations import forged
 
-    from sepc import FormatError
-    from sepc.io import container
+    from sepc import ForeignModelError, FormatError
+    from sepc.io.container import decode
     from sepc.model_files import from_bytes
 
+EVERY = targets()
+FOLDER = Path(tempfile.mkdtemp())
 
-def signed(data: bytes) -> bytes:
-    """The same arrays and description with a digest that fits, or the data as they are."""
-    text = container._document_text(data)
-    document = container._parsed(text)
-    return container.encode(container.parse_tensors(data), document["content"])
+
+def mutated(data: bytes, max_size: int, seed: int) -> bytes:
+    """The next input: the same file forged and signed anew, or other bytes."""
+    rng = np.random.default_rng(seed)
+    if rng.random() < 0.5:
+        try:
+            spoilt = forged(*decode(data), rng, 1)
+        except FormatError:
+            spoilt = None
+        if spoilt is not None and len(spoilt) <= max_size:
+            return spoilt
+    return bytes(atheris.Mutate(data, max_size))
+
+
+def use_model(model: object) -> None:
+    model.decide(np.zeros((2, model.n_features_in_)))[0].why()
+    repr(model)
 
 
 def try_one(data: bytes) -> None:
-    if data[:1] and data[0] % 2:
+    readers = [Target(b"", from_bytes, use_model), EVERY["Monitor"], EVERY["ReviewQueue"]]
+    inspected(data, FOLDER / "input.sepc")
+    for target in readers:
         try:
-            data = signed(data[1:])
-        except Exception:  # noqa: BLE001  # no file that could be signed
-            data = data[1:]
-    try:
-        model = from_bytes(data)
-    except FormatError:
-        return
-    except ValueError as error:
-        if "is not ours" not in str(error):
-            raise
-        return
-    with np.errstate(all="ignore"):
-        model.decide(np.zeros((2, model.n_features_in_)))
+            loaded = target.read(data)
+        except (FormatError, ForeignModelError):
+            continue
+        with np.errstate(all="ignore"):
+            target.use(loaded)
 
 
 if __name__ == "__main__":
-    atheris.Setup(sys.argv, try_one)
+    for i, target in enumerate(EVERY.values()):
+        (FOLDER / f"{i}.sepc").write_bytes(target.data)
+    atheris.Setup([*sys.argv, str(FOLDER)], try_one, custom_mutator=mutated)
     atheris.Fuzz()

@@ -145,6 +145,24 @@ def test_a_large_area_is_one_cluster():
     assert cluster.p_value == 1 / 200
 
 
+def four_places(n, seed):
+    return np.random.default_rng(seed).integers(2, size=(n, 2)).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_sorted_by_their_label_do_not_cluster(seed):
+    """Where rows are equal, their order once chose those that count as nearest, and so the wrong ones."""
+    rows, wrong = four_places(400, seed), np.arange(400) < 80
+    assert scan(rows, wrong, np.full(400, 0.2), 0.1, 0) == ()
+
+
+def test_a_place_with_very_many_rows_is_one_ball():
+    rows = four_places(400, 0)
+    place = (rows == 1.0).all(axis=1)
+    (cluster,) = scan(rows, place, np.full(400, 0.1), 0.1, 0)
+    assert cluster.rows.tolist() == np.flatnonzero(place).tolist()
+
+
 def test_few_rows_or_errors_give_no_cluster(classifier):
     X, y = two_sides(15, seed=3)
     assert audit(classifier, X, y).disjuncts == ()

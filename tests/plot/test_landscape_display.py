@@ -45,7 +45,7 @@ def test_the_table_has_a_row_for_the_class_the_rows_are_of(iris):
     assert cells(display)[(2, 1)].split("\n") == [f"{pair.n_first}", f"{2 * pair.n_first} %"]
     assert cells(display)[(1, 2)].split("\n") == [f"{pair.n_second}", f"{2 * pair.n_second} %"]
     assert cells(display)[(0, 0)] == "of 50"
-    assert f"{round(100 * iris.mixed_share, 1):g} % (" in display.ax_overlaps_.get_title(loc="right")
+    assert f"{round(100 * iris.mixed_share, 1):g} % of rows" in display.ax_overlaps_.get_title(loc="right")
 
 
 def test_features_of_the_users_choice(iris):

@@ -41,12 +41,13 @@ Arrays = dict[str, NDArray[Any]]
 def encode(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> bytes:
     """The bytes of a file; equal arrays and content always give equal bytes."""
     laid = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
-    document = {"content": content, "format": FORMAT, "sha256": digest(laid, content)}
-    data = bytes(lay_out_tensors(laid, {ENTRY: canonical(document)}))
-    length = struct.unpack("<Q", data[:8])[0]
-    if length > MOST_HEADER_BYTES or _n_parts(data[8 : 8 + length].decode("latin-1")) > MOST_PARTS:
-        raise ValueError("This is too large to be saved: it has too many parts, such as strata; save them one by one.")
-    return data
+    text = canonical({"content": content, "format": FORMAT, "sha256": digest(laid, content)})
+    if len(text) <= MOST_HEADER_BYTES:
+        data = bytes(lay_out_tensors(laid, {ENTRY: text}))
+        length = struct.unpack("<Q", data[:8])[0]
+        if length <= MOST_HEADER_BYTES and _n_parts(data[8 : 8 + length].decode("latin-1")) <= MOST_PARTS:
+            return data
+    raise ValueError("This is too large to be saved: it has too many parts, such as strata; save them one by one.")
 
 
 def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:

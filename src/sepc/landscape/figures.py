@@ -44,11 +44,10 @@ class LandscapeFigures(ShownAsCard):
         The threshold for a small disjunct.
     small_share : float
         Share of the rows that lie in a small disjunct of their label, and in no larger ellipsoid of it.
-    mixed_share, mixed_low, mixed_high : float
-        Share of the rows in regions that hold two or more labels, and its 95 % interval.
-    outvoted_share, outvoted_low, outvoted_high : float
-        Share of all rows that lie in such a region and have another label than most rows there, with its 95 %
-        interval.
+    mixed_share : float
+        Share of the rows in regions that hold two or more labels.
+    outvoted_share : float
+        Share of all rows that lie in such a region and have another label than most rows there.
     outside_share : float
         Share of the rows in no ellipsoid of the partition.
     n_isolated : int
@@ -68,11 +67,7 @@ class LandscapeFigures(ShownAsCard):
     small: float
     small_share: float
     mixed_share: float
-    mixed_low: float
-    mixed_high: float
     outvoted_share: float
-    outvoted_low: float
-    outvoted_high: float
     outside_share: float
     n_isolated: int
 
@@ -99,7 +94,7 @@ class LandscapeFigures(ShownAsCard):
     def _partition_facts(self) -> tuple[tuple[str, str], ...]:
         sample = "all rows" if self.n_partitioned == self.n_all else f"{self.n_partitioned:,} rows"
         parts = f"{counted(self.n_ellipsoids, 'ellipsoid')}, {counted(self.n_regions, 'region')}"
-        mixed = f"{percent(self.mixed_share)} of rows ({percent(self.mixed_low)} to {percent(self.mixed_high)})"
+        mixed = f"{percent(self.mixed_share)} of rows"
         n_disjoint = sum(overlap.disjoint for overlap in self.overlaps)
         return (
             ("partition", f"{parts}, fitted on {sample}"),

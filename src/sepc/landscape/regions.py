@@ -12,19 +12,9 @@ from sepc.model.locate import as_values, locate, unpacked
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.points.signatures import SignatureCounts
-from sepc.statistics.binomial import rate_interval
 
 # Rows located at a time, to bound the memory for rows outside all ellipsoids.
 BLOCK_ROWS = 2**16
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of the rows, with an interval."""
-
-    share: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -37,7 +27,7 @@ class PartitionFigures:
         Combinations of ellipsoids in which some row lies.
     n_mixed : int
         Regions that hold rows of two or more labels.
-    mixed, outvoted : Share
+    mixed_share, outvoted_share : float
         Shares of all rows: those in mixed regions, and those there with another label than most rows of the region.
     outside_share : float
         Share of the rows that lie in no ellipsoid.
@@ -49,8 +39,8 @@ class PartitionFigures:
 
     n_regions: int
     n_mixed: int
-    mixed: Share
-    outvoted: Share
+    mixed_share: float
+    outvoted_share: float
     outside_share: float
     n_small: int
     small_share: float
@@ -79,18 +69,12 @@ def figures_of(table: SignatureTable, owners: IntArray, small: float) -> Partiti
     return PartitionFigures(
         n_regions=int(is_region.sum()),
         n_mixed=int(is_mixed.sum()),
-        mixed=share_of(int(counts[is_mixed].sum()), n_rows),
-        outvoted=share_of(n_outvoted, n_rows),
+        mixed_share=float(counts[is_mixed].sum() / n_rows),
+        outvoted_share=n_outvoted / n_rows,
         outside_share=float(counts[~is_region].sum() / n_rows),
         n_small=int(is_small.sum()),
         small_share=_held_only_by(is_small, table, owners) / n_rows,
     )
-
-
-def share_of(n: int, n_rows: int) -> Share:
-    """The share `n / n_rows` with Clopper and Pearson's 95 % interval."""
-    low, high = rate_interval(n, n_rows)
-    return Share(n / n_rows, float(low), float(high))
 
 
 def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.overlaps import Overlap
-from sepc.wording import counted, interval, listed, percent
+from sepc.wording import counted, listed, percent
 
 # More classes than this are counted, not listed.
 MOST_NAMES = 6
@@ -81,7 +81,7 @@ def _partition(summary: LandscapeFigures) -> str:
         f"{counted(summary.n_regions, 'region')}) {_mixed(summary)}."
     )
     if summary.n_mixed and is_sample:
-        text += " Another sample may differ by more than this interval."
+        text += " Another sample may differ."
     if summary.outside_share:
         text += f" {percent(summary.outside_share)} of the rows lie in no ellipsoid."
     return text
@@ -91,8 +91,7 @@ def _mixed(summary: LandscapeFigures) -> str:
     if summary.n_mixed == 0:
         return "has no region with more than one label"
     return (
-        f"leaves {percent(summary.mixed_share)} of the rows "
-        f"({interval(summary.mixed_low, summary.mixed_high)}) in regions that hold several labels, "
+        f"leaves {percent(summary.mixed_share)} of the rows in regions that hold several labels, "
         f"where {percent(summary.outvoted_share)} of all rows are outvoted"
     )
 

@@ -57,7 +57,7 @@ def locate(
     squared, keys, extras = np.full(n, np.inf), np.zeros((n, len(words))), np.empty((n, n_extra))
     outside: list[IntArray] = [np.empty(0, dtype=np.int64)]
     outside_squared: list[FloatArray] = [np.empty((0, K))]
-    for place, columns, padded in padded_tiles(rows, stack):
+    for place, columns, padded in padded_tiles(rows, stack, n_extra):
         n_rows = place.stop - place.start
         if extra is not None:
             extras[place] = extra(columns, padded)[:, :n_rows].T

@@ -26,8 +26,8 @@ TILE_ENTRIES = 2**18
 MIN_TILE_ROWS = 64
 MAX_TILE_ROWS = 512
 
-# Squared radii in a tile, if there are very many ellipsoids: 32 MB.
-MOST_RADII = 2**22
+# Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
+MOST_NUMBERS = 2**22
 
 # With more monomials than this, a tile of them would take hundreds of megabytes, and every row is measured instead.
 MOST_MONOMIALS = 2**17
@@ -69,11 +69,13 @@ class Stack:
     slopes: FloatArray
     offsets: FloatArray
 
-    @property
-    def tile_rows(self) -> int:
-        """Number of rows in every tile; the last tile is padded, since BLAS rounds differently for other shapes."""
-        n_numbers = int(max(len(self.origin), self.coefficients.shape[1], 1))
-        fitting = min(TILE_ENTRIES // n_numbers, MOST_RADII // max(len(self.centers), 1))
+    def tile_rows(self, n_extra: int = 0) -> int:
+        """Number of rows in every tile; the last tile is padded, since BLAS rounds differently for other shapes.
+
+        Fewer, if the caller computes very many extra numbers per row.
+        """
+        n_monomials = int(max(len(self.origin), self.coefficients.shape[1], 1))
+        fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1))
         return max(MIN_TILE_ROWS, min(MAX_TILE_ROWS, fitting // MIN_TILE_ROWS * MIN_TILE_ROWS))
 
 
@@ -145,16 +147,18 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
         yield place, squares[:, : place.stop - place.start].T
 
 
-def padded_tiles(rows: FloatArray, stack: Stack) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Walk rows in tiles of one size: which rows, the rows as columns, and their squared radii of shape (K, tile).
 
     The last tile is padded with zeros or earlier rows, so that BLAS rounds a row alike, alone and among many. The
-    columns are overwritten by the next tile; the squared radii are new memory.
+    columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller computes
+    very many extra numbers per row.
     """
-    columns = np.zeros((len(stack.origin), stack.tile_rows))
-    monomials = np.ones((stack.coefficients.shape[1], stack.tile_rows))
-    for start in range(0, len(rows), stack.tile_rows):
-        tile = rows[start : start + stack.tile_rows]
+    tile_rows = stack.tile_rows(n_extra)
+    columns = np.zeros((len(stack.origin), tile_rows))
+    monomials = np.ones((stack.coefficients.shape[1], tile_rows))
+    for start in range(0, len(rows), tile_rows):
+        tile = rows[start : start + tile_rows]
         columns[:, : len(tile)] = tile.T
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):

@@ -22,6 +22,9 @@ from sepc.model.weights import faded
 # Rows decided on at once: so many that the few outside all ellipsoids still make a batch worth solving together.
 BLOCK_ROWS = 2**17
 
+# Fewer if there are many ellipsoids and isolated rows, since a number may be needed for each pair: 128 MB.
+BLOCK_PAIRS = 2**24
+
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
@@ -97,8 +100,9 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
     n, C = len(rows), len(model.classes)
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
     weighed = None if model.weights is None else np.empty((n, C))
-    for start in range(0, n, BLOCK_ROWS):
-        block = slice(start, min(start + BLOCK_ROWS, n))
+    n_block = max(1, min(BLOCK_ROWS, BLOCK_PAIRS // model.n_places))
+    for start in range(0, n, n_block):
+        block = slice(start, min(start + n_block, n))
         standardized = model.standardize(rows[block])
         located = _located(model, standardized)
         gauge[block] = np.sqrt(located.squared)
@@ -183,8 +187,9 @@ def _judge_outside(
         tied_rows = tied_places = np.empty(0, dtype=np.int64)
     counts, exact = model.counts_at(place), model.exact_at(place)
     owner = model.place_owners[place]
-    for row in np.unique(tied_rows):
-        exact[row] = counts[row] = _count_tied(model, tied_places[tied_rows == row])
+    tied, first = np.unique(tied_rows, return_index=True)
+    for row, places in zip(tied.tolist(), np.split(tied_places, first[1:]), strict=False):
+        exact[row] = counts[row] = _count_tied(model, places)
         owner[row] = -1
     region = len(model.table.counts) + place
     rule = np.full(len(rows), Rule.NEAREST)

@@ -129,7 +129,7 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
     n, d, K = len(rows), len(model.feature_names), model.n_ellipsoids
     runner_up = np.empty(n, dtype=np.int64)
     features, ellipsoids, isolated = np.empty((n, d)), np.empty((n, K)), np.empty(n)
-    for place, columns, squares in padded_tiles(model.standardize(rows), model.stack):
+    for place, columns, squares in padded_tiles(model.standardize(rows), model.stack, max(d, K) * len(model.classes)):
         n_rows = place.stop - place.start
         scores = weights.scores(columns, squares, model.isolated)[:, :n_rows].T
         added = weights.category_terms(rows[place, len(model.shift) :])

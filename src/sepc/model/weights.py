@@ -25,6 +25,8 @@ NEARNESS_DECAY = 0.75
 DEPTH_FLOOR = 0.3
 # Squared gauges are clipped here, far beyond where anything is near.
 FARTHEST_SQUARED = 1e6
+# Isolated rows compared with rows at once: with a tile of rows, 16 MB.
+BLOCK_ISOLATED = 4096
 # Probabilities start to fade at this many times the size of the nearest ellipsoid, with this power of the gauge.
 FADING_BEGINS = 2.0
 FADING_POWER = 4
@@ -145,8 +147,12 @@ class Weights(ShownAsCard):
         """
         parts = [np.clip(columns, -LINE_END, LINE_END), nearness(squares), depth(squares)]
         if len(isolated):
-            parts.append(isolated_nearness(columns.T, isolated, self.width).T)
-        scores: FloatArray = self._coefficients @ np.concatenate(parts)
+            parts.append(isolated_nearness(columns.T, isolated[:BLOCK_ISOLATED], self.width).T)
+        values = np.concatenate(parts)
+        scores: FloatArray = self._coefficients[:, : len(values)] @ values
+        for start in range(BLOCK_ISOLATED, len(isolated), BLOCK_ISOLATED):
+            block = slice(start, start + BLOCK_ISOLATED)
+            scores += (isolated_nearness(columns.T, isolated[block], self.width) @ self.isolated[block]).T
         scores += self._constant[:, np.newaxis]
         for (knots, levels), column in zip(self.curves, columns, strict=True):
             scores += levels[:, np.searchsorted(knots, column, side="right")]
@@ -174,8 +180,11 @@ class Weights(ShownAsCard):
 
     def isolated_terms(self, columns: FloatArray, isolated: FloatArray) -> FloatArray:
         """What all isolated rows together add to the scores, of shape (n, C)."""
-        near = isolated_nearness(columns.T, isolated, self.width) if len(isolated) else np.empty((columns.shape[1], 0))
-        return np.asarray(near @ self.isolated - self.isolated_mean)
+        terms = np.tile(-self.isolated_mean, (columns.shape[1], 1))
+        for start in range(0, len(isolated), BLOCK_ISOLATED):
+            block = slice(start, start + BLOCK_ISOLATED)
+            terms += isolated_nearness(columns.T, isolated[block], self.width) @ self.isolated[block]
+        return terms
 
     def _card(self) -> Card:
         (d, n_classes), n_curved = self.lines.shape, int((self.n_knots > 0).sum())

@@ -40,7 +40,8 @@ def _rows_within_reach(graph: Graph, model: SEPModel, lying: Lying) -> Value:
     if len(model.isolated):
         apart = lying.apart or squared_distances(graph, lying.columns, model.isolated)[0]
         near = graph.cast(graph("LessOrEqual", apart, model.reach**2), "DOUBLE")
-        parts.append(graph("MatMul", np.eye(len(model.classes))[model.isolated_owners].T, near))
+        owners = model.counts_at(np.arange(model.n_ellipsoids, model.n_places))
+        parts.append(graph("MatMul", owners.T.astype(np.float64), near))
     return graph("Add", *parts) if len(parts) == 2 else parts[0]
 
 

@@ -16,7 +16,7 @@ from sepc.plot.canvas import ALONG_AXIS, for_matplotlib, pyplot
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
 from sepc.plot.palette import look
 from sepc.views.planes import Plane, feature_plane, half_widths, most_separating_features, outline
-from sepc.wording import counted, interval, percent
+from sepc.wording import counted, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -190,5 +190,4 @@ def _write_cells(ax: Axes, rows: FloatArray, shares: FloatArray, n_rows: Sequenc
 
 
 def _overlaps_title(figures: LandscapeFigures) -> str:
-    share = f"{percent(figures.mixed_share)} ({interval(figures.mixed_low, figures.mixed_high)})"
-    return f"Rows in two ellipsoids\n{share} of rows lie in regions with several labels"
+    return f"Rows in two ellipsoids\n{percent(figures.mixed_share)} of rows lie in regions with several labels"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sepc.columns.number_columns import number_columns
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.landscape import Landscape
-from sepc.wording import interval, name_of, percent, visible
+from sepc.wording import name_of, percent, visible
 
 # Pairs of classes listed, those with the most rows in both ellipsoids.
 N_PAIRS = 15
@@ -104,19 +104,13 @@ def _from_figures(figures: LandscapeFigures, words: str) -> ClassOverlaps:
 
 
 def _figures(figures: LandscapeFigures) -> tuple[tuple[str, str], ...]:
-    mixed = _share(figures.mixed_share, figures.mixed_low, figures.mixed_high)
-    outvoted = _share(figures.outvoted_share, figures.outvoted_low, figures.outvoted_high)
     return (
         ("rows partitioned", f"{figures.n_partitioned:,}"),
         ("ellipsoids", f"{figures.n_ellipsoids:,}"),
         ("regions", f"{figures.n_regions:,}"),
         ("small disjuncts", f"{figures.n_small:,}, with {percent(figures.small_share)} of the rows"),
-        ("rows in regions with several labels", mixed),
-        ("rows outvoted there by another label", outvoted),
+        ("rows in regions with several labels", percent(figures.mixed_share)),
+        ("rows outvoted there by another label", percent(figures.outvoted_share)),
         ("rows in no ellipsoid", percent(figures.outside_share)),
         ("isolated rows", f"{figures.n_isolated:,}"),
     )
-
-
-def _share(share: float, low: float, high: float) -> str:
-    return f"{percent(share)}, 95 % interval {interval(low, high)}"

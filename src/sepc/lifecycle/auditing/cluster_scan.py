@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.neighbors import NearestNeighbors
 
@@ -25,9 +26,9 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 FEWEST, GROWTH = 10, 1.2
 # Consistently wrong: more than this share of a ball's rows.
 WRONG_SHARE = 0.5
-# A ball has at most this share of all rows, and at most this many.
+# A ball has at most this share of all rows, and at most this many; unless more of them are equal.
 MOST_SHARE, MOST_ROWS = 0.1, 200
-# Balls are centred at no more rows than this, chosen without looking at errors; they may contain any row.
+# Balls are centred at no more places than this, chosen without looking at errors; they may contain any row.
 MOST_CENTERS = 20_000
 N_STRATA = 10
 N_DRAWS = 199
@@ -62,22 +63,54 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: floa
     if len(rows) <= 2 * FEWEST or wrong.sum() < FEWEST:
         return ()
     rng = np.random.default_rng(seed)
-    centers = np.sort(rng.permutation(len(rows))[:MOST_CENTERS])
-    return _joined(_unusual_balls(_Places.of(rows, centers), wrong, claimed_risk, fdr, rng))
+    return _joined(_unusual_balls(_Places.of(rows, rng), wrong, claimed_risk, fdr, rng))
 
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """The centres of balls, and the nearest rows of each, itself first."""
+    """Where rows lie, and the balls around some of these places.
 
+    Equal rows share a place, so no ball divides them, and places are in the order of their coordinates. If ties were
+    broken by the order of the rows, those sorted by their label would seem to cluster.
+
+    Attributes
+    ----------
+    of_row : (n,) array
+        The place of each row.
+    centers : (m,) array
+        The places that balls are centred at.
+    nearest : (m, k) array
+        The nearest places of each centre, itself first.
+    sizes : (s,) array
+        How many of these the balls hold.
+    is_ball : (m, s) array
+        False where a ball would hold too many rows.
+    """
+
+    of_row: IntArray
     centers: IntArray
-    nearest: IntArray
+    nearest: NDArray[np.int32]
+    sizes: IntArray
+    is_ball: BoolArray
 
     @classmethod
-    def of(cls, rows: FloatArray, centers: IntArray) -> _Places:
+    def of(cls, rows: FloatArray, rng: np.random.Generator) -> _Places:
+        places, of_row, n_rows = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+        centers = np.sort(rng.permutation(len(places))[:MOST_CENTERS])
         most = int(np.clip(MOST_SHARE * len(rows), 2 * FEWEST, MOST_ROWS))
-        neighbours = NearestNeighbors(n_neighbors=most).fit(rows).kneighbors(rows[centers], return_distance=False)
-        return cls(centers, np.asarray(neighbours, dtype=np.int32))
+        finder = NearestNeighbors(n_neighbors=min(most, len(places))).fit(places)
+        nearest = np.asarray(finder.kneighbors(places[centers], return_distance=False), dtype=np.int32)
+        sizes = _sizes(nearest.shape[1], FEWEST if len(places) == len(rows) else 1)
+        is_ball = (_sums(n_rows, nearest, sizes) <= most) | (sizes == 1)
+        return cls(of_row.ravel(), centers, nearest, sizes, is_ball)
+
+    def totals(self, values: FloatArray | BoolArray) -> FloatArray:
+        """The sum of the values of all rows at each place."""
+        return np.asarray(np.bincount(self.of_row, weights=values), dtype=np.float64)
+
+    def rows_in(self, center: int, size: int) -> IntArray:
+        """The rows of a ball."""
+        return np.flatnonzero(np.isin(self.of_row, self.nearest[center, :size]))
 
 
 def _joined(balls: Iterable[tuple[IntArray, float]]) -> tuple[Cluster, ...]:
@@ -108,8 +141,8 @@ def _unusual_balls(
         p_value = max(p_value, null.p_value(best))
         if p_value > fdr:
             return
-        ball = places.nearest[place, :size]
-        yield ball.astype(np.int64), p_value
+        ball = places.rows_in(place, size)
+        yield ball, p_value
         left = left.copy()
         left[ball] = False
 
@@ -146,38 +179,38 @@ def _usual_risk(wrong: BoolArray, left: BoolArray, claimed_risk: FloatArray) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Balls:
-    """Balls of several sizes at every place; rows left and errors expected have shape (places, sizes)."""
+    """Balls of several sizes at every centre; rows left and errors expected have shape (centres, sizes)."""
 
     places: _Places
-    sizes: IntArray
     n_rows: FloatArray
     expected: FloatArray
 
     @classmethod
     def of(cls, places: _Places, left: BoolArray, risk: FloatArray) -> _Balls:
-        sizes = _sizes(places.nearest.shape[1])
-        expected = np.where(left, risk, 0.0)
-        return cls(places, sizes, *(_sums(values, places.nearest, sizes) for values in (left, expected)))
+        totals = (places.totals(values) for values in (left, np.where(left, risk, 0.0)))
+        return cls(places, *(_sums(values, places.nearest, places.sizes) for values in totals))
 
     def most_unusual(self, wrong: BoolArray) -> tuple[float, int, int]:
-        """The largest statistic of balls around wrong rows, its place and size; 0 if none is consistently wrong."""
-        around = np.flatnonzero(wrong[self.places.centers])
-        n_wrong, n_rows = _sums(wrong, self.places.nearest[around], self.sizes), self.n_rows[around]
-        ball, size = np.nonzero((n_wrong > WRONG_SHARE * n_rows) & (n_rows >= FEWEST))
+        """The largest statistic of balls around wrong rows, its centre and size; 0 if none is consistently wrong."""
+        places, at_place = self.places, self.places.totals(wrong)
+        around = np.flatnonzero(at_place[places.centers])
+        n_wrong, n_rows = _sums(at_place, places.nearest[around], places.sizes), self.n_rows[around]
+        is_wrong = (n_wrong > WRONG_SHARE * n_rows) & (n_rows >= FEWEST) & places.is_ball[around]
+        ball, size = np.nonzero(is_wrong)
         if len(ball) == 0:
             return 0.0, -1, 0
         ratio = _likelihood_ratio(n_wrong[ball, size], n_rows[ball, size], self.expected[around[ball], size])
         best = int(ratio.argmax())
-        return float(ratio[best]), int(around[ball[best]]), int(self.sizes[size[best]])
+        return float(ratio[best]), int(around[ball[best]]), int(places.sizes[size[best]])
 
 
-def _sizes(most: int) -> IntArray:
-    n_sizes = int(np.log(most / FEWEST) / np.log(GROWTH)) + 1
-    return np.unique(np.minimum(FEWEST * GROWTH ** np.arange(n_sizes + 1), most).astype(np.int64))
+def _sizes(most: int, fewest: int) -> IntArray:
+    n_sizes = int(np.log(max(most / fewest, 1.0)) / np.log(GROWTH)) + 1
+    return np.unique(np.minimum(fewest * GROWTH ** np.arange(n_sizes + 1), most).astype(np.int64))
 
 
-def _sums(values: FloatArray | BoolArray, balls: IntArray, sizes: IntArray) -> FloatArray:
-    """Sums over the first rows of each ball, of shape (balls, sizes)."""
+def _sums(values: FloatArray | IntArray, balls: NDArray[np.int32], sizes: IntArray) -> FloatArray:
+    """Sums over the first places of each ball, of shape (balls, sizes)."""
     starts = np.concatenate([[0], sizes[:-1]])
     parts = (
         np.add.reduceat(values.astype(np.float32)[balls], starts, axis=1) if len(balls) else np.empty((0, len(sizes)))

@@ -26,6 +26,7 @@ from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
 from sepc.lifecycle.monitoring.streams import Streams, new_token
 from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
+from sepc.model.membership import FARTHEST
 from sepc.points.in_memory import ArrayPoints
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, counted, percent
@@ -230,7 +231,8 @@ class Monitor(SharedState, ShownAsCard):
         return list(self.alarms[n_before:])
 
     def _counted(self, located: LocatedRows) -> Tally:
-        features = (located.features - self._state.shift) / self._state.scale
+        # Clipped so that the sum of their squares is finite: a file can hold no other.
+        features = np.clip((located.features - self._state.shift) / self._state.scale, -FARTHEST, FARTHEST)
         above, beyond = self._rates.compared(located.region, located.features)
         return Tally.of_rows(located.region, features, above, beyond, self._rates.n_regions)
 

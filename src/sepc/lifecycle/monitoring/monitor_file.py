@@ -9,7 +9,7 @@ import numpy as np
 
 from sepc.errors import FormatError
 from sepc.io.container import Arrays, decode, digest, encode
-from sepc.io.reader import Reader
+from sepc.io.reader import MOST, Reader
 from sepc.io.writer import Node, Writer
 from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
@@ -47,7 +47,7 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     front = Reader(content, arrays)
     reader = front.part("monitor")
     if reader.text("model") != fingerprint:
-        raise ValueError("The file belongs to a monitor of another model; give the model it was saved with.")
+        raise FormatError("The file belongs to a monitor of another model; give the model it was saved with.")
     d = len(watched.model.feature_names)
     scale = reader.floats("scale", d)
     confidence = reader.number("confidence", 0.0, 1.0)
@@ -60,6 +60,8 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     own_name = {own.name} if own.segments else set()
     if len(names) < len(others) or sorted(set(names) - own_name) != names:
         raise reader.wrong("has streams without a name, twice or not in order")
+    if sum(stream.windows.total.n_seen for stream in (own, *others)) >= MOST:
+        raise reader.wrong("has seen more rows than can be counted")
     state = MonitorState(
         confidence=confidence,
         shift=reader.floats("shift", d),
@@ -87,9 +89,12 @@ def _stream_to_node(stream: Stream, writer: Writer) -> Node:
 def _stream_from(reader: Reader, n_regions: int, d: int) -> Stream:
     total = _tally_from(reader.under("total", {}), n_regions, d)
     latest = [Window(_tally_from(part, n_regions, d), part.integer("number", 1)) for part in reader.parts("latest")]
-    rest = [total - window.tally for window in latest]
-    if any((getattr(tally, name) < 0).any() for tally in rest for name in (*COUNTS, "above", "beyond")):
+    names = (*COUNTS, "above", "beyond")
+    if any((getattr(total, name) < getattr(window.tally, name)).any() for window in latest for name in names):
         raise reader.wrong("has a window with more rows than there were in all")
+    windows = Windows(total, tuple(latest))
+    if len(windows.renewed().latest) != len(latest):
+        raise reader.wrong("has seen more rows than its windows tell")
     segments = tuple(Segment(part.text("token"), part.integer("start")) for part in reader.parts("segments"))
     n_updates, starts = reader.integer("n_updates"), [segment.start for segment in segments]
     # Every segment has an update, so each starts after the one before, and the last before the end.
@@ -99,7 +104,7 @@ def _stream_from(reader: Reader, n_regions: int, d: int) -> Stream:
         or (n_updates > 0) != bool(starts)
     ):
         raise reader.wrong("has updates of nobody")
-    return Stream(Windows(total, tuple(latest)), n_updates, segments)
+    return Stream(windows, n_updates, segments)
 
 
 def fingerprint_of(models: Sequence[SEPModel]) -> str:
@@ -117,9 +122,9 @@ def _put(tally: Tally, writer: Writer) -> None:
 
 
 def _tally_from(reader: Reader, n_regions: int, d: int) -> Tally:
-    rows, labelled, errors = (reader.ints(name, n_regions) for name in COUNTS)
-    above = reader.ints("above", n_regions, d)
-    beyond = reader.ints("beyond", CUTS.size, d)
+    rows, labelled, errors = (reader.counts(name, n_regions) for name in COUNTS)
+    above = reader.counts("above", n_regions, d)
+    beyond = reader.counts("beyond", CUTS.size, d)
     if (errors > labelled).any() or (above > rows[:, None]).any() or (beyond > rows.sum()).any():
         raise reader.wrong("has more errors than labels, or counts more rows above than rows")
     sums, squares = (reader.floats(name, n_regions, d) for name in ("sums", "squares"))

@@ -98,15 +98,17 @@ def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | 
     """
     if isinstance(annotations, str | Path):
         annotations = json.loads(Path(annotations).read_text(encoding="utf-8"))
+    if not isinstance(annotations, Sequence) or not all(isinstance(task, Mapping) for task in annotations):
+        raise ValueError("The annotations are no list of tasks; export them from Label Studio as JSON.")
     known = {str(own): own for own in json_value(classes)}
     labels = {}
     for task in _of_one_review(annotations, review):
-        label = _agreed([_choice(given) for given in task["annotations"] if not given.get("was_cancelled")])
+        label = _label_of(task)
         if label is None:
             continue
         if label not in known:
             raise ValueError(f"Task {task.get('id')} is labelled {label!r}; the labels are {', '.join(known)}.")
-        labels[int(_about(task)["position"])] = known[label]
+        labels[_about(task)["position"]] = known[label]
     return Labelled(np.array(list(labels), dtype=np.int64), np.array(list(labels.values())))
 
 
@@ -127,6 +129,14 @@ def _task(review: Review, i: int, row: Sequence[Any], names: Sequence[str], hide
         result = {"from_name": CHOICES, "to_name": TABLE, "type": "choices", "value": choice}
         task["predictions"] = [{"model_version": "sepc", "score": float(review.trust[i]), "result": [result]}]
     return task
+
+
+def _label_of(task: Mapping[str, Any]) -> str | None:
+    """The label that most people gave."""
+    try:
+        return _agreed([_choice(given) for given in task["annotations"] if not given.get("was_cancelled")])
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"Task {task.get('id')} has annotations that Label Studio does not write.") from error
 
 
 def _choice(annotation: Mapping[str, Any]) -> str | None:
@@ -157,10 +167,15 @@ def _about(task: Mapping[str, Any]) -> Mapping[str, Any]:
     """The metadata that `to_label_studio` wrote into a task."""
     if "annotations" not in task:
         raise ValueError(f"Task {task.get('id')} has no list of annotations; export as JSON, not as JSON-MIN.")
-    about: Mapping[str, Any] = task.get("data", {}).get("sepc", {})
-    if "position" not in about or "review" not in about:
+    data = task.get("data")
+    about = data.get("sepc") if isinstance(data, Mapping) else None
+    if not isinstance(about, Mapping) or not all(_is_count(about.get(name)) for name in ("position", "review")):
         raise ValueError(f"Task {task.get('id')} was not written by to_label_studio: it has no position.")
     return about
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
 
 
 def _names(X: Any) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
-from sepc.io.reader import Reader
+from sepc.io.reader import MOST, Reader
 from sepc.io.values import labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.lifecycle.located_rows import sep_models
@@ -20,10 +20,13 @@ from sepc.lifecycle.monitoring.monitor_file import fingerprint_of
 from sepc.lifecycle.reviewing.pending_review import PendingReview
 from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
-from sepc.lifecycle.reviewing.trust_bands import Bands
+from sepc.lifecycle.reviewing.trust_bands import N_BEYOND, N_WITHIN, Bands
 
 BANDS = ("least_trust", "coverage", "claimed_risk")
 COUNTS = ("n_labels", "n_errors", "log_now", "log_peak")
+
+# Smaller shares and risks would make numbers overflow that are divided by them.
+TINY = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,7 @@ def queue_from_bytes(data: bytes, model: Any) -> QueueState:
     front = Reader(content, arrays)
     reader = front.part("queue")
     if reader.text("model") != _fingerprint(model):
-        raise ValueError("The file belongs to a review queue for another model; give the model it was saved with.")
+        raise FormatError("The file belongs to a review queue for another model; give the model it was saved with.")
     settings, n_chosen = _settings_from(reader.part("settings")), reader.integer("n_chosen")
     evidence = _evidence_from(reader, settings) if reader.has("target") else None
     begun = tuple(_pending_from(part, evidence, n_chosen) for part in reader.parts("begun"))
@@ -105,7 +108,7 @@ def _fingerprint(model: Any) -> str:
 def _settings_from(reader: Reader) -> dict[str, Any]:
     shares = {name: reader.number(name, 0.0, 1.0) for name in ("max_risk", "confidence", "certify_share")}
     coverage = reader.number("coverage", 0.0, 1.0) if reader.has("coverage") else None
-    if not (0.0 < shares["max_risk"] < 1.0 and 0.0 < shares["confidence"] < 1.0) or coverage == 0.0:
+    if not (TINY < shares["max_risk"] < 1.0 and TINY < shares["confidence"] < 1.0) or coverage == 0.0:
         raise reader.wrong("has shares that no queue has")
     return {"budget": reader.integer("budget", 1), "coverage": coverage, **shares}
 
@@ -113,17 +116,21 @@ def _settings_from(reader: Reader) -> dict[str, Any]:
 def _evidence_from(reader: Reader, settings: dict[str, Any]) -> Evidence:
     least = reader.floats("least_trust", None)
     n = len(least)
+    if n > N_WITHIN + N_BEYOND:
+        raise reader.wrong("has more bands of trust than a queue makes")
     coverage, claimed = reader.floats("coverage", n), reader.floats("claimed_risk", n)
     bands = Bands(least, coverage, claimed, reader.integer("target"))
     evidence = Evidence(
         bands, settings["max_risk"], settings["confidence"], *(reader.floats(name, n) for name in COUNTS)
     )
-    nested = n > 0 and (np.diff(least) < 0.0).all() and (bands.share > 0.0).all() and coverage[-1] == 1.0
-    if not nested or bands.target >= n or (claimed <= 0.0).any() or (claimed > 0.5).any():
+    nested = n > 0 and (np.diff(least) < 0.0).all() and (bands.share > TINY).all() and coverage[-1] == 1.0
+    if not nested or bands.target >= n or (claimed <= TINY).any() or (claimed > 0.5).any():
         raise reader.wrong("has bands of trust that are none")
     counted = (evidence.n_errors >= 0.0).all() and (evidence.n_errors <= evidence.n_labels).all()
-    if not counted or (evidence.log_peak < evidence.log_now).any():
+    if not counted or evidence.n_labels.max() >= MOST or (evidence.log_peak < evidence.log_now).any():
         raise reader.wrong("has more errors than labels, or evidence above its peak")
+    if max(np.abs(evidence.log_now).max(), np.abs(evidence.log_peak).max()) > MOST:
+        raise reader.wrong("has impossibly much evidence")
     return evidence
 
 
@@ -170,14 +177,15 @@ def _review_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> Re
         raise reader.wrong("is no review of this queue")
     n_more = reader.number("n_more", 0.0) if reader.has("n_more") else np.inf
     regions = reader.value("has_regions", bool)
+    reader.take(n * classes.itemsize)
     return Review(
         positions=positions,
         purpose=np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [n_certify, n - n_certify]),
         label=classes[reader.ints("label", n, below=len(classes))],
-        trust=reader.floats("trust", n),
+        trust=_shares_from(reader, "trust", n),
         band=reader.ints("band", n, below=len(drawn)),
         region=reader.ints("region", n, low=-1) if regions else None,
-        region_share=reader.floats("region_share", n) if regions else None,
+        region_share=_shares_from(reader, "region_share", n) if regions else None,
         decisions=None,
         plan=Plan(evidence.bands, aim, drawn, n_more, evidence.max_risk),
         number=_number_from(reader, n_chosen),
@@ -197,6 +205,13 @@ def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tupl
             raise reader.wrong("has labels that do not match the rows of their review")
 
 
+def _shares_from(reader: Reader, name: str, n: int) -> FloatArray:
+    shares = reader.floats(name, n)
+    if n and (shares.min() < 0.0 or shares.max() > 1.0):
+        raise reader.wrong(f"has a {name} that is not between 0 and 1")
+    return shares
+
+
 def _number_from(reader: Reader, n_chosen: int) -> int:
     number = reader.integer("number", 1)
     if number > n_chosen:
@@ -208,7 +223,7 @@ def _drawn_from(reader: Reader, evidence: Evidence | None) -> FloatArray:
     if evidence is None:
         raise reader.wrong("is a review of a queue without bands")
     drawn = reader.floats("drawn", len(evidence.bands))
-    if (drawn < 0.0).any() or drawn.sum() > 1.0 + 1e-9:
+    if (drawn < 0.0).any() or drawn[drawn > 0.0].min(initial=1.0) < TINY or drawn.sum() > 1.0 + 1e-9:
         raise reader.wrong("has draws that are no probabilities")
     return drawn
 

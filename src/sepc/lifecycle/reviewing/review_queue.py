@@ -317,12 +317,15 @@ class ReviewQueue(SharedState, ShownAsCard):
 
         Draws stop when a band runs out of rows: skipping it would change the probabilities.
         """
+        n = min(n, len(band))
         if plan.aim is None or n == 0:
             return np.empty(0, dtype=np.int64)
         bands = self._rng.choice(len(plan.drawn), size=n, p=plan.drawn)
         rows = [self._rng.permutation(np.flatnonzero(band == h)) for h in range(plan.aim + 1)]
         # At each draw, how often its band has been drawn before.
-        turn = np.array([int((bands[:i] == h).sum()) for i, h in enumerate(bands)])
+        turn = np.empty(n, dtype=np.int64)
+        for h in range(len(plan.drawn)):
+            turn[bands == h] = np.arange(np.count_nonzero(bands == h))
         used_up = [np.flatnonzero((bands == h) & (turn == len(own) - 1)) for h, own in enumerate(rows)]
         end = min([n, *(int(draws[0]) + 1 for draws in used_up if len(draws)), *(0 for own in rows if len(own) == 0)])
         return np.array([rows[h][t] for h, t in zip(bands[:end], turn[:end], strict=True)], dtype=np.int64)

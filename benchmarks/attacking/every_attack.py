@@ -1,0 +1,27 @@
+"""All attacks, in the order of the table."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from attacking import (
+    audits,
+    certificates,
+    controls,
+    costs,
+    merges,
+    monitors,
+    overall,
+    overall_labels,
+    per_label,
+    reports,
+    reviews,
+)
+from attacking.attack import Attack
+
+FILES = (overall, overall_labels, per_label, costs, certificates, audits, monitors, merges, reviews, reports, controls)
+
+
+def every_attack() -> list[Attack]:
+    """The attacks of every file."""
+    return list(chain.from_iterable(file.attacks() for file in FILES))

@@ -1,0 +1,16 @@
+"""How many of a few draws may break a promise before a test fails."""
+
+from scipy.stats import binom
+
+# The chance that any test in this folder fails although all promises are just kept, and the tests that share it.
+CHANCE, N_TESTS = 1e-4, 150
+
+
+def most_broken(n_draws: int, level: float) -> int:
+    """So many broken draws, or fewer, are no proof that a promise is broken more often than the level."""
+    return int(binom.isf(CHANCE / N_TESTS, n_draws, level))
+
+
+def holds(attack, n_draws: int) -> bool:
+    """Whether an attack broke its promise no more often than chance explains."""
+    return attack.count(range(n_draws)) <= most_broken(n_draws, attack.level)

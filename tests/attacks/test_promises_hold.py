@@ -1,0 +1,54 @@
+"""Every promise holds under attack: fewer draws than `make attacks` has, so that only a promise clearly broken fails.
+
+How often each attack may break its promise here follows from the binomial distribution: if all promises are just kept,
+the chance that any test in this folder fails is below one in 10,000.
+"""
+
+import pytest
+from attacking import (
+    audits,
+    certificates,
+    costs,
+    merges,
+    monitors,
+    overall,
+    overall_labels,
+    per_label,
+    reports,
+    reviews,
+)
+from attacking.attack import Kind
+from few_draws import N_TESTS, holds, most_broken
+
+# How many draws each attack of a file gets, by how long they take.
+N_DRAWS = {
+    **dict.fromkeys((overall, per_label, costs, certificates, reports), 60),
+    **dict.fromkeys((overall_labels, audits), 20),
+    **dict.fromkeys((monitors, merges, reviews), 8),
+}
+# These take longest, and are left to `make attacks`.
+SLOW = {
+    "100,000 rows",
+    "real rows, digits, ten labels",
+    "one row at a time",
+    "workers merged in pairs, twelve times",
+    "merged again, all saved and loaded between",
+    "4 % wrong, reviews with an error 30 days late",
+    "a budget of 1",
+}
+CHOSEN = [
+    pytest.param(attack, n_draws, id=f"{attack.promise.name}: {attack.tried}")
+    for file, n_draws in N_DRAWS.items()
+    for attack in file.attacks()
+    if attack.kind is Kind.ATTACK and attack.tried not in SLOW
+]
+
+
+@pytest.mark.parametrize(("attack", "n_draws"), CHOSEN)
+def test_promise_holds(attack, n_draws):
+    assert holds(attack, n_draws)
+
+
+def test_the_chance_of_failing_is_shared_by_all_tests():
+    assert len(CHOSEN) + 20 <= N_TESTS
+    assert most_broken(8, 0.05) < 8

@@ -1,0 +1,87 @@
+"""Eight threads share what has a state, and no row is lost."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from attacking.monitors import labels_of, model_of, normal, started
+from attacking.reviews import SEVERAL, desk
+
+N_THREADS, N_CALLS, N_ROWS = 8, 30, 25
+N_ALL = N_THREADS * N_CALLS * N_ROWS
+
+
+@pytest.fixture(autouse=True)
+def threads_take_turns_often():
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+def in_threads(work):
+    """What `work` gives in each of eight threads, called with the thread's number."""
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        return list(pool.map(work, range(N_THREADS)))
+
+
+def batches(thread):
+    rng = np.random.default_rng(thread)
+    return [(X, labels_of(rng, X)) for X in (normal(rng, N_ROWS) for _ in range(N_CALLS))]
+
+
+def test_a_monitor_counts_every_row_and_label():
+    shared = started(np.random.default_rng(0))
+    in_threads(lambda thread: [shared.update(X, y) for X, y in batches(thread)])
+    assert shared.n_rows == N_ALL
+    alone = shared.fresh()
+    for thread in range(N_THREADS):
+        for X, y in batches(thread):
+            alone.update(X, y)
+    assert shared.evidence().equals(alone.evidence())
+
+
+def test_a_monitor_is_merged_and_saved_while_rows_come():
+    shared = started(np.random.default_rng(0))
+    workers = [shared.fresh() for _ in range(2)]
+
+    def work(thread):
+        for X, y in batches(thread):
+            workers[thread % 2].update(X, y)
+            merged = shared.merge(*workers)
+            assert merged.n_rows % N_ROWS == 0
+            assert len(workers[thread % 2].to_bytes())
+        return True
+
+    assert all(in_threads(work))
+    assert shared.merge(*workers).n_rows == N_ALL
+
+
+def test_a_queue_counts_every_label_once():
+    people = desk(np.random.default_rng(0), SEVERAL)
+
+    def work(thread):
+        rng, n_labels, numbers = np.random.default_rng(thread), 0, []
+        for _ in range(N_CALLS):
+            X, y = SEVERAL.draw(rng, 400)
+            review = people.queue.choose(X, n_rows=5)
+            people.queue.learn(review, y[review.positions])
+            n_labels += len(review)
+            numbers.append(review.number)
+        return n_labels, numbers
+
+    found = in_threads(work)
+    numbers = [number for _, own in found for number in own]
+    assert sorted(numbers) == list(range(1, N_THREADS * N_CALLS + 1))
+    assert not people.queue.reviews_
+    certificate = people.queue.certificate()
+    assert certificate.n_waiting == 0
+    assert 0 < certificate.n_labels <= sum(n_labels for n_labels, _ in found)
+
+
+def test_a_model_decides_the_same_in_every_thread():
+    X = normal(np.random.default_rng(0), 2000)
+    model = model_of(normal, 3)
+    first, *others = in_threads(lambda _: model.decide(X))
+    assert all((one.trust == first.trust).all() and (one.region == first.region).all() for one in others)

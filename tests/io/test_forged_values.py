@@ -1,0 +1,193 @@
+"""Signed files whose values contradict one another, overflow, or cannot be compared: each gives a `FormatError`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+import sepc
+from sepc import (
+    Costs,
+    FormatError,
+    RepairedClassifier,
+    SelectiveClassifier,
+    SEPClassifier,
+    StratifiedClassifier,
+    TrustedClassifier,
+)
+from sepc.io.container import decode, encode
+from sepc.io.values import labels_to_node
+from sepc.model_files import from_bytes, to_bytes
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+HUGE = 10**400
+X, Y = make_moons(150, noise=0.3, random_state=0)
+
+
+def fitted(kind):
+    strata = np.column_stack([np.arange(len(X)) % 2, X])
+    base = SEPClassifier(trust="counts")
+    return {
+        "sep": lambda: base.fit(X, Y),
+        "text": lambda: base.fit(X, np.where(Y, "one", "other")),
+        "costs": lambda: SelectiveClassifier(base, Costs([[0, 5], [3, 0]], review=1.0), random_state=0).fit(X, Y),
+        "risks": lambda: SelectiveClassifier(base, {0: 0.3, 1: 0.4}, random_state=0).fit(X, Y),
+        "trusted": lambda: TrustedClassifier(base, cv=2).fit(X, Y),
+        "strata": lambda: StratifiedClassifier(base, by=[0], min_rows=20).fit(strata, Y),
+        "repaired": lambda: RepairedClassifier.of(SEPClassifier().fit(X, Y), {0: SEPClassifier().fit(X, Y)}, ()),
+    }[kind]()
+
+
+def forged(kind, *changes):
+    """A file of this kind in which values or arrays were replaced, by their path, with a digest that fits."""
+    arrays, content = decode(to_bytes(fitted(kind)))
+    for path, value in changes:
+        if path in arrays:
+            arrays[path] = value(arrays[path])
+            continue
+        node = content
+        *inner, last = path.split("/")
+        for name in inner:
+            node = node[int(name) if isinstance(node, list) else name]
+        node[int(last) if isinstance(node, list) else last] = value
+    return encode(arrays, content)
+
+
+NUMBERS = {"type": "object", "values": [0, 1]}
+MANY = {"type": "<i8", "values": [0, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("sep", [("model/parameters/kept/n_impure", HUGE)], "parameters"),
+        ("sep", [("model/parameters/kept/max_rounds", HUGE)], "parameters"),
+        ("sep", [("model/parameters/kept/trust", "x" * 2000)], "parameters"),
+        ("sep", [("model/n_features_in", HUGE)], "out of range"),
+        ("sep", [("model/n_features_in", 2**60)], "out of range"),
+        ("sep", [("model/model/classes", {"type": "object", "values": [0, HUGE]})], "too long or too large"),
+        ("sep", [("model/model/classes", {"type": "<f8", "values": [0.5, HUGE]})], "too long or too large"),
+        ("text", [("model/model/classes/values", ["one", "y" * 1001])], "too long or too large"),
+        ("sep", [("model/history/0/rows_left", [[HUGE, 1]])], "pairs of integers"),
+        ("sep", [("model/history/0/rows_left", [[-1, 1]])], "pairs of integers"),
+        ("sep", [("model/history", [{}] * 3)], "more partitions than classes"),
+        ("sep", [("model/n_cuts", lambda a: a * 0 + 2**52)], "counts more rows|out of range"),
+        ("sep", [("model/model/roots", lambda a: a * 1e150)], "invalid ellipsoid"),
+        ("sep", [("model/model/roots", lambda a: a * 1e-150)], "invalid ellipsoid"),
+        ("sep", [("model/model/shift", lambda a: a + 1e308), ("model/model/scale", lambda a: a + 1e308)], "invalid"),
+        ("costs", [("model/max_risk/costs", [[0.0, HUGE], [3.0, 0.0]])], "not numbers"),
+        ("costs", [("model/max_risk/costs", [["0", "5"], ["3", "0"]])], "not numbers"),
+        ("costs", [("model/max_risk/costs", [[0.0], [3.0, 0.0]])], "not one for each pair"),
+        ("costs", [("model/max_risk/costs", [[[]]])], "not one for each pair"),
+        ("costs", [("model/max_risk/review", HUGE)], "out of range"),
+        ("risks", [("model/max_risk/of_labels", [[0, 0.3], [7, 0.4]])], "do not match its max_risk"),
+        ("risks", [("model/max_risk/of_labels", [[0, 0.3], [1, 4e9]])], "not pairs of label and number"),
+        ("risks", [("model/max_risk/of_labels", [[0, 0.3], [HUGE, 0.4]])], "neither a label nor a category"),
+        ("risks", [("model/controls/0/n_rows", 0)], "more errors than accepted rows"),
+        ("risks", [("model/controls/0/n_accepted", 10**6)], "more errors than accepted rows"),
+        ("risks", [("model/controls/0/n_tried", 10**6)], "more errors than accepted rows"),
+        ("risks", [("model/controls/0/max_risk", HUGE)], "out of range"),
+        ("risks", [("model/classes", MANY)], "differs in its labels"),
+        ("risks", [("model/n_features_in", 3)], "differs in its number of features"),
+        ("trusted", [("model/classes", MANY)], "differs in its labels"),
+        ("trusted", [("model/n_features_in", 3)], "differs in its number of features"),
+        ("trusted", [("model/partition/model/classes", {"type": "object", "values": ["a", "b"]})], "another type"),
+        ("trusted", [("model/trust/coefficients", lambda a: a + 1e200)], "impossibly large"),
+        ("trusted", [("model/trust/intercept", HUGE)], "out of range"),
+        ("trusted", [("model/trust/intercept", 1e200)], "out of range"),
+        ("trusted", [("model/partition/feature_names_in", ["a", "b"])], "other features"),
+        ("strata", [("model/classes", MANY), ("model/counts", lambda a: np.pad(a, ((0, 0), (0, 1))))], None),
+        ("strata", [("model/models/0/model/classes/values", [0, 2])], "differs in its labels"),
+        ("strata", [("model/n_features_in", 4)], "differs in its number of features"),
+        ("strata", [("model/values/0/0", HUGE)], "neither a label nor a category"),
+        ("strata", [("model/values", [])], "without categories"),
+        ("repaired", [("model/models/0/model/classes/values", [0, 2])], "differs in features or labels"),
+    ],
+)
+def test_values_that_contradict_one_another(kind, changes, message):
+    data = forged(kind, *changes)
+    if message is None:
+        assert from_bytes(data)
+        return
+    with pytest.raises(FormatError, match=message):
+        from_bytes(data)
+
+
+def test_counts_that_overflow_when_they_are_added(monkeypatch):
+    """Counts of 2^52 in 4,096 regions add up to 2^64, which an integer of 64 bits takes for 0."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    forging = pytest.importorskip("forging")
+    node, arrays = forging.partition(d=1, K=12, T=4096)
+    counts = np.full((4096, 2), 2**52)
+    counts[0] += 1
+    assert counts.sum(axis=0).tolist() == [1, 1]
+    with pytest.raises(FormatError, match="counts more rows than there can be"):
+        from_bytes(forging.file_of((node, arrays | {"model/counts": counts, "model/class_counts": np.array([1, 1])})))
+
+
+def test_labels_that_cannot_be_compared_are_refused_before_they_are():
+    changes = [("model/classes", {"type": "text", "values": ["a", "b"]})]
+    changes.append(("model/estimator/ours/model/classes", {"type": "text", "values": ["a", "b"]}))
+    changes.append(("model/partition/model/classes", NUMBERS))
+    with pytest.raises(FormatError, match="labels of another type"):
+        from_bytes(forged("trusted", *changes))
+
+
+@pytest.mark.parametrize("kind", ["", "os.system; rm", "two\nlines", "\x1b[31mred", "x" * 1000, None])
+def test_the_name_of_a_foreign_model_is_a_name(kind):
+    foreign = {"kind": "a.B"} if kind is None else {"kind": kind, "hash": None}
+    with pytest.raises(FormatError, match="names no class"):
+        from_bytes(forged("risks", ("model/estimator", {"foreign": foreign})))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"__metadata__":{"sepc":"\\ud800"}}',
+        b'{"__metadata__":{"sepc":"\\u00e9"}}',
+        b'{"__metadata__":{"sepc":"\xc3\xa9"}}',
+        b'{"__metadata__":{"sepc":"\xff"}}',
+    ],
+)
+def test_descriptions_with_odd_characters(header):
+    with pytest.raises(FormatError, match="beyond ASCII"):
+        from_bytes(len(header).to_bytes(8, "little") + header)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for read in (sepc.load, sepc.inspect):
+        with pytest.raises(FormatError, match="a device, a pipe or a socket"):
+            read(tmp_path / "pipe")
+
+
+def test_long_labels_are_refused_when_they_are_saved():
+    for labels in (np.array(["one", "x" * 1001]), np.array([1, 10**30], dtype=object)):
+        with pytest.raises(TypeError, match="up to 64 bits, booleans or strings of up to 1,000 characters"):
+            labels_to_node(labels)
+    longest = SEPClassifier().fit(X, np.where(Y, "one", "x" * 1000))
+    assert from_bytes(to_bytes(longest)).classes_.tolist() == ["one", "x" * 1000]
+
+
+def test_what_no_file_can_hold_is_refused_when_it_is_saved():
+    for content in ({"model": [[]] * 200_000}, {"model": "x" * 2**24}, {"model": "x" * 2**27}):
+        with pytest.raises(ValueError, match="too large to be saved"):
+            encode({}, content)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured by Linux")
+def test_small_files_take_little_memory_whatever_they_stand_for(tmp_path):
+    """Some of `benchmarks/forged_sizes.py`."""
+    script = BENCHMARKS / "forged_sizes.py"
+    subprocess.run([sys.executable, script, "--smallest", "--output", tmp_path / "sizes.json"], check=True)
+    records = json.loads((tmp_path / "sizes.json").read_text())["sizes"]
+    assert {record["outcome"] for record in records} == {"read", "FormatError"}
+    for record in records:
+        taken = max(record[name] for name in ("load, MB", "inspect, MB", "first decision, MB"))
+        assert taken <= record["may take, MB"], record
