@@ -16,16 +16,18 @@ from sepc.wording import counted
 
 GIGABYTE = 10**9
 
-# Limits of a container, in both versions of control groups, and what it uses of them.
-GROUP_LIMITS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+# In both versions of control groups: the folder of a container, its limit, what it uses of it, and which of that are
+# files that the system would drop.
+GROUPS = (
+    ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
 # Bytes that a fit was seen to need at most: for each cell and each row of the table, for each pair of features, and for
 # each weight of each row that weights are fitted to. From 2,000 rows of 1,500 features to a million of three.
 PER_CELL, PER_ROW, PER_PAIR, PER_WEIGHT = 50, 100, 320, 28
-WEIGHED_ROWS = 40_000
+# Weights of a partition beside those of the features.
+OTHER_WEIGHTS = 200
 
 
 def add_memory_argument(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +49,10 @@ def _gigabytes(text: str) -> float:
 
 def needed_bytes(n_rows: int, n_features: int) -> int:
     """About how much memory a fit takes, rather more than less."""
+    from sepc.estimators.sep.weighing import WEIGHED_ROWS, most_knots
+
     weighed = min(n_rows, WEIGHED_ROWS)
-    n_weights = n_features * (2 + min(60, max(20, int(20 * math.sqrt(weighed / 5_000))))) + 200
+    n_weights = n_features * (1 + most_knots(weighed)) + OTHER_WEIGHTS
     held = n_rows * (PER_CELL * n_features + PER_ROW)
     return held + PER_PAIR * n_features**2 + PER_WEIGHT * weighed * n_weights
 
@@ -62,9 +66,11 @@ def _limits() -> Iterator[int]:
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         yield 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-    for limit, used in GROUP_LIMITS:
-        with suppress(OSError, ValueError):
-            yield max(0, int(Path(limit).read_text(encoding="ascii")) - int(Path(used).read_text(encoding="ascii")))
+    for folder, limit, used, droppable in GROUPS:
+        with suppress(OSError, ValueError, KeyError):
+            files = dict(line.split() for line in Path(folder, "memory.stat").read_text(encoding="ascii").splitlines())
+            taken = int(Path(folder, used).read_text(encoding="ascii")) - int(files[droppable])
+            yield max(0, int(Path(folder, limit).read_text(encoding="ascii")) - taken)
     with suppress(AttributeError, OSError, ValueError):
         yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
