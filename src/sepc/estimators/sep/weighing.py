@@ -64,6 +64,11 @@ def grown(n_rows: int, ends: tuple[float, float]) -> float:
     return float(np.exp(np.interp(np.log(n_rows), np.log([FEW_ROWS, MANY_ROWS]), np.log(ends))))
 
 
+def most_knots(n_rows: int) -> int:
+    """The most knots of a curve that is fitted to this many rows."""
+    return int(np.clip(FEWEST_KNOTS * np.sqrt(n_rows / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
+
+
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
 
@@ -124,8 +129,7 @@ class _Columns:
     @classmethod
     def of(cls, model: SEPModel, rows: FloatArray) -> _Columns:
         """Choose the knots, and build the columns."""
-        n_most = int(np.clip(FEWEST_KNOTS * np.sqrt(len(rows) / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
-        return cls(model, rows, [knots_of(column, n_most) for column in rows.T])
+        return cls(model, rows, [knots_of(column, most_knots(len(rows))) for column in rows.T])
 
     def weights(self, coefficients: FloatArray, offsets: FloatArray) -> Weights:
         """Turn coefficients of the columns into weights whose terms are zero on average."""
