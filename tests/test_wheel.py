@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -19,8 +20,8 @@ pytest.importorskip("build")
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_ARCHIVE = {"src", "tests", "docs", "examples", "benchmarks", "tools", "Makefile", "pyproject.toml", ".gitignore"} | {
-    *("constraints.txt", "constraints-oldest.txt", "PKG-INFO", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"),
-    *("LICENSE", "README.md", "SECURITY.md"),
+    *("constraints.txt", "constraints-oldest.txt", "constraints-release.txt", "PKG-INFO", "CHANGELOG.md"),
+    *("CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"),
 }
 
 
@@ -65,6 +66,48 @@ def test_the_wheel_says_what_it_needs(built):
     required = [Requirement(text) for text in metadata.get_all("Requires-Dist")]
     always = {str(one) for one in required if one.marker is None}
     assert always == {str(Requirement(text)) for text in PROJECT["dependencies"]}
+
+
+@pytest.fixture(scope="module")
+def bill(built):
+    """The bill of materials in the wheel, and whether the wheel's record lists it."""
+    with zipfile.ZipFile(built[1]) as wheel:
+        (name,) = (name for name in wheel.namelist() if ".dist-info/sboms/" in name)
+        (record,) = (name for name in wheel.namelist() if name.endswith(".dist-info/RECORD"))
+        assert name.endswith("/sepc.cdx.json")
+        assert f"{name},sha256=" in wheel.read(record).decode()
+        return json.loads(wheel.read(name))
+
+
+def allowed(component):
+    return {entry["value"] for entry in component["properties"] if entry["name"] == "sepc:requirement"}
+
+
+def test_the_bill_of_materials_is_cyclonedx(bill):
+    """Its fields are those that the specification asks for; a date would make two builds differ."""
+    assert (bill["bomFormat"], bill["specVersion"], bill["version"]) == ("CycloneDX", "1.6", 1)
+    assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", bill["serialNumber"])
+    own = bill["metadata"]["component"]
+    assert bill["metadata"].keys() == {"component"}
+    assert own["purl"] == own["bom-ref"] == f"pkg:pypi/sepc@{PROJECT['version']}"
+    assert own["licenses"] == [{"expression": PROJECT["license"]}]
+    addresses = [component["bom-ref"] for component in bill["components"]]
+    assert len(addresses) == len(set(addresses))
+    assert [entry["ref"] for entry in bill["dependencies"]] == [own["bom-ref"], *addresses]
+    assert bill["dependencies"][0]["dependsOn"] == addresses
+    for component in bill["components"]:
+        assert component["type"] == "library"
+        assert component["purl"] == f"pkg:pypi/{component['name']}"
+        assert component["scope"] in ("required", "optional")
+
+
+def test_the_bill_of_materials_is_what_the_project_requires(bill):
+    by_scope: dict = {"required": {}, "optional": {}}
+    for component in bill["components"]:
+        by_scope[component["scope"]][component["name"]] = allowed(component)
+    assert by_scope["required"] == {one.name: {str(one)} for one in map(Requirement, PROJECT["dependencies"])}
+    extras = [one for texts in PROJECT["optional-dependencies"].values() for one in map(Requirement, texts)]
+    assert by_scope["optional"] == {one.name: {str(one)} for one in extras if one.name != "sepc"}
 
 
 def test_the_archive_holds_sources_tests_and_documents(built):

@@ -23,7 +23,7 @@ GROUPS = (
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
-# Bytes that a fit was seen to need at most: for each cell and each row of the table, for each pair of features, and for
+# Bytes that fits were seen to need: for each cell and each row of the table, for each pair of features, and for
 # each weight of each row that weights are fitted to. From 2,000 rows of 1,500 features to a million of three.
 PER_CELL, PER_ROW, PER_PAIR, PER_WEIGHT = 50, 100, 320, 28
 # Weights of a partition beside those of the features.
@@ -48,7 +48,7 @@ def _gigabytes(text: str) -> float:
 
 
 def needed_bytes(n_rows: int, n_features: int) -> int:
-    """About how much memory a fit takes, rather more than less."""
+    """About how much memory a fit takes."""
     from sepc.estimators.sep.weighing import WEIGHED_ROWS, most_knots
 
     weighed = min(n_rows, WEIGHED_ROWS)
