@@ -101,11 +101,12 @@ class MemoryLimit:
                 about = "" if n == n_rows else "about "
                 raise InputError(
                     f"{source.name}: {about}{n:,} rows of {counted(n_features, 'feature')} would take some "
-                    f"{_in_gigabytes(needed)} of memory, and {_in_gigabytes(self.n_bytes)} {self.reason}. "
+                    f"{in_gigabytes(needed)} of memory, and {in_gigabytes(self.n_bytes)} {self.reason}. "
                     "Choose columns with --features or --drop, or give fewer rows."
                 )
 
 
-def _in_gigabytes(n_bytes: int) -> str:
+def in_gigabytes(n_bytes: int) -> str:
+    """A number of bytes as in "2.5 GB"."""
     gigabytes = n_bytes / GIGABYTE
     return f"{gigabytes:,.0f} GB" if gigabytes >= 10 else f"{gigabytes:.2g} GB"
