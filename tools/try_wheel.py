@@ -23,6 +23,7 @@ REPOSITORY = (
     "test_changelog",
     "test_documents",
     "test_public_names",
+    "test_supply_chain",
     "test_trust_benchmark",
     "test_wheel",
 )

@@ -23,7 +23,7 @@ GROUPS = (
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
-# Bytes that a fit was seen to need at most: for each cell and each row of the table, for each pair of features, and for
+# Bytes that fits were seen to need: for each cell and each row of the table, for each pair of features, and for
 # each weight of each row that weights are fitted to. From 2,000 rows of 1,500 features to a million of three.
 PER_CELL, PER_ROW, PER_PAIR, PER_WEIGHT = 50, 100, 320, 28
 # Weights of a partition beside those of the features.
@@ -48,7 +48,7 @@ def _gigabytes(text: str) -> float:
 
 
 def needed_bytes(n_rows: int, n_features: int) -> int:
-    """About how much memory a fit takes, rather more than less."""
+    """About how much memory a fit takes."""
     from sepc.estimators.sep.weighing import WEIGHED_ROWS, most_knots
 
     weighed = min(n_rows, WEIGHED_ROWS)
@@ -101,11 +101,12 @@ class MemoryLimit:
                 about = "" if n == n_rows else "about "
                 raise InputError(
                     f"{source.name}: {about}{n:,} rows of {counted(n_features, 'feature')} would take some "
-                    f"{_in_gigabytes(needed)} of memory, and {_in_gigabytes(self.n_bytes)} {self.reason}. "
+                    f"{in_gigabytes(needed)} of memory, and {in_gigabytes(self.n_bytes)} {self.reason}. "
                     "Choose columns with --features or --drop, or give fewer rows."
                 )
 
 
-def _in_gigabytes(n_bytes: int) -> str:
+def in_gigabytes(n_bytes: int) -> str:
+    """A number of bytes as in "2.5 GB"."""
     gigabytes = n_bytes / GIGABYTE
     return f"{gigabytes:,.0f} GB" if gigabytes >= 10 else f"{gigabytes:.2g} GB"

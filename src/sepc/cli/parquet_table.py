@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sepc.cli.memory import free_bytes
+from sepc.cli.memory import free_bytes, in_gigabytes
 from sepc.cli.messages import InputError
+from sepc.cli.parquet_pages import memory_of
 from sepc.cli.source import Source
 from sepc.cli.tables import BadCell, Batch, batch_rows, check_width, is_number
 from sepc.wording import counted
@@ -21,6 +22,8 @@ from sepc.wording import counted
 BUFFER_BYTES = 2**20
 # Bytes of the footer, which describes each column of each row group: in memory it takes some twenty times as much.
 LARGEST_FOOTER = 64 * 2**20
+# A page is in memory as it was unpacked and as what was read from it.
+COPIES = 2
 # Bytes of text in a batch; a dictionary in the file may repeat a long text millions of times.
 MOST_TEXT = 2**28
 
@@ -33,14 +36,16 @@ class ParquetTable:
     names: tuple[str, ...]
     n_rows: int | None
     file: Any
+    stream: IO[bytes]
     texts: frozenset[str]
 
     @classmethod
     def of(cls, source: Source, stream: IO[bytes]) -> ParquetTable:
         """Read the footer."""
-        given = pa.BufferReader(_all_of(source, stream)) if source.is_standard_input else source.path
-        if not source.is_standard_input:
-            _check_footer(source, stream)
+        given: Any = source.path
+        if source.is_standard_input:
+            given = stream = pa.BufferReader(_all_of(source, stream))
+        _check_footer(source, stream)
         try:
             file = pq.ParquetFile(given, pre_buffer=False, buffer_size=BUFFER_BYTES)
             check_width(source, len(file.schema_arrow.names))
@@ -54,7 +59,7 @@ class ParquetTable:
         names = tuple(file.schema_arrow.names)
         if file.metadata.num_rows <= 0 or not names:
             raise InputError(f"{source.name} has no rows.")
-        return cls(source, names, file.metadata.num_rows, file, frozenset(texts))
+        return cls(source, names, file.metadata.num_rows, file, stream, frozenset(texts))
 
     def holds_numbers(self, name: str) -> bool:
         """Whether a column has a numeric or boolean type."""
@@ -81,10 +86,24 @@ class ParquetTable:
         """The rows of some columns, in batches of about as many rows as `batch_rows` says."""
         self._refuse_nested(wanted)
         n_done, most = 0, batch_rows(len(wanted))
-        for columns in _regrouped(self.file.iter_batches(batch_size=most, columns=list(wanted)), most):
+        for columns in _regrouped(self._read(list(wanted), most), most):
             first, n_done = n_done + 1, n_done + columns.num_rows
             arrays = {name: self._plain(name, columns.column(name)) for name in wanted}
             yield Batch(first, arrays, columns.num_rows, n_done / (self.n_rows or 1))
+
+    def _read(self, wanted: list[str], most: int) -> Iterator[Any]:
+        """Row group by row group, each once it is clear that its pages fit in memory."""
+        places = {self.file.schema.column(j).path: j for j in range(self.file.metadata.num_columns)}
+        free = free_bytes()
+        for g in range(self.file.metadata.num_row_groups):
+            group = self.file.metadata.row_group(g)
+            needed = sum(memory_of(self.stream, group.column(places[name])) for name in wanted)
+            if free is not None and COPIES * needed > free:
+                raise InputError(
+                    f"{self.source.name}: the pages of row group {g + 1:,} would take some {in_gigabytes(needed)} of "
+                    f"memory, and {in_gigabytes(free)} are free. Write it with smaller pages or row groups."
+                )
+            yield from self.file.iter_batches(batch_size=most, row_groups=[g], columns=wanted)
 
     def _refuse_nested(self, wanted: Sequence[str]) -> None:
         for name in wanted:
@@ -155,7 +174,7 @@ def _joined(batches: list[Any]) -> Any:
 def _checked(batches: Iterator[Any]) -> Iterator[Any]:
     try:
         yield from batches
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise InputError(f"The Parquet file is damaged: {_shortened(error)}") from error
 
 
