@@ -10,6 +10,7 @@ it would be seen.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -31,27 +32,40 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="write the figures to this file as JSON")
     parser.add_argument("--draws", type=int, default=N_DRAWS, help="draws an attack")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, each with one thread")
+    parser.add_argument("--progress", type=Path, help="append counts to this file, and skip attacks it already has")
     parser.add_argument("--only", default="", help="only attacks on promises whose name, or what is tried, has this")
     return parser.parse_args()
 
 
-def outcomes(attacks: Sequence[Attack], n_draws: int, n_jobs: int) -> list[Outcome]:
-    found = []
+def outcomes(attacks: Sequence[Attack], n_draws: int, n_jobs: int, progress: Path | None) -> list[Outcome]:
+    found, done = [], counts_in(progress)
     with Parallel(n_jobs=n_jobs) as parallel:
         for attack in attacks:
-            started = time.perf_counter()
+            started, name = time.perf_counter(), f"{attack.kind.value}: {attack.promise.name}, {attack.tried}"
+            if name in done:
+                found.append(Outcome(attack, *done[name]))
+                continue
             parts = [range(i, min(i + PER_TASK, n_draws)) for i in range(0, n_draws, PER_TASK)]
             found.append(Outcome(attack, n_draws, sum(parallel(delayed(attack.count)(part) for part in parts))))
-            said = f"{attack.kind.value}: {attack.promise.name}, {attack.tried}: {found[-1].n_broken} of {n_draws}"
-            print(f"{said} ({time.perf_counter() - started:.1f} s)", file=sys.stderr, flush=True)
+            said = f"{name}: {found[-1].n_broken} of {n_draws} ({time.perf_counter() - started:.1f} s)"
+            print(said, file=sys.stderr, flush=True)
+            if progress is not None:
+                with progress.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([name, n_draws, found[-1].n_broken]) + "\n")
     return found
+
+
+def counts_in(progress: Path | None) -> dict[str, tuple[int, int]]:
+    """Draws, and how many of them were broken, of the attacks in a file that an earlier run has written."""
+    lines = progress.read_text(encoding="utf-8").splitlines() if progress is not None and progress.exists() else []
+    return {name: (n_draws, n_broken) for name, n_draws, n_broken in map(json.loads, lines)}
 
 
 def main() -> None:
     options = arguments()
     chosen = [one for one in every_attack() if options.only in f"{one.promise.name}, {one.tried}"]
     n_draws, n_jobs = (2, 1) if options.smallest else (options.draws, options.jobs)
-    found = outcomes(chosen, n_draws, n_jobs)
+    found = outcomes(chosen, n_draws, n_jobs, options.progress)
     results = {
         "promises": promise_records(found),
         "attacks": attack_records(found),

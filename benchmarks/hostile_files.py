@@ -64,7 +64,7 @@ def of_monitor(model: Any, rows: np.ndarray, labels: np.ndarray) -> Target:
 
     def use(loaded: Monitor) -> list[Any]:
         alarms = loaded.update(rows[:100], labels[:100])
-        return [loaded.summary(), repr(loaded), [str(alarm) for alarm in alarms], loaded.to_bytes()]
+        return [loaded.summary(), repr(loaded), [str(alarm) for alarm in alarms], len(loaded.to_bytes())]
 
     return Target(monitor.to_bytes(), lambda data: Monitor.from_bytes(data, model), use)
 

@@ -185,7 +185,7 @@ def forged(arrays: Arrays, content: Content, rng: np.random.Generator, n_changes
             else:
                 _some(ON_VALUES, rng)(content, rng)
         return encode(arrays, content)
-    except (ValueError, IndexError, RecursionError):
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 

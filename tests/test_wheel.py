@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 pytest.importorskip("build")
@@ -19,7 +20,15 @@ pytest.importorskip("build")
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_ARCHIVE = {"src", "tests", "docs", "examples", "benchmarks", "tools", "Makefile", "pyproject.toml", ".gitignore"} | {
-    *("constraints.txt", "constraints-oldest.txt", "PKG-INFO", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md"),
+    *(
+        "constraints.txt",
+        "constraints-oldest.txt",
+        "constraints-release.txt",
+        "PKG-INFO",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+    ),
     *("LICENSE", "README.md", "SECURITY.md"),
 }
 
@@ -43,6 +52,25 @@ def files_of(folder):
     """Every file of ours below a folder of the repository, by its path there."""
     found = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*") if path.is_file()}
     return {name for name in found if "__pycache__" not in name and not name.endswith(".pyc")}
+
+
+def test_the_wheel_has_a_bill_of_materials(built):
+    with zipfile.ZipFile(built[1]) as wheel:
+        (name,) = [name for name in wheel.namelist() if ".dist-info/sboms/" in name]
+        bill = json.loads(wheel.read(name))
+        records = wheel.read(next(name for name in wheel.namelist() if name.endswith("/RECORD"))).decode()
+    assert name.endswith("/sboms/sepc.cdx.json")
+    assert name in records
+    assert (bill["bomFormat"], bill["specVersion"], bill["version"]) == ("CycloneDX", "1.6", 1)
+    own = bill["metadata"]["component"]
+    assert own["purl"] == own["bom-ref"] == f"pkg:pypi/sepc@{Version(PROJECT['version'])}"
+    assert own["licenses"] == [{"expression": PROJECT["license"]}]
+    needed = {Requirement(text).name: Requirement(text).specifier for text in PROJECT["dependencies"]}
+    listed = {part["name"]: SpecifierSet(part["properties"][0]["value"]) for part in bill["components"]}
+    assert listed == needed
+    assert [part["purl"] for part in bill["components"]] == [f"pkg:pypi/{name}" for name in listed]
+    (edges,) = bill["dependencies"]
+    assert edges == {"ref": own["bom-ref"], "dependsOn": [part["bom-ref"] for part in bill["components"]]}
 
 
 def test_the_wheel_is_the_package_and_nothing_else(built):

@@ -2,7 +2,8 @@
 
 The wheel is made from the source archive, as a release is, and brings its required dependencies and no extra. The core
 tests are all those that need no optional package; the others are skipped by `tests/optional.py`. Left out are the files
-in `REPOSITORY`, which test the repository and not the package. Nothing of the source tree but `tests/` can be imported.
+in `REPOSITORY`, which test the repository and not the package. Nothing of the source tree but `tests/` and the attacks
+in `benchmarks/` can be imported.
 
     python tools/try_wheel.py [--quick] [--constraint constraints-oldest.txt | --newest]
 """
@@ -22,6 +23,7 @@ REPOSITORY = (
     "test_changelog",
     "test_documents",
     "test_public_names",
+    "test_supply_chain",
     "test_trust_benchmark",
     "test_wheel",
 )

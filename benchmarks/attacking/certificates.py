@@ -56,7 +56,7 @@ def attacks() -> Iterator[Attack]:
     yield make("one region", partial(broken, levels=Levels.of([0.9], 0.0201), n=386))
     halves = Levels.of(np.full(50, 0.9), 0.5)
     yield make("50 regions, half of the rows wrong", partial(broken, levels=halves, n=5000))
-    tiny = Levels.of(np.full(300, 0.9), 0.6)
+    tiny = Levels.of(np.full(300, 0.9), 0.988)
     yield make("300 regions of about two rows", partial(broken, levels=tiny, n=600))
     mixed = Levels.of(np.full(40, 0.9), np.linspace(0.02, 0.9, 40), np.arange(1, 41) / 820)
     yield make("40 regions of all sizes and rates", partial(broken, levels=mixed, n=2000))

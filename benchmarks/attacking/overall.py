@@ -105,7 +105,7 @@ def attacks() -> Iterator[Attack]:
     yield make("confidence 99 %", partial(calibrated, levels=CONSTANT, n=500, confidence=0.99), allowed=0.01)
     for order in ("wrong first", "wrong last", "by trust"):
         levels = Levels.of([0.6, 0.9], ABOVE)
-        yield make(f"rows sorted, {order}", partial(split, levels=levels, n=772, order=order))
+        yield make(f"rows sorted, {order}", partial(split, levels=levels, n=1544, order=order))
     yield make("80 rows, few of a second label", one_label_but_for_few)
     yield make("every calibration row ten times", copied_ten_times, kind=Kind.RULED_OUT)
     yield make("wrong rows last, always the same seed", always_the_same_split, kind=Kind.RULED_OUT)

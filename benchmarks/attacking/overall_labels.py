@@ -56,11 +56,11 @@ def rare_codes(rng: np.random.Generator, share: float, n_codes: int | None, n: i
 
 def copies(rng: np.random.Generator) -> bool:
     """Independent rows of only 60 places, each with both labels; the true error rate of a place is known."""
-    places, flipped = rng.normal(size=(60, 2)), np.full(60, 0.021)
+    places, flipped = rng.normal(size=(60, 2)), np.full(60, 0.0201)
     usual = (places[:, 0] > 0).astype(np.int64)
     drawn = rng.integers(60, size=1544)
     labels = np.where(rng.random(len(drawn)) < flipped[drawn], 1 - usual[drawn], usual[drawn])
-    selective = SelectiveClassifier(KNeighborsClassifier(1), random_state=int(rng.integers(2**31)))
+    selective = SelectiveClassifier(KNeighborsClassifier(9), random_state=int(rng.integers(2**31)))
     decided = selective.fit(places[drawn], labels).decide(places)
     error = np.where(decided.label == usual, flipped, 1.0 - flipped)[decided.accepted]
     return bool(len(error) and error.mean() > 0.02)

@@ -71,7 +71,7 @@ def attacks() -> Iterator[Attack]:
     both = {0: 0.02, 1: 0.02}
     yield make(
         "two labels, constant trust",
-        partial(calibrated, levels=Levels.of(0.9, 0.0201, label=[0, 1]), n=1000, promised=both),
+        partial(calibrated, levels=Levels.of(0.9, 0.0201, label=[0, 1]), n=880, promised=both),
     )
     tied = Levels.of([0.6, 0.9, 0.6, 0.9], 0.0201, label=[0, 0, 1, 1])
     yield make("two labels, trust tied at two values", partial(calibrated, levels=tied, n=2000, promised=both))

@@ -161,6 +161,20 @@ def visible(text: str) -> str:
     return HIDDEN.sub(_code, SPACES.sub(" ", text))
 
 
+def printable(text: str) -> str:
+    r"""The text, with control and invisible characters replaced by codes such as ``\x1b``; line breaks stay.
+
+    For all that goes to a terminal, where names from a file could otherwise move the cursor or hide what follows.
+
+    Examples
+    --------
+    >>> print(printable("one\ntwo, \x1b[31mred"))
+    one
+    two, \x1b[31mred
+    """
+    return "\n".join(HIDDEN.sub(_code, line) for line in text.split("\n"))
+
+
 def _code(match: re.Match[str]) -> str:
     number = ord(match[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"

@@ -59,7 +59,7 @@ def models(wdbc):
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_the_decisions(kind, suffix, models, wdbc, folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sepc.cli.parquet_table.BATCH_ROWS", 100)
+    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 100)
     model = models[kind]
     save(model, tmp_path / "m.sepc")
     ran = run_here(

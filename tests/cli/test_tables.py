@@ -25,7 +25,7 @@ def write_parquet(path, n, row_group_size):
 @pytest.mark.parametrize("row_group_size", [5_000, 70_000, 800_000])
 def test_parquet_is_never_held_as_a_whole(row_group_size, tmp_path, monkeypatch):
     """Arrow's own default keeps every byte it has read until the end."""
-    monkeypatch.setattr("sepc.cli.parquet_table.BATCH_ROWS", 2**14)
+    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 2**14)
     rows = write_parquet(tmp_path / "long.parquet", 800_000, row_group_size)
     names, done, most, before = [f"x{j}" for j in range(8)], 0, 0, pa.total_allocated_bytes()
     with open_table(Source(str(tmp_path / "long.parquet"), "parquet")) as table:

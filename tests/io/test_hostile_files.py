@@ -35,11 +35,14 @@ def test_damaged_and_forged_files_are_refused_or_work(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(BENCHMARKS)
     monkeypatch.chdir(tmp_path)
     hostile = pytest.importorskip("hostile_files")
+    n_working = 0
     for i, (name, target) in enumerate(hostile.targets().items()):
         damaged, forged = (hostile.attack(name, target, how, 40, seed=100 + i) for how in ("damaged", "forged"))
         assert damaged["another"] == 0
         assert damaged["refused"] > 30
-        assert 20 < forged["refused"] < 40
+        assert forged["refused"] > 20
+        n_working += 40 - forged["refused"]
+    assert n_working > 20
 
 
 def test_a_flipped_bit_is_noticed(model):

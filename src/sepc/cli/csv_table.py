@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from sepc.cli.csv_header import read_header, wrong_encoding
 from sepc.cli.messages import InputError
 from sepc.cli.source import Source
-from sepc.cli.tables import BadCell, Batch, bad_cell_line, is_number
+from sepc.cli.tables import BadCell, Batch, bad_cell_line, batch_rows, is_number
 
 # Column types are inferred from the first block of the head; the head itself may end inside a multi-line cell.
 TYPES_BYTES = 2**20
 HEAD_BYTES = 4 * TYPES_BYTES
-# Bytes read at a time.
-BLOCK_BYTES = 16 * 2**20
+# Bytes read at a time; larger blocks are no faster, and of very short rows they hold millions.
+BLOCK_BYTES = 4 * 2**20
+# What a damaged archive raises.
+DAMAGED = (OSError, EOFError, zlib.error)
 # Texts that mean an empty cell.
 EMPTY = frozenset(pa_csv.ConvertOptions().null_values)
 
@@ -50,11 +53,13 @@ class CsvTable:
     def of(cls, source: Source, stream: IO[bytes]) -> CsvTable:
         """Read the header and the first rows."""
         try:
-            names = _header(source, stream)
+            names = read_header(source, stream)
             head = stream.read(HEAD_BYTES)
-            head += stream.readline()
-        except (OSError, EOFError) as error:
+            head += _rest_of_line(source, stream)
+        except DAMAGED as error:
             raise InputError(f"{source.name} cannot be read: {error}.") from error
+        except UnicodeDecodeError as error:
+            raise InputError(wrong_encoding(source, "a cell")) from error
         if not head.strip():
             raise InputError(f"{source.name} has a header but no rows.")
         try:
@@ -74,13 +79,13 @@ class CsvTable:
         if self.source.is_standard_input:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
-            _header(self.source, stream)
+            read_header(self.source, stream)
             return self._first_bad_cell(name, stream)
 
     def _first_bad_cell(self, name: str, stream: IO[bytes]) -> BadCell | None:
         n_done = 0
         for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], BLOCK_BYTES):
-            cells = [_decoded(cell, self.source.encoding).strip() for cell in batch.column(0).to_pylist()]
+            cells = [_decoded(cell).strip() for cell in batch.column(0).to_pylist()]
             bad = [i for i, cell in enumerate(cells) if cell not in EMPTY and not is_number(cell)]
             if bad:
                 return BadCell(n_done + bad[0] + 1, cells[bad[0]], len(bad) < len(cells) / 2)
@@ -95,13 +100,15 @@ class CsvTable:
         size, n_done = self.source.n_bytes, 0
         stream: Any = _Joined(self.head, self.rest)
         try:
-            for columns in _read(self.source, self.names, stream, types, wanted, BLOCK_BYTES):
+            for columns in _in_batches(_read(self.source, self.names, stream, types, wanted, BLOCK_BYTES), len(wanted)):
                 first, n_done = n_done + 1, n_done + columns.num_rows
                 share = min(1.0, self.rest.tell() / size) if size else None
                 arrays = {name: columns.column(j) for j, name in enumerate(wanted)}
                 yield Batch(first, arrays, columns.num_rows, share)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise InputError(self._explained(error, numbers)) from error
+        except DAMAGED as error:
+            raise InputError(f"{self.source.name} cannot be read: {error}.") from error
 
     def _explained(self, error: Exception, numbers: Collection[str]) -> str:
         """Say which cell could not be read, reading the table a second time if it is a file."""
@@ -111,7 +118,7 @@ class CsvTable:
             return _unreadable(self.source, error)
         name = self.names[int(parsed[1])]
         if parsed[2] is None:
-            return _wrong_encoding(self.source, f"column {name!r}")
+            return wrong_encoding(self.source, f"column {name!r}")
         if name not in numbers:
             return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} has another type than the cells before it."
         cell = None if self.source.is_standard_input else self.first_bad_cell(name)
@@ -146,7 +153,7 @@ def _read(
     place_of = dict(zip(names, places, strict=True))
     reader = pa_csv.open_csv(
         stream,
-        pa_csv.ReadOptions(column_names=places, block_size=block_bytes, encoding=source.encoding),
+        pa_csv.ReadOptions(column_names=places, block_size=block_bytes),
         pa_csv.ParseOptions(delimiter=source.separator, newlines_in_values=True),
         pa_csv.ConvertOptions(
             column_types={place_of[name]: kind for name, kind in types.items()},
@@ -171,21 +178,24 @@ class _Named:
         return iter(self.reader)
 
 
-def _header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
-    """The column names, without a byte order mark."""
-    encoding = "utf-8-sig" if source.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else source.encoding
-    try:
-        lines = (line.decode(encoding) for line in stream)
-        names = next(csv.reader(lines, delimiter=source.separator, strict=True), [])
-    except (UnicodeDecodeError, csv.Error) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise InputError(_wrong_encoding(source, "the header")) from error
-        raise InputError(f"{source.name}: the header cannot be read as CSV: {error}.") from error
-    if not names:
-        raise InputError(f"{source.name} is empty.")
-    if names[0].startswith("PAR1") or any("\0" in name for name in names):
-        raise InputError(f"{source.name} is not CSV; if it is Parquet, give --format parquet.")
-    return tuple(names)
+def _rest_of_line(source: Source, stream: IO[bytes]) -> bytes:
+    line = stream.readline(TYPES_BYTES)
+    if len(line) == TYPES_BYTES:
+        raise InputError(_endless_row(source))
+    return line
+
+
+def _in_batches(blocks: Iterable[Any], n_columns: int) -> Iterator[Any]:
+    """The same rows; a block of very short rows holds too many of them for one batch."""
+    most = batch_rows(n_columns)
+    for block in blocks:
+        for start in range(0, block.num_rows, most):
+            yield block.slice(start, most)
+
+
+def _endless_row(source: Source) -> str:
+    megabytes = TYPES_BYTES // 2**20
+    return f"{source.name}: a row does not end within {megabytes} MB. Check that it is CSV and every quote is closed."
 
 
 def _unreadable(source: Source, error: Exception) -> str:
@@ -195,14 +205,12 @@ def _unreadable(source: Source, error: Exception) -> str:
         n, n_cells, row = uneven.groups()
         row = row if len(row) <= 60 else f"{row[:60]}..."
         return f"{source.name}: a row has {n_cells} cells where the header has {n}: {row!r}."
+    if "straddl" in text:
+        return _endless_row(source)
     if "UTF8" in text or isinstance(error, UnicodeDecodeError):
-        return _wrong_encoding(source, "a cell")
+        return wrong_encoding(source, "a cell")
     return f"{source.name} cannot be read as CSV: {text[:200]}."
 
 
-def _wrong_encoding(source: Source, where: str) -> str:
-    return f"{source.name}: {where} is not {source.encoding} text; give its --encoding, such as latin-1 or cp1252."
-
-
-def _decoded(cell: bytes | None, encoding: str) -> str:
-    return "" if cell is None else cell.decode(encoding, errors="replace")
+def _decoded(cell: bytes | None) -> str:
+    return "" if cell is None else cell.decode(errors="replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,15 +10,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sepc._typing import BoolArray
 from sepc.cli.columns import Coded, Column
 from sepc.cli.messages import InputError
+from sepc.wording import visible
 
 STANDARD_OUTPUT = "-"
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+# How a cell begins that spreadsheets run as a formula, also in the wide signs of East Asian keyboards; and what a
+# number looks like, which they read as such.
+FORMULA = "^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def output_format(path: str) -> str:
@@ -29,15 +37,26 @@ def output_format(path: str) -> str:
 
 
 class DecisionWriter:
-    """Writes batches of columns; the first batch fixes the schema."""
+    """Writes batches of columns; the first batch fixes the schema.
 
-    def __init__(self, path: str, form: str) -> None:
+    In CSV, text that a spreadsheet would run as a formula is written such that it shows the text instead, unless
+    `raw_cells` says otherwise. On a terminal, control characters are replaced.
+    """
+
+    def __init__(self, path: str, form: str, *, raw_cells: bool = False) -> None:
         self.path, self.form = path, form
+        self._is_shown = path == STANDARD_OUTPUT and sys.stdout.isatty()
+        self._is_guarded = form == "csv" and not raw_cells
         self._writer: Any = None
 
     def write(self, columns: Mapping[str, Any]) -> None:
         """Write some rows, given as pyarrow arrays."""
-        batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+        names, arrays = list(columns), list(columns.values())
+        if self._is_shown:
+            names, arrays = list(map(visible, names)), list(map(_visible, arrays))
+        if self._is_guarded:
+            names, arrays = list(map(guarded, names)), list(map(_guarded, arrays))
+        batch = pa.RecordBatch.from_arrays(arrays, names=names)
         if self._writer is None:
             self._writer = self._opened(batch.schema)
         self._writer.write_batch(batch)
@@ -53,6 +72,43 @@ class DecisionWriter:
             return pq.ParquetWriter(self.path, schema, use_dictionary=coded)
         sink = sys.stdout.buffer if self.path == STANDARD_OUTPUT else self.path
         return pa_csv.CSVWriter(sink, schema)
+
+
+def guarded(text: str) -> str:
+    """The text, with an apostrophe before it if a spreadsheet would run it as a formula.
+
+    Examples
+    --------
+    >>> guarded("=1+1"), guarded("@SUM(A1)"), guarded("-12.5"), guarded("a=b")
+    ("'=1+1", "'@SUM(A1)", '-12.5', 'a=b')
+    """
+    return f"'{text}" if re.match(FORMULA, text) and not re.fullmatch(NUMBER, text) else text
+
+
+def _guarded(column: Any) -> Any:
+    """`guarded` for every cell of a column of text; other columns stay as they are."""
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _guarded(column.dictionary))
+    if not _is_text(column.type):
+        return column
+    is_formula = pc.and_not(
+        pc.match_substring_regex(column, FORMULA), pc.match_substring_regex(column, f"^(?:{NUMBER})$")
+    )
+    if not pc.any(is_formula).as_py():
+        return column
+    return pc.if_else(is_formula, pc.binary_join_element_wise("'", column, ""), column)
+
+
+def _visible(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _visible(column.dictionary))
+    if not _is_text(column.type):
+        return column
+    return pa.array([None if cell is None else visible(cell) for cell in column.to_pylist()], column.type)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def arrow_columns(columns: Mapping[str, Column], decided: BoolArray | None) -> dict[str, Any]:

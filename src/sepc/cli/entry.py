@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from sepc.cli import completion, explain, export, fit, inspect, landscape, report, score
-from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, one_line
+from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
 from sepc.cli.progress_bar import WIPE
 
 COMMANDS: dict[str, Any] = {
@@ -30,6 +30,9 @@ BROKEN_PIPE = 141
 
 # If this variable is set, errors are raised with their traceback, for debugging.
 TRACEBACK_VARIABLE = "SEPC_TRACEBACK"
+
+
+NO_MEMORY = "the memory is not enough; use fewer columns or rows, or a machine with more memory"
 
 
 class Parser(argparse.ArgumentParser):
@@ -77,6 +80,8 @@ def _main(argv: Sequence[str] | None) -> int:
         return int(ended.code or 0)
     except (InputError, ValueError, TypeError) as error:
         return _report_error(one_line(error), WRONG_INPUT, error)
+    except MemoryError as error:
+        return _report_error(f"{NO_MEMORY} ({one_line(error)})", OTHER, error)
     except (ImportError, OSError) as error:
         return _report_error(one_line(error), OTHER, error)
     except Exception as error:  # noqa: BLE001 - users see one line, whatever went wrong
@@ -106,7 +111,7 @@ def _sentence(text: str) -> str:
 def _report_error(message: str, code: int, error: Exception | None = None) -> int:
     if error is not None and os.environ.get(TRACEBACK_VARIABLE):
         raise error
-    sys.stderr.write(f"sepc: {message}\n")
+    complain(message)
     return code
 
 
@@ -119,8 +124,8 @@ def _warnings_in_one_line() -> Iterator[None]:
         text = " ".join(str(message).split())
         if text not in seen:
             seen.add(text)
-            wiped = WIPE if sys.stderr.isatty() else ""
-            sys.stderr.write(f"{wiped}sepc: warning: {text}\n")
+            sys.stderr.write(WIPE if sys.stderr.isatty() else "")
+            complain(f"warning: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

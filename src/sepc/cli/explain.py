@@ -14,7 +14,7 @@ from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Batch, Table
-from sepc.wording import counted
+from sepc.wording import counted, visible
 
 HELP = "explain in words why rows got their label and trust"
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
             if options.row
             else _worst(table, scorer, batches, options.worst)
         )
-    say(options, "\n\n".join(f"Row {row['row']:,}: {row['why']}" for row in explanations), explanations)
+    say(options, "\n\n".join(f"Row {row['row']:,}: {visible(row['why'])}" for row in explanations), explanations)
 
 
 def _read(table: Table, scorer: Scorer, bar: ProgressBar) -> Iterator[Batch]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sepc.cli.labelled_rows import LabelledRows
 from sepc.plain_values import plain
-from sepc.wording import counted, percent
+from sepc.wording import counted, percent, visible
 
 
 def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def summary_of(facts: dict[str, Any]) -> str:
     lines = [head, f"{facts['estimator']}: {_size_words(facts)}", *facts.get("promise", [])]
     if "held_out" in facts:
         lines.append(_held_out_words(facts["held_out"]))
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _size_words(facts: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sepc.cli.memory import MemoryLimit, add_memory_argument
 from sepc.cli.messages import InputError
 from sepc.cli.model_file import categories, pandas_package
 from sepc.cli.open_table import open_table
@@ -20,6 +21,9 @@ ADVICE_TEXT = (
     "Leave such columns out with --drop, choose others with --features, or model each of their values with --by."
 )
 ADVICE_MISSING = "Fill such cells, or leave these rows out with --missing drop."
+
+# Letters of a label; longer text is no label, and an array of labels has room for the longest in every row.
+LONGEST_LABEL = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +73,7 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
         default="refuse",
         help="what to do with empty cells: refuse the table (default), or drop their rows",
     )
+    add_memory_argument(parser)
 
 
 def read_labelled(options: argparse.Namespace, by: Sequence[str] = ()) -> LabelledRows:
@@ -77,7 +82,10 @@ def read_labelled(options: argparse.Namespace, by: Sequence[str] = ()) -> Labell
     with open_table(source_from(options)) as table, ProgressBar(f"reading {options.data}", quiet=options.quiet) as bar:
         chosen = _chosen(table, options, by)
         refuse_text(table, chosen.numbers, ADVICE_TEXT)
+        memory = MemoryLimit.of(options.max_memory)
+        memory.refuse(table.source, table.n_rows or 1, len(chosen.numbers))
         for batch in table.batches(chosen.all, chosen.numbers):
+            memory.refuse(table.source, batch.last_row, len(chosen.numbers), batch.share)
             parts.append(_part(table.source, batch, chosen, drop=options.missing == "drop"))
             bar.update_rows(batch.last_row, table.n_rows, batch.share)
         return _joined(parts, chosen, table.source)
@@ -119,9 +127,13 @@ def _part(source: Source, batch: Batch, chosen: ColumnRoles, *, drop: bool) -> t
 
 
 def _labels(source: Source, name: str, column: Any) -> list[Any]:
-    """Labels, with None for empty cells; fractions are refused."""
+    """Labels, with None for empty cells; fractions and long texts are refused."""
     labels = column.to_pylist()
     for label in labels:
+        if isinstance(label, str) and len(label) > LONGEST_LABEL:
+            raise InputError(
+                f"{source.name}, column {name!r} holds a text of {len(label):,} letters; is it the target?"
+            )
         if isinstance(label, float) and label == label and not label.is_integer():
             raise InputError(
                 f"{source.name}, column {name!r} holds {label!r}; labels are text or whole numbers, not measurements."

@@ -1,16 +1,21 @@
-"""What a command says: text or JSON on standard output, and errors as one line with an exit code."""
+"""What a command says: text or JSON on standard output, and errors as one line with an exit code.
+
+All text for people passes through here, and no control character of a name or a cell reaches the terminal.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from sepc.plain_values import json_value
+from sepc.wording import HIDDEN, printable, visible
 
 # Exit codes; shells use the last one for an interrupt.
 WRONG_INPUT = 2
@@ -46,6 +51,17 @@ def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
 def say(options: argparse.Namespace, text: str, facts: Any) -> None:
     """Print the result: `facts` with --json, nothing with --quiet, else `text`."""
     if options.json:
-        sys.stdout.write(json.dumps(json_value(facts), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        document = json.dumps(json_value(facts), ensure_ascii=False, indent=2, allow_nan=False)
+        # Escapes are valid JSON, and programs read the same text.
+        sys.stdout.write(HIDDEN.sub(_escaped, document) + "\n")
     elif not options.quiet:
-        sys.stdout.write(text.rstrip("\n") + "\n")
+        sys.stdout.write(printable(text).rstrip("\n") + "\n")
+
+
+def complain(line: str) -> None:
+    """Print an error or a warning on standard error, as one line."""
+    sys.stderr.write(f"sepc: {visible(line)}\n")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}"

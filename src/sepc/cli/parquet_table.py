@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sepc.cli.memory import free_bytes, in_gigabytes
 from sepc.cli.messages import InputError
+from sepc.cli.parquet_pages import memory_of
 from sepc.cli.source import Source
-from sepc.cli.tables import BATCH_ROWS, BadCell, Batch, is_number
+from sepc.cli.tables import BadCell, Batch, batch_rows, check_width, is_number
+from sepc.wording import counted
 
 # Bytes of a column read at a time. By default Arrow holds whole row groups, and with `pre_buffer` the whole file.
 BUFFER_BYTES = 2**20
+# Bytes of the footer, which describes each column of each row group: in memory it takes some twenty times as much.
+LARGEST_FOOTER = 64 * 2**20
+# A page is in memory as it was unpacked and as what was read from it.
+COPIES = 2
+# Bytes of text in a batch; a dictionary in the file may repeat a long text millions of times.
+MOST_TEXT = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,19 +36,30 @@ class ParquetTable:
     names: tuple[str, ...]
     n_rows: int | None
     file: Any
+    stream: IO[bytes]
+    texts: frozenset[str]
 
     @classmethod
     def of(cls, source: Source, stream: IO[bytes]) -> ParquetTable:
         """Read the footer."""
-        given = pa.BufferReader(stream.read()) if source.is_standard_input else source.path
+        given: Any = source.path
+        if source.is_standard_input:
+            given = stream = pa.BufferReader(_all_of(source, stream))
+        _check_footer(source, stream)
         try:
             file = pq.ParquetFile(given, pre_buffer=False, buffer_size=BUFFER_BYTES)
+            check_width(source, len(file.schema_arrow.names))
+            texts = [field.name for field in file.schema_arrow if _is_string(field.type)]
+            # Texts stay in their dictionaries until it is known how long they are.
+            file = pq.ParquetFile(
+                given, pre_buffer=False, buffer_size=BUFFER_BYTES, metadata=file.metadata, read_dictionary=texts
+            )
         except (pa.ArrowInvalid, OSError) as error:
             raise InputError(f"{source.name} is not a Parquet file: {_shortened(error)}") from error
         names = tuple(file.schema_arrow.names)
-        if file.metadata.num_rows == 0 or not names:
+        if file.metadata.num_rows <= 0 or not names:
             raise InputError(f"{source.name} has no rows.")
-        return cls(source, names, file.metadata.num_rows, file)
+        return cls(source, names, file.metadata.num_rows, file, stream, frozenset(texts))
 
     def holds_numbers(self, name: str) -> bool:
         """Whether a column has a numeric or boolean type."""
@@ -51,7 +73,7 @@ class ParquetTable:
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a text column that is not a number."""
-        if not pa.types.is_string(self.file.schema_arrow.field(name).type):
+        if name not in self.texts:
             return None
         for batch in self.batches([name], ()):
             cells = batch.columns[name].to_pylist()
@@ -61,19 +83,81 @@ class ParquetTable:
         return None
 
     def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
-        """The rows of some columns, in batches of about `BATCH_ROWS`."""
-        n_done = 0
-        for columns in _regrouped(self.file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted))):
+        """The rows of some columns, in batches of about as many rows as `batch_rows` says."""
+        self._refuse_nested(wanted)
+        n_done, most = 0, batch_rows(len(wanted))
+        for columns in _regrouped(self._read(list(wanted), most), most):
             first, n_done = n_done + 1, n_done + columns.num_rows
-            arrays = {name: columns.column(name) for name in wanted}
+            arrays = {name: self._plain(name, columns.column(name)) for name in wanted}
             yield Batch(first, arrays, columns.num_rows, n_done / (self.n_rows or 1))
 
+    def _read(self, wanted: list[str], most: int) -> Iterator[Any]:
+        """Row group by row group, each once it is clear that its pages fit in memory."""
+        places = {self.file.schema.column(j).path: j for j in range(self.file.metadata.num_columns)}
+        free = free_bytes()
+        for g in range(self.file.metadata.num_row_groups):
+            group = self.file.metadata.row_group(g)
+            needed = sum(memory_of(self.stream, group.column(places[name])) for name in wanted)
+            if free is not None and COPIES * needed > free:
+                raise InputError(
+                    f"{self.source.name}: the pages of row group {g + 1:,} would take some {in_gigabytes(needed)} of "
+                    f"memory, and {in_gigabytes(free)} are free. Write it with smaller pages or row groups."
+                )
+            yield from self.file.iter_batches(batch_size=most, row_groups=[g], columns=wanted)
 
-def _regrouped(batches: Iterator[Any]) -> Iterator[Any]:
+    def _refuse_nested(self, wanted: Sequence[str]) -> None:
+        for name in wanted:
+            if pa.types.is_nested(self.file.schema_arrow.field(name).type):
+                raise InputError(
+                    f"{self.source.name}: column {name!r} holds lists or structures; sepc reads plain columns."
+                )
+
+    def _plain(self, name: str, column: Any) -> Any:
+        """Text as text instead of places in a dictionary, once it is clear that it is not too long."""
+        if not pa.types.is_dictionary(column.type) or not _is_string(column.type.value_type):
+            return column
+        lengths = pc.binary_length(column.dictionary).take(column.indices)
+        if (pc.sum(lengths).as_py() or 0) > MOST_TEXT:
+            raise InputError(
+                f"{self.source.name}: column {name!r} holds more than {MOST_TEXT // 2**20} MB of text "
+                f"in {counted(len(column), 'row')}; leave it out."
+            )
+        return column.dictionary_decode() if name in self.texts else column
+
+
+def _is_string(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _check_footer(source: Source, stream: IO[bytes]) -> None:
+    """Raise if the footer says that it is too large to be read; Arrow sees to everything else in it."""
+    stream.seek(0, os.SEEK_END)
+    end = stream.tell()
+    stream.seek(max(0, end - 8))
+    n_bytes = int.from_bytes(stream.read(4), "little")
+    if end >= n_bytes > LARGEST_FOOTER:
+        raise InputError(
+            f"{source.name}: {n_bytes / 1e6:,.0f} MB describe its columns and row groups, more than sepc reads. "
+            "Write it with fewer columns or larger row groups."
+        )
+
+
+def _all_of(source: Source, stream: IO[bytes]) -> bytes:
+    """Standard input as a whole, if that leaves some memory."""
+    parts, left = [], free_bytes()
+    while part := stream.read(BUFFER_BYTES):
+        parts.append(part)
+        # The parts and their sum are in memory together.
+        if left is not None and 2 * len(parts) * BUFFER_BYTES > left:
+            raise InputError(f"{source.name} does not fit in memory, where Parquet must be held; give a file instead.")
+    return b"".join(parts)
+
+
+def _regrouped(batches: Iterator[Any], most: int) -> Iterator[Any]:
     """The same rows, with the small batches of small row groups merged."""
     waiting: list[Any] = []
     for batch in _checked(batches):
-        if waiting and sum(part.num_rows for part in waiting) + batch.num_rows > BATCH_ROWS:
+        if waiting and sum(part.num_rows for part in waiting) + batch.num_rows > most:
             yield _joined(waiting)
             waiting = []
         waiting.append(batch)
@@ -90,7 +174,7 @@ def _joined(batches: list[Any]) -> Any:
 def _checked(batches: Iterator[Any]) -> Iterator[Any]:
     try:
         yield from batches
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise InputError(f"The Parquet file is damaged: {_shortened(error)}") from error
 
 

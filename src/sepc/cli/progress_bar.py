@@ -9,7 +9,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from sepc.wording import floored_percent
+from sepc.wording import floored_percent, visible
 
 # Seconds before the first line, so that short work shows none, and between redraws.
 FIRST, EVERY = 0.5, 0.2
@@ -31,7 +31,7 @@ class ProgressBar:
     """
 
     def __init__(self, what: str, *, quiet: bool = False) -> None:
-        self.what = what
+        self.what = visible(what)
         self.note = ""
         self.share: float | None = None
         self.shown = not quiet and sys.stderr.isatty()

@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="refuse",
         help="what to do with empty cells: refuse the table (default), or leave their rows undecided",
     )
+    parser.add_argument(
+        "--raw-cells",
+        action="store_true",
+        help="in CSV, write text as it is, also where a spreadsheet would run it as a formula",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -62,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
         scorer = scorer_for(estimator, table, options.features)
         check_names(table, options.keep)
         with nullcontext("-") if to_standard_output else replacing(options.output) as path:
-            writer = DecisionWriter(path, form)
+            writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
             counts = _score(table, scorer, writer, options)
             writer.close()
     if not to_standard_output:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from sepc.cli.messages import InputError
+from sepc.cli.text_encoding import AsUtf8, is_utf8
 
 STANDARD_INPUT = "-"
 FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
@@ -54,12 +55,16 @@ class Source:
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
-        """Its bytes, from the beginning."""
+        """Its bytes, from the beginning; CSV in another encoding is read as UTF-8."""
         if self.is_standard_input:
-            yield sys.stdin.buffer
+            yield self._as_utf8(sys.stdin.buffer)
             return
         with open(self.path, "rb") as file:
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self.path.endswith(".gz") else file
+            yield self._as_utf8(cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self.path.endswith(".gz") else file)
+
+    def _as_utf8(self, stream: IO[bytes]) -> IO[bytes]:
+        is_plain = self.format != "csv" or is_utf8(self.encoding)
+        return stream if is_plain else cast(IO[bytes], AsUtf8(stream, self.encoding))
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Rows per batch: many, so that the few rows outside all ellipsoids are solved for together.
+# Rows per batch: many, so that the few rows outside all ellipsoids are solved for together. Of wide tables fewer, so
+# that a batch takes no more than 32 MB.
 BATCH_ROWS = 2**17
+BATCH_CELLS = 2**22
+
+# The most columns of a table: each takes some kilobytes before a row is read, and no model could use more.
+MOST_COLUMNS = 20_000
 
 # Common separators, and how --separator spells them.
 OTHER_SEPARATORS = {";": ";", "\t": "tab", "|": "|", ",": ","}
@@ -84,6 +89,20 @@ class Table(Protocol):
 
     def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
         """The rows of some columns; in CSV, `numbers` are parsed as floats and `texts` are kept as text."""
+
+
+def batch_rows(n_columns: int) -> int:
+    """Rows per batch of a table from which so many columns are read."""
+    return max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, n_columns)))
+
+
+def check_width(source: Source, n_columns: int) -> None:
+    """Raise if a table has too many columns."""
+    if n_columns > MOST_COLUMNS:
+        raise InputError(
+            f"{source.name} has {n_columns:,} columns; sepc reads at most {MOST_COLUMNS:,}. "
+            "Write the columns that you need to a smaller file."
+        )
 
 
 def check_names(table: Table, wanted: Sequence[str]) -> None:

@@ -29,6 +29,7 @@ class Regions(ShownAsCard):
 
     Attributes
     ----------
+    model : SEPModel
     ellipsoids : tuple of tuples of int
         The set of ellipsoids that make up a region; empty for rows outside all of them.
     near : tuple of (int or None)

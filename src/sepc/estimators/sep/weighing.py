@@ -74,6 +74,11 @@ def grown(n_rows: int, ends: tuple[float, float]) -> float:
     return float(np.exp(np.interp(np.log(n_rows), np.log([FEW_ROWS, MANY_ROWS]), np.log(ends))))
 
 
+def most_knots(n_rows: int) -> int:
+    """The most knots of a curve that is fitted to this many rows."""
+    return int(np.clip(FEWEST_KNOTS * np.sqrt(n_rows / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
+
+
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
 
@@ -148,7 +153,7 @@ class _Columns:
         cls, model: SEPModel, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]
     ) -> _Columns:
         """Choose the knots, and build the columns; features made from categories have no knots."""
-        n_most = int(np.clip(FEWEST_KNOTS * np.sqrt(len(rows) / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
+        n_most = most_knots(len(rows))
         encoded = {own.feature + k for own in category_columns for k in range(own.n_features)}
         knots = [knots_of(own, 0 if j in encoded else n_most) for j, own in enumerate(rows.T)]
         return cls(model, rows, knots, codes, category_columns)

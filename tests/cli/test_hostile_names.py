@@ -1,0 +1,186 @@
+"""Names and cells that would act on whoever looks at them: in a spreadsheet, and on a terminal."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+
+import numpy as np
+import pytest
+from command_runs import command, complaint, run_here
+from optional import package_or_skip
+
+from sepc import SEPClassifier, save
+
+pa, pd = package_or_skip("pyarrow"), package_or_skip("pandas")
+
+FEATURES = ["mean radius", "mean texture", "worst area"]
+FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", '=HYPERLINK("http://x")', "-", "+49 170", "＝1"]
+HARMLESS = ["-12.5", "+3", "-1e-7", ".5", "a=b", "x-y", "'=1", "", "007", "ü"]
+
+
+@pytest.fixture
+def formulas(folder, wdbc, tmp_path):
+    """A model whose labels are formulas, and a table with formulas in a column that is called by one."""
+    save(
+        SEPClassifier().fit(wdbc[FEATURES], np.where(wdbc["target"] == "benign", "=well", "-ill")), tmp_path / "m.sepc"
+    )
+    cells = FORMULAS + HARMLESS
+    table = wdbc[FEATURES][: len(cells)].assign(**{"=name": cells})
+    table.to_csv(tmp_path / "table.csv", index=False, quoting=csv.QUOTE_ALL)
+    table.to_parquet(tmp_path / "table.parquet")
+    return tmp_path
+
+
+def scored(capsys, folder, data, output, *more):
+    words = ["score", folder / "m.sepc", folder / data, "--keep", "=name", "--output", folder / output, *more]
+    ran = run_here(capsys, *words)
+    assert (ran.code, ran.err) == (0, "")
+    if output.endswith("parquet"):
+        found = pd.read_parquet(folder / output)
+        return list(found.columns), found.iloc[:, 0].tolist(), set(found["label"])
+    with (folder / output).open(newline="", encoding="utf-8") as file:
+        names, *rows = list(csv.reader(file))
+    return names, [row[0] for row in rows], {row[1] for row in rows}
+
+
+@pytest.mark.parametrize("data", ["table.csv", "table.parquet"])
+def test_a_spreadsheet_runs_no_cell(data, formulas, capsys):
+    names, cells, labels = scored(capsys, formulas, data, "out.csv")
+    assert names[:2] == ["'=name", "label"]
+    assert cells == [f"'{cell}" for cell in FORMULAS] + HARMLESS
+    assert labels <= {"'=well", "'-ill"}
+
+
+@pytest.mark.parametrize("data", ["table.csv", "table.parquet"])
+def test_cells_stay_as_they_are_if_asked_for(data, formulas, capsys):
+    for output, more in (("out.csv", ["--raw-cells"]), ("out.parquet", [])):
+        names, cells, labels = scored(capsys, formulas, data, output, *more)
+        assert names[0] == "=name"
+        assert [cell or "" for cell in cells] == FORMULAS + HARMLESS
+        assert labels <= {"=well", "-ill"}
+
+
+def test_two_columns_stay_two(folder, wdbc, tmp_path, capsys):
+    """Also if only the apostrophe tells their names apart."""
+    table = wdbc[FEATURES][:2].assign(**{"=a": ["p", "q"], "'=a": ["r", "s"]})
+    table.to_csv(tmp_path / "two.csv", index=False)
+    words = ["score", folder / "model.sepc", tmp_path / "two.csv", "--keep", "=a,'=a", "--output", tmp_path / "o.csv"]
+    assert run_here(capsys, *words).code == 0
+    with (tmp_path / "o.csv").open(encoding="utf-8") as file:
+        assert [row[:2] for row in csv.reader(file)][1:] == [["p", "r"], ["q", "s"]]
+
+
+# A title for the window, clear the screen, writing from right to left, and a line of its own.
+HIDDEN = "\x1b]0;t\x07\x1b[2J\u202egpj\x9b1m\u2066\x7f\r\nFORGED line"
+SEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture(scope="module")
+def hidden(wdbc, tmp_path_factory):
+    """A directory, a table and models in which every name holds characters that act on a terminal."""
+    place = tmp_path_factory.mktemp("names") / "fol\x1b[31mder"
+    place.mkdir()
+    X, ward = wdbc[FEATURES], np.where(wdbc["ward"] == "north", "no\x1b[1mrth", f"so{HIDDEN}")
+    table = X.set_axis([f"{name}{HIDDEN}" for name in FEATURES], axis=1)
+    table = table.assign(**{f"ward{HIDDEN}": ward, f"target{HIDDEN}": wdbc["target"] + HIDDEN})
+    table.to_csv(place / "table.csv", index=False)
+    return place
+
+
+def quoted(*names):
+    text = io.StringIO()
+    csv.writer(text).writerow(names)
+    return text.getvalue().removesuffix("\r\n")
+
+
+def texts_in(document):
+    """All texts of a JSON document, one after the other."""
+    if isinstance(document, dict):
+        return "".join(map(texts_in, [*document, *document.values()]))
+    return "".join(map(texts_in, document)) if isinstance(document, list) else str(document)
+
+
+def test_no_name_acts_on_the_terminal(hidden, capsys):
+    """Every command that prints, in words and as JSON, and lines that only a name could have made."""
+    table, target, ward = hidden / "table.csv", f"target{HIDDEN}", f"ward{HIDDEN}"
+    labelled = [table, "--target", target]
+    runs = [
+        ["landscape", *labelled, "--drop", quoted(ward)],
+        ["fit", *labelled, "--drop", quoted(ward), "--test-size", "0.3", "--output", hidden / "plain.sepc"],
+        ["fit", *labelled, "--by", quoted(ward), "--output", hidden / "strata.sepc"],
+        ["fit", *labelled, "--drop", quoted(ward), "--max-risk", "0.2", "--output", hidden / "promise.sepc"],
+        ["report", *labelled, "--by", quoted(ward), "--text"],
+    ]
+    for model in ("plain", "strata", "promise"):
+        path = hidden / f"{model}.sepc"
+        runs += [
+            ["score", path, table, "--output", hidden / f"{model}.csv"],
+            ["explain", path, table, "--worst", "40"],
+            ["report", *labelled, "--model", path, "--text"],
+            ["inspect", path],
+        ]
+    for words in runs:
+        ran = run_here(capsys, *words)
+        assert ran.code == 0, ran.err
+        assert SEEN.findall(ran.out + ran.err) == []
+        # What `inspect` prints is made of lines elsewhere.
+        forged = [line for line in ran.out.splitlines() if line.startswith("FORGED")]
+        assert forged == [] or words[0] == "inspect"
+        told = run_here(capsys, *words, "--json")
+        assert SEEN.findall(told.out) == []
+        assert words[0] not in ("landscape", "fit", "inspect") or HIDDEN in texts_in(json.loads(told.out))
+
+
+def test_no_name_acts_on_the_terminal_from_an_error(hidden, capsys):
+    table, output = hidden / "table.csv", ["--output", hidden / "m.sepc"]
+    for words, said in (
+        (["fit", table, "--target", f"tar{HIDDEN}", *output], "Did you mean"),
+        (["fit", table, "--target", f"target{HIDDEN}", *output], "holds text or dates"),
+        (["fit", hidden / f"no{HIDDEN}.csv", "--target", "t", *output], "does not exist"),
+        (["inspect", table], "not a sepc model"),
+        ([f"gu{HIDDEN}ess"], "invalid choice"),
+    ):
+        line = complaint(run_here(capsys, *words))
+        assert said in line
+        assert SEEN.findall(line) == []
+
+
+def test_warnings_and_progress_name_nothing_that_acts(hidden, capsys):
+    from sepc.cli.progress_bar import ProgressBar
+
+    table = pd.read_csv(hidden / "table.csv").drop(columns=f"ward{HIDDEN}".replace("\r\n", "\n"), errors="ignore")
+    table = table.select_dtypes("number").assign(**{f"flat{HIDDEN}": 1.0, "target": np.arange(len(table)) % 2})
+    table.to_csv(hidden / "flat.csv", index=False)
+    ran = run_here(capsys, "fit", hidden / "flat.csv", "--target", "target", "--output", hidden / "flat.sepc")
+    assert "sepc: warning: Feature 'flat" in ran.err
+    assert ran.err.count("\n") == 1
+    assert SEEN.findall(ran.err) == []
+    assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").line(0.0, 200)) == []
+
+
+def test_decisions_on_a_terminal_hold_nothing_that_acts(folder, wdbc, tmp_path):
+    """A pipe gets every cell as it is; a terminal does not."""
+    wdbc[FEATURES][:3].assign(note=HIDDEN).to_csv(tmp_path / "notes.csv", index=False)
+    words = command("score", folder / "model.sepc", tmp_path / "notes.csv", "--keep", "note", "--output", "-")
+    piped = subprocess.run(words, capture_output=True, check=True).stdout.decode()
+    assert HIDDEN in piped
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, stdout=theirs, stderr=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        seen = b""
+        while data := _read(ours):
+            seen += data
+    assert process.returncode == 0
+    assert b"\\x1b]0;t" in seen
+    assert SEEN.findall(seen.decode().replace("\r\n", "\n")) == []
+
+
+def _read(handle):
+    try:
+        return os.read(handle, 65536)
+    except OSError:  # Linux, when the other end is closed
+        return b""
