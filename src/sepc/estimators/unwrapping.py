@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+
+from sepc.columns.kinds import Kind
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,16 @@ def category_positions(model: Any) -> list[int]:
     if hasattr(classifier, "strata_"):
         return [int(position) for position in classifier.by_]
     return category_positions(classifier.estimator_) if hasattr(classifier, "estimator_") else []
+
+
+def column_kinds(model: Any) -> Mapping[str, Kind]:
+    """What the columns of a table are to a model that takes them as they are; columns not named here are numbers."""
+    unwrapped = unwrap(model)
+    classifier = unwrapped.classifier
+    if unwrapped.before:
+        return {}
+    if hasattr(classifier, "strata_"):
+        return {**column_kinds(classifier.pooled_), **dict.fromkeys(classifier.strata_.by, Kind.CATEGORY)}
+    if getattr(classifier, "preparation_", None) is not None:
+        return {column.name: column.kind for column in classifier.preparation_.columns}
+    return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}

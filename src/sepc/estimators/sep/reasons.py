@@ -28,14 +28,14 @@ def sentences_about(decision: SEPDecision) -> list[str]:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     return [
         f"{shown(decision.label)} with trust {decimal(decision.trust)}: {where(decision)}.",
-        _about_gaps(decision),
+        about_gaps(decision),
         decision.notes,
         _disagreement(decision),
         other_side(decision),
     ]
 
 
-def _about_gaps(decision: SEPDecision) -> str:
+def about_gaps(decision: SEPDecision) -> str:
     """What is missing, and how the row was decided without it."""
     features = zip(decision.model.feature_names, decision.missing, strict=True)
     names = list(dict.fromkeys(origin_of(name) for name, gone in features if gone))
