@@ -156,7 +156,7 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     rng = np.random.default_rng(0)
     given = np.array([f"c{i // 2}" for i in range(600)], dtype=object)
     labels = rng.integers(2, size=600)
-    categories, encoded = fit_categories(given, labels, 0)
+    categories, encoded = fit_categories(given, labels, np.ones(len(given), dtype=int), 1.0, 0)
     assert abs(np.corrcoef(encoded[:, 0], labels)[0, 1]) < 0.1
     assert np.corrcoef(categories.encoded(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
     table = pd.DataFrame({"noise": rng.standard_normal(1200), "key": np.repeat([f"c{i}" for i in range(300)], 4)})
@@ -170,7 +170,7 @@ def test_encodings_of_several_classes(n_classes):
     rng = np.random.default_rng(0)
     labels = np.arange(600) % n_classes
     given = np.where(rng.random(600) < 0.8, labels % 5, rng.integers(5, size=600)).astype(object)
-    categories, encoded = fit_categories(given, labels, 0)
+    categories, encoded = fit_categories(given, labels, np.ones(len(given), dtype=int), 1.0, 0)
     assert categories.values == tuple(sorted(set(given)))
     k = min(max(n_classes - 1, 1), 3)
     assert categories.encodings.shape == (len(categories.values), k)
@@ -218,4 +218,6 @@ def test_numbers_alone_need_no_preparation():
     assert classifier.preparation_ is None
     array = SEPClassifier().fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
-    assert Preparation.fitted(numbers, np.zeros(400, dtype=int), categorical=(), keep=(), seed=0)[0].is_plain
+    assert Preparation.fitted(
+        numbers, np.zeros(400, dtype=int), np.ones(400, dtype=int), 1.0, categorical=(), keep=(), seed=0
+    )[0].is_plain

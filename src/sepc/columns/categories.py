@@ -60,7 +60,9 @@ def category(value: Any) -> Any:
     return value
 
 
-def fit_categories(given: NDArray[Any], labels: IntArray, seed: int) -> tuple[Categories, FloatArray]:
+def fit_categories(
+    given: NDArray[Any], labels: IntArray, copies: IntArray, unit: float, seed: int
+) -> tuple[Categories, FloatArray]:
     """The categories of a column, and the cross-fitted encoding of each training row.
 
     Parameters
@@ -69,12 +71,16 @@ def fit_categories(given: NDArray[Any], labels: IntArray, seed: int) -> tuple[Ca
         The column.
     labels : (n,) array
         Classes, numbered from 0.
+    copies : (n,) array
+        How often each row counts.
+    unit : float
+        How many rows a copy stands for.
     seed : int
     """
     values = tuple(sorted({category(value) for value in given}, key=_order))
     codes = Categories(values, np.zeros((len(values), 0))).codes_of(given)
-    log_odds, of_rows = _log_odds(codes, labels, len(values), seed)
-    directions = _main_directions(log_odds, np.bincount(codes, minlength=len(values)))
+    log_odds, of_rows = _log_odds(codes, labels, len(values), copies, unit, seed)
+    directions = _main_directions(log_odds, np.bincount(codes, copies, minlength=len(values)))
     return Categories(values, log_odds @ directions), of_rows @ directions
 
 
@@ -84,15 +90,17 @@ def _order(value: Any) -> tuple[bool, str, Any]:
     return value is None, kind, "" if value is None else value if kind == "number" else str(value)
 
 
-def _log_odds(codes: IntArray, labels: IntArray, n_values: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def _log_odds(
+    codes: IntArray, labels: IntArray, n_values: int, copies: IntArray, unit: float, seed: int
+) -> tuple[FloatArray, FloatArray]:
     """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 where usual."""
     n_classes = int(labels.max()) + 1
     if n_classes == 1:
         return np.zeros((n_values, 1)), np.zeros((len(codes), 1))
-    encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING)
+    encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING / unit)
     folds = stratified_folds(labels, N_FOLDS, np.random.RandomState(seed))
     every, here = np.arange(n_values)[:, None], codes[:, None]
-    encoder.fit(here, labels)
+    encoder.fit(np.repeat(here, copies, axis=0), np.repeat(labels, copies))
     usual = encoder.transform([[n_values]])
     log_odds = _centred(encoder.transform(every)) - _centred(usual)
     # The only row of a class is never left out; it is encoded as what is usual.
@@ -100,7 +108,8 @@ def _log_odds(codes: IntArray, labels: IntArray, n_values: int, seed: int) -> tu
     for fold in range(N_FOLDS):
         left_out = folds == fold
         if left_out.any():
-            encoder.fit(here[~left_out], labels[~left_out])
+            others = np.repeat(np.flatnonzero(~left_out), copies[~left_out])
+            encoder.fit(here[others], labels[others])
             of_rows[left_out] = _centred(encoder.transform(here[left_out])) - _centred(usual)
     return log_odds, of_rows
 
@@ -114,7 +123,7 @@ def _centred(probabilities: FloatArray) -> FloatArray:
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def _main_directions(log_odds: FloatArray, n_rows: IntArray) -> FloatArray:
+def _main_directions(log_odds: FloatArray, n_rows: FloatArray) -> FloatArray:
     """An orthogonal basis, of shape (C, k), of the directions in which the categories differ most, by their rows."""
     n_columns = log_odds.shape[1]
     k = min(max(n_columns - 1, 1), MOST_NUMBERS)

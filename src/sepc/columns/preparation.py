@@ -43,14 +43,25 @@ class Preparation:
 
     @classmethod
     def fitted(
-        cls, X: Any, labels: IntArray, *, categorical: Collection[Any], keep: Collection[Any], seed: int
+        cls,
+        X: Any,
+        labels: IntArray,
+        copies: IntArray,
+        unit: float,
+        *,
+        categorical: Collection[Any],
+        keep: Collection[Any],
+        seed: int,
     ) -> tuple[Preparation, FloatArray]:
-        """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings."""
+        """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings.
+
+        Each row counts as often as `copies` say, and a copy as `unit` rows.
+        """
         columns = kinds_of(X, categorical, keep)
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {_left_out(columns)}. Name those to use in keep.")
         fits = {
-            column.name: fit_categories(values, labels, seed)
+            column.name: fit_categories(values, labels, copies, unit, seed)
             for column, values in _used(X, columns)
             if column.kind is Kind.CATEGORY
         }
