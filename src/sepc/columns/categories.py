@@ -80,7 +80,7 @@ def fit_categories(
     values = tuple(sorted({category(value) for value in given}, key=_order))
     codes = Categories(values, np.zeros((len(values), 0))).codes_of(given)
     log_odds, of_rows = _log_odds(codes, labels, len(values), copies, unit, seed)
-    directions = _main_directions(log_odds, np.bincount(codes, copies, minlength=len(values)))
+    directions = _main_directions(log_odds, np.bincount(codes, copies, minlength=len(values)).astype(np.float64))
     return Categories(values, log_odds @ directions), of_rows @ directions
 
 

@@ -28,7 +28,7 @@ def check_class_weight(class_weight: Any) -> None:
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight is {class_weight!r}; it must be 'balanced', a mapping or None.")
     for label, weight in class_weight.items():
-        if not (isinstance(weight, Real) and 0.0 < weight < np.inf):
+        if not (isinstance(weight, Real) and 0.0 < float(weight) < np.inf):
             raise ValueError(f"class_weight of {shown(label)} is {weight!r}; it must be a number above zero.")
 
 

@@ -67,7 +67,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
     categorical_features : "from_dtype", list of names or None, default="from_dtype"
         Columns of a DataFrame that hold categories: by default those with text or a categorical type. None for none.
-    keep : list of names, default=()
+    keep : list of names or None, default=None
         Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text,
         which are left out otherwise, with a warning that names them.
     class_weight : "balanced", mapping of labels to weights or None, default=None
@@ -128,7 +128,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         max_ellipsoids: int | None = None,
         fit_rows: int | None = 10_000,
         categorical_features: Any = "from_dtype",
-        keep: Collection[Any] = (),
+        keep: Collection[Any] | None = None,
         class_weight: Any = None,
         published: bool = False,
         n_jobs: int | None = None,
@@ -213,7 +213,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
                 copies.counts,
                 copies.unit,
                 categorical=self._categorical(),
-                keep=self.keep,
+                keep=self.keep or (),
                 seed=self._seed(),
             )
             if not preparation.is_plain:
