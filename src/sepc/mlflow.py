@@ -131,7 +131,7 @@ def _signature(table: pd.DataFrame, answered: pd.DataFrame, kinds: Mapping[str, 
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types import ColSpec, Schema
 
-    columns = []
+    columns: list[Any] = []
     for name in table.columns:
         is_needed = kinds.get(name) is not Kind.LEFT_OUT and not table[name].isna().any()
         columns.append(ColSpec(COLUMN_TYPES.get(table[name].dtype.kind, "string"), name, required=is_needed))

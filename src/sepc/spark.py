@@ -82,9 +82,7 @@ def _features(estimator: Any, columns: list[str], keep: list[str]) -> list[str]:
 def _refuse_other_types(types: dict[str, str], kinds: Mapping[str, Kind], names: list[str]) -> None:
     """Raise if columns of numbers or dates have another type; anything can be a category."""
     for kind, known, told in ((Kind.NUMBER, NUMBERS, "numeric"), (Kind.DATE, DATES, "dates")):
-        odd = [
-            name for name in names if kinds.get(name, Kind.NUMBER) is kind and not types[name].startswith(known)
-        ]
+        odd = [name for name in names if kinds.get(name, Kind.NUMBER) is kind and not types[name].startswith(known)]
         if odd:
             texts = ", ".join(f"{name!r} ({types[name]})" for name in odd)
             raise ValueError(f"The DataFrame has columns that are not {told}: {texts}. Cast or encode them first.")

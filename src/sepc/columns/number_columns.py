@@ -24,6 +24,11 @@ def refuse_text(X: Any, who: str) -> None:
         )
 
 
+def has_numbers(X: Any) -> bool:
+    """Whether a DataFrame has columns of numbers."""
+    return any(_holds_numbers(X[name]) for name in X.columns)
+
+
 def number_columns(X: Any, who: str) -> Any:
     """The numeric columns of a DataFrame, as a DataFrame of the same type; arrays are returned unchanged."""
     if not hasattr(X, "columns"):
@@ -35,8 +40,9 @@ def number_columns(X: Any, who: str) -> Any:
 
 
 def _holds_numbers(column: Any) -> bool:
-    if getattr(column.dtype, "kind", "?") in NUMBER_KINDS:
-        return True
+    kind = getattr(column.dtype, "kind", "?")
+    if kind in NUMBER_KINDS or kind == "M":
+        return kind != "M"
     try:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):

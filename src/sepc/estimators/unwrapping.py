@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from sepc.columns.kinds import Kind
+from sepc.columns.preparation import Preparation
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,16 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
         return {}
     if hasattr(classifier, "strata_"):
         return {**column_kinds(classifier.pooled_), **dict.fromkeys(classifier.strata_.by, Kind.CATEGORY)}
-    if getattr(classifier, "preparation_", None) is not None:
-        return {column.name: column.kind for column in classifier.preparation_.columns}
+    if hasattr(classifier, "preparation_"):
+        own = classifier.preparation_
+        return {} if own is None else {column.name: column.kind for column in own.columns}
     return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}
+
+
+def preparation_of(model: Any) -> Preparation | None:
+    """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers, or there is none."""
+    classifier = unwrap(model).classifier
+    if hasattr(classifier, "preparation_"):
+        own: Preparation | None = classifier.preparation_
+        return own
+    return preparation_of(classifier.estimator_) if hasattr(classifier, "estimator_") else None
