@@ -77,7 +77,7 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
 
 
 def preparation_of(model: Any) -> Preparation | None:
-    """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers, or there is none."""
+    """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers alone."""
     classifier = unwrap(model).classifier
     if hasattr(classifier, "preparation_"):
         own: Preparation | None = classifier.preparation_

@@ -57,10 +57,7 @@ def _bars(frame: Frame, curve: FeatureCurve, weights: WhatCounts) -> list[Markup
     bars = []
     for k, term in enumerate(curve.term):
         colour = colour_of(weights.positions[0 if term > 0.0 else 1])
-        title = tag(
-            "title",
-            f"{curve.categories[k] if curve.categories else f'{curve.x[k]:.6g}'}: {term:+.2f}, {counted(curve.n_rows[k], 'row')}",
-        )
+        title = tag("title", f"{curve.value(k, 6)}: {term:+.2f}, {counted(curve.n_rows[k], 'row')}")
         bars.append(_rect(frame, (k - 0.4, k + 0.4), (min(term, 0.0), max(term, 0.0)), f"term {colour}", title))
     return bars
 

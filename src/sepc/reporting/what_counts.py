@@ -47,9 +47,9 @@ class FeatureCurve:
             name_of(curve.name), is_discrete=curve.is_discrete, spread=curve.spread, categories=categories, **arrays
         )
 
-    def value(self, k: int) -> str:
+    def value(self, k: int, digits: int = 4) -> str:
         """The value of a corner, or the category of a bar."""
-        return self.categories[k] if self.categories else f"{self.x[k]:.4g}"
+        return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
 
 
 @dataclass(frozen=True)

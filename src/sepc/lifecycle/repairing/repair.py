@@ -115,8 +115,8 @@ def _parts_of(model: Any) -> tuple[SEPClassifier, dict[int, SEPClassifier]]:
     check_is_fitted(model)
     if model.preparation_ is not None:
         raise TypeError(
-            "repair takes models of numbers alone, and this one was fitted on a table with categories, dates or columns "
-            "that are left out. Fit it anew, with the feedback added to its training rows."
+            "repair takes models of numbers alone, and this one was fitted on a table with categories, dates or "
+            "columns that are left out. Fit it anew, with the feedback added to its training rows."
         )
     return model, {}
 
