@@ -85,7 +85,7 @@ def other_side(decision: SEPDecision) -> str:
 
 def _disagreement(decision: SEPDecision) -> str:
     """What outweighs the training rows where the row lies, if these alone would give another label."""
-    if decision.counts_label == decision.label:
+    if decision.counts_label == decision.label or decision.model.weights is None:
         return ""
     terms = decision.terms()
     named = [*terms.named(), ("what is usual", float(terms.offset))]
