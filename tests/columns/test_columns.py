@@ -8,7 +8,6 @@ from sepc import SEPClassifier, load, save
 from sepc.columns.categories import fit_categories
 from sepc.columns.folds import folds_of
 from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.preparation import Preparation
 from sepc.errors import LeftOutWarning
 
 pd = package_or_skip("pandas")
@@ -242,6 +241,4 @@ def test_numbers_alone_need_no_preparation():
     assert classifier.preparation_ is None
     array = SEPClassifier().fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
-    assert Preparation.fitted(
-        numbers, np.zeros(400, dtype=int), np.ones(400, dtype=int), 1.0, categorical=(), keep=(), seed=0
-    )[0].is_plain
+    assert classifier.preparation_ is None

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import FloatArray, IntArray
+from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.number_columns import refuse_text
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
@@ -205,18 +206,13 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             validate_data(self, X, skip_check_array=True)
             given = checked_labels(y, type(self).__name__)
             check_consistent_length(X, given)
-            classes = np.unique(given, return_inverse=True)[1]
-            copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
-            preparation, prepared = Preparation.fitted(
-                X,
-                classes,
-                copies.counts,
-                copies.unit,
-                categorical=self._categorical(),
-                keep=self.keep or (),
-                seed=self._seed(),
-            )
-            if not preparation.is_plain:
+            columns = kinds_of(X, self._categorical(), self.keep or ())
+            if any(column.kind is not Kind.NUMBER for column in columns):
+                classes = np.unique(given, return_inverse=True)[1]
+                copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
+                preparation, prepared = Preparation.fitted(
+                    X, columns, classes, copies.counts, copies.unit, self._seed()
+                )
                 preparation.warn_of_left_out()
                 self.preparation_ = preparation
                 return self._filled(preparation.check_finite(prepared), classes), given, copies
