@@ -9,18 +9,19 @@ from typing import IO
 from sepc.cli.messages import InputError
 from sepc.cli.source import Source
 from sepc.cli.tables import check_width
-from sepc.cli.text_encoding import wide_encoding
 
 # Bytes: 20,000 columns with names of 200 letters.
 LONGEST_HEADER = 4 * 2**20
 
-PARQUET_MARK = b"PAR1"
+# How Parquet files begin, and Excel files, which are zip archives.
+PARQUET_MARK, ZIP_MARK = b"PAR1", b"PK\x03\x04"
 
 
 def read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
-    """The column names, without a byte order mark."""
+    """The column names, without a byte order mark; a column without a name is called by its position."""
+    lines = _lines(source, stream)
     try:
-        names = next(csv.reader(_lines(source, stream), delimiter=source.separator, strict=True), [])
+        names = next(csv.reader(lines, delimiter=source.separator or ",", strict=True, skipinitialspace=True), [])
     except UnicodeDecodeError as error:
         raise InputError(wrong_encoding(source, "the header")) from error
     except csv.Error as error:
@@ -28,12 +29,13 @@ def read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
     if not names:
         raise InputError(f"{source.name} is empty.")
     check_width(source, len(names))
-    return tuple(names)
+    return tuple(name if name.strip() else f"column {j}" for j, name in enumerate(names, start=1))
 
 
 def wrong_encoding(source: Source, where: str) -> str:
     """An error message for bytes that are no text in the table's encoding."""
-    return f"{source.name}: {where} is not {source.encoding} text; give its --encoding, such as latin-1 or cp1252."
+    encoding = source.encoding or "utf-8"
+    return f"{source.name}: {where} is not {encoding} text; give its --encoding, such as latin-1 or cp1252."
 
 
 def _lines(source: Source, stream: IO[bytes]) -> Iterator[str]:
@@ -53,8 +55,7 @@ def _lines(source: Source, stream: IO[bytes]) -> Iterator[str]:
 
 
 def _refuse_other_formats(source: Source, line: bytes) -> None:
-    wide = wide_encoding(line)
-    if wide is not None:
-        raise InputError(f"{source.name} is {wide.upper()} text, not {source.encoding}; give --encoding {wide}.")
-    if line.startswith(PARQUET_MARK) or b"\0" in line:
-        raise InputError(f"{source.name} is not CSV; if it is Parquet, give --format parquet.")
+    if line.startswith((PARQUET_MARK, ZIP_MARK)) or b"\0" in line:
+        raise InputError(
+            f"{source.name} is not CSV; if it is Parquet or Excel, give --format parquet or --format excel."
+        )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.facts import facts_of, summary_of
+from sepc.cli.facts import facts_of, rows_of_labels, summary_of
 from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, share, split
-from sepc.cli.labelled_rows import add_labelled_arguments, read_labelled
+from sepc.cli.labelled_rows import add_labelled_arguments, found_features, read_rows
 from sepc.cli.messages import say
-from sepc.cli.source import add_table_arguments, check_writable
+from sepc.cli.open_table import open_table
+from sepc.cli.parquet_fit import fitted_from_file, is_fitted_from_file
+from sepc.cli.source import add_table_arguments, check_writable, source_from
 
 HELP = "fit a model on a table and write it to a file"
 
@@ -29,12 +31,24 @@ def run(options: argparse.Namespace) -> None:
     """Read the table, fit, save, and print a summary."""
     check_fit_options(options)
     check_writable(options.output, options.data)
-    rows = read_labelled(options, options.by)
-    training, held_out = split(rows, options.test_size, options.seed)
-    estimator = fitted(estimator_of(options), training, quiet=options.quiet)
-    facts: dict[str, Any] = facts_of(estimator, training, held_out)
+    estimator, facts = _fitted(options)
     _save(estimator, options.output)
     say(options, f"{summary_of(facts)}\nWritten to {options.output}", facts | {"model": options.output})
+
+
+def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """Fit from the file if it is large and that can be done, else from memory."""
+    with open_table(source_from(options)) as table:
+        features = found_features(table, options, options.by)
+        if is_fitted_from_file(table, features, options):
+            estimator = fitted_from_file(table, estimator_of(options), options)
+            n_rows = dict(zip(estimator.classes_.tolist(), estimator.model_.class_counts.tolist(), strict=True))
+            return estimator, facts_of(estimator, features.used, n_rows, 0, None) | {"read": "from the file"}
+        rows = read_rows(table, features, options)
+    training, held_out = split(rows, options.test_size, options.seed)
+    estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
+    names, n_rows = [str(name) for name in training.X.columns], rows_of_labels(training.y)
+    return estimator, facts_of(estimator, names, n_rows, training.n_dropped, held_out) | {"read": "into memory"}
 
 
 def _save(estimator: Any, path: str) -> None:
