@@ -73,7 +73,8 @@ def summary_of(facts: dict[str, Any]) -> str:
     labels = ", ".join(f"{cls['label']} ({cls['rows']:,})" for cls in facts["classes"])
     dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
     head = f"{counted(facts['rows'], 'row')}{dropped}; labels: {labels}"
-    lines = [head, facts["taken_as"], f"{facts['estimator']}: {_size_words(facts)}", *facts.get("promise", [])]
+    lines = [head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
+    lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
         lines.append(_held_out_words(facts["held_out"]))
     return "\n".join(map(visible, lines))

@@ -1,4 +1,4 @@
-"""Fits of large Parquet files that are read block by block, where a table in memory would give the same model."""
+"""Whether a Parquet file can be fitted block by block, instead of being read into memory."""
 
 from __future__ import annotations
 
@@ -8,35 +8,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cli.column_reading import Reading
-from sepc.cli.fitting import fitted
 from sepc.cli.labelled_rows import LONGEST_LABEL, FoundFeatures
-from sepc.cli.messages import complain
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.tables import Batch, Table
+from sepc.cli.tables import Table
 
-# Cells of a table that is read into memory all the same: a block of the fit from the file is as large.
+# Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
 SMALL_CELLS = 2**23
+# With more labels, it is to be told from all rows whether they are some.
+MOST_LABELS = 1_000
 
 
-def is_fitted_from_file(table: Table, features: FoundFeatures, options: argparse.Namespace) -> bool:
-    """Whether to fit from the file: a large Parquet file, all columns of which are complete numbers and features."""
+@dataclass(frozen=True)
+class Plan:
+    """How a table is read for a fit; `words` say so where the table is large enough for that to matter."""
+
+    in_blocks: bool
+    words: str = ""
+
+
+def plan_of(table: Table, features: FoundFeatures, options: argparse.Namespace) -> Plan:
+    """Read a large Parquet file in blocks if all of it is complete numbers and features, anything else into memory."""
     source, n_rows = table.source, table.n_rows or 0
-    is_large = n_rows * len(features.used) > SMALL_CELLS
-    if source.format != "parquet" or source.is_standard_input or not is_large:
-        return False
+    is_small = n_rows * len(features.used) <= SMALL_CELLS
+    if source.format != "parquet" or source.is_standard_input or is_small:
+        return Plan(in_blocks=False)
     why_not = _why_not(table, features, options)
-    if not options.quiet:
-        complain(f"{source.name} is read into memory, since {why_not}" if why_not else _said(source.name, n_rows))
-    return not why_not
-
-
-def fitted_from_file(table: Table, estimator: Any, options: argparse.Namespace) -> Any:
-    """Fit from the file, block by block."""
-    return fitted(estimator, table.source.path, options.target, table.n_rows or 0, quiet=options.quiet)
-
-
-def _said(name: str, n_rows: int) -> str:
-    return f"{name} is fitted from the file, block by block: {n_rows:,} rows of complete numbers"
+    return Plan(not why_not, f"Read into memory, since {why_not}." if why_not else "Read block by block.")
 
 
 def _why_not(table: Table, features: FoundFeatures, options: argparse.Namespace) -> str:
@@ -56,31 +53,34 @@ def _why_not(table: Table, features: FoundFeatures, options: argparse.Namespace)
 
 def _oddity(table: Table, features: FoundFeatures, options: argparse.Namespace, bar: ProgressBar) -> str:
     """What is odd about the cells, in one pass: gaps, labels that are none, and columns that are no features."""
-    ranges = {name: _Range() for name in features.used if name not in options.keep}
+    ranges, labels = {name: _Range() for name in features.used if name not in options.keep}, set[Any]()
     for batch in table.batches([*features.used, options.target], features.readings):
         arrays = features.arrays(table.source, batch)
         gap = next((name for name, values in arrays.items() if (values != values).any()), None)
         if gap is not None:
             return f"column {gap!r} has gaps"
-        if _has_odd_labels(batch, options.target, table.source.na):
+        labels |= _distinct(batch.columns[options.target])
+        if len(labels) > MOST_LABELS or any(_is_odd(label, table.source.na) for label in labels):
             return f"some cells of column {options.target!r} are empty or no labels"
         ranges = {name: own.extended(arrays[name]) for name, own in ranges.items()}
         bar.update_rows(batch.last_row, table.n_rows, batch.share)
+    if len(labels) < 2:
+        return "it has a single label"
     odd = next((name for name, own in ranges.items() if own.may_be_no_feature(table.n_rows or 0)), None)
     return "" if odd is None else f"column {odd!r} may be a constant or an index"
 
 
-def _has_odd_labels(batch: Batch, target: str, na: Sequence[str]) -> bool:
-    """Whether labels are empty, fractions or long texts, which are told from a table in memory."""
+def _distinct(labels: Any) -> set[Any]:
     import pyarrow.compute as pc
 
-    labels = batch.columns[target]
-    distinct = pc.unique(labels).to_pylist()
-    odd = (
-        label is None or label != label or str(label) in ("", *na) or len(str(label)) > LONGEST_LABEL
-        for label in distinct
-    )
-    return any(odd) or any(isinstance(label, float) and not label.is_integer() for label in distinct)
+    return set(pc.unique(labels).to_pylist())
+
+
+def _is_odd(label: Any, na: Sequence[str]) -> bool:
+    """Whether a label is empty, a fraction or a long text, which a table in memory can deal with or explain."""
+    if label is None or label != label or str(label) in ("", *na):
+        return True
+    return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())
 
 
 @dataclass(frozen=True)
