@@ -174,11 +174,12 @@ def test_rows_of_a_few_bytes_are_decided_some_at_a_time(folder, tmp_path, monkey
     from sepc.cli import model_file
 
     sizes, decide = [], model_file.Scorer.decide
-    monkeypatch.setattr(
-        model_file.Scorer,
-        "decide",
-        lambda own, arrays: (sizes.append(len(arrays[FEATURES[0]])), decide(own, arrays))[1],
-    )
+
+    def noted(scorer, arrays):
+        sizes.append(len(arrays[FEATURES[0]]))
+        return decide(scorer, arrays)
+
+    monkeypatch.setattr(model_file.Scorer, "decide", noted)
     (tmp_path / "short.csv").write_bytes(HEADER.replace(b",target", b"") + b"1,2,3\n" * 300_000)
     assert run_here(capsys, *words_of("score", folder, tmp_path / "short.csv", tmp_path)).code == 0
     assert sum(sizes) == 300_000

@@ -125,7 +125,11 @@ def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
 
 def names_in(text: str) -> list[str]:
     """Parse names separated by commas; a name with a comma must be quoted."""
-    return [name for name in next(csv.reader([text], skipinitialspace=True), []) if name]
+    try:
+        return [name for name in next(csv.reader([text], skipinitialspace=True), []) if name]
+    except csv.Error:
+        message = f"{text!r} is no list of names; a name with a comma or a line break goes in double quotes"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
