@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 from sepc.cli.messages import InputError
 from sepc.cli.source import Source
@@ -15,10 +15,13 @@ LONGEST_HEADER = 4 * 2**20
 
 # How Parquet files begin, and Excel files, which are zip archives.
 PARQUET_MARK, ZIP_MARK = b"PAR1", b"PK\x03\x04"
+# The first bytes, which in a file of another format have a zero.
+SHOWN_BYTES = 512
 
 
 def read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
     """The column names, without a byte order mark; a column without a name is called by its position."""
+    _refuse_other_formats(source, stream)
     lines = _lines(source, stream)
     try:
         names = next(csv.reader(lines, delimiter=source.separator or ",", strict=True, skipinitialspace=True), [])
@@ -40,22 +43,20 @@ def wrong_encoding(source: Source, where: str) -> str:
 
 def _lines(source: Source, stream: IO[bytes]) -> Iterator[str]:
     """The first lines, as many as the header has; a quoted name may run over several."""
-    left, is_first = LONGEST_HEADER, True
+    left = LONGEST_HEADER
     while line := stream.readline(left):
         left -= len(line)
-        if is_first:
-            _refuse_other_formats(source, line)
         if left == 0:
             raise InputError(
                 f"{source.name}: the header does not end within {LONGEST_HEADER // 2**20} MB. "
                 "Check that it is CSV with a line of column names, and that every quote is closed."
             )
         yield line.decode("utf-8-sig")
-        is_first = False
 
 
-def _refuse_other_formats(source: Source, line: bytes) -> None:
-    if line.startswith((PARQUET_MARK, ZIP_MARK)) or b"\0" in line:
+def _refuse_other_formats(source: Source, stream: Any) -> None:
+    first = stream.peek()[:SHOWN_BYTES]
+    if first.startswith((PARQUET_MARK, ZIP_MARK)) or b"\0" in first:
         raise InputError(
             f"{source.name} is not CSV; if it is Parquet or Excel, give --format parquet or --format excel."
         )

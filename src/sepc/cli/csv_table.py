@@ -80,9 +80,9 @@ class CsvTable:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
             read_header(self.source, stream)
-            return self._first_bad_cell(name, stream)
+            return self._first_bad_cell(name, _Joined(b"", stream))
 
-    def _first_bad_cell(self, name: str, stream: IO[bytes]) -> BadCell | None:
+    def _first_bad_cell(self, name: str, stream: Any) -> BadCell | None:
         n_done = 0
         for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], BLOCK_BYTES):
             cells = [_decoded(cell).strip() for cell in batch.column(0).to_pylist()]

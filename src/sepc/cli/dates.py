@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Formats that are tried where none is given; ISO dates come before them.
-FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y")
+FORMATS = (
+    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
+)
 TIMES = ("", " %H:%M", " %H:%M:%S")
 
 

@@ -83,10 +83,10 @@ def _no_feature(values: NDArray[Any]) -> str:
     if len(known) < FEWEST_ROWS:
         return ""
     if values.dtype.kind == "O":
-        if len(distinct) == len(known):
-            return "an id"
         words = np.mean([len(str(value).split()) for value in distinct])
-        return "free text" if len(distinct) > DIFFERENT_SHARE * len(known) and words >= SEVERAL_WORDS else ""
+        if len(distinct) > DIFFERENT_SHARE * len(known) and words >= SEVERAL_WORDS:
+            return "free text"
+        return "an id" if len(distinct) == len(known) else ""
     if values.dtype.kind == "f" and len(distinct) == len(known) == len(values) and _is_index(known):
         return "an index"
     return ""
