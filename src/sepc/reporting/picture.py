@@ -61,7 +61,7 @@ class Picture:
     shadows : tuple of Shadow
         Those with the most training rows, of `n_ellipsoids`.
     points : tuple of Point
-        Drawn at random from `n_rows`.
+        Drawn at random from `n_rows`, those without a gap.
     """
 
     axes: tuple[str, str]
@@ -98,7 +98,7 @@ def picture(
         shadows=shadows,
         n_ellipsoids=model.n_ellipsoids,
         points=tuple(map(Point, *places.T.tolist(), owners, accepted[chosen].tolist(), marks)),
-        n_rows=len(decisions),
+        n_rows=len(complete),
     )
 
 
