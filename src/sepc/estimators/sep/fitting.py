@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sepc.estimators.sep.describing import describe
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, CategoryColumn, grown, weigh
@@ -69,7 +70,8 @@ def fit_model(
     pieces = partition_classes([standard.of_set(points) for points in chosen], settings, on_round, n_jobs)
     model = _model_of(pieces, classes, labels, names, standard, trust, settings.published)
     if is_weighed:
-        model = replace(model, weights=weigh(model, _fewer(drawn, n_drawn, WEIGHED_ROWS, seed), category_columns))
+        weighed = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
+        model = replace(model, weights=weigh(model, weighed, category_columns), row_kinds=describe(model, weighed))
     return model, pieces
 
 
