@@ -27,7 +27,7 @@ class CurvesAlone(ClassifierMixin, BaseEstimator):
         table = SignatureTable(np.empty((1, 0), dtype=bool), smallest.class_counts[None, :])
         model = replace(smallest, **none, owners=np.empty(0, int), isolated_owners=np.empty(0, int), table=table)
         self.classes_ = model.classes
-        weights = weigh(model, [ClassSample(X[y == label], 1.0) for label in model.classes])
+        weights = weigh(model, [ClassSample(X[y == label], 1.0) for label in model.classes], (), 1.0)
         self.model_ = replace(model, weights=weights, is_terminal=np.empty(0, dtype=bool))
         return self
 

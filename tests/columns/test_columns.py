@@ -6,6 +6,7 @@ from optional import package_or_skip
 
 from sepc import SEPClassifier, load, save
 from sepc.columns.categories import fit_categories
+from sepc.columns.folds import folds_of
 from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.preparation import Preparation
 from sepc.errors import LeftOutWarning
@@ -156,7 +157,7 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     rng = np.random.default_rng(0)
     given = np.array([f"c{i // 2}" for i in range(600)], dtype=object)
     labels = rng.integers(2, size=600)
-    categories, encoded = fit_categories(given, labels, 0)
+    categories, encoded = fit_categories(given, labels, np.ones(600, dtype=int), 1.0, rng.integers(5, size=600))
     assert abs(np.corrcoef(encoded[:, 0], labels)[0, 1]) < 0.1
     assert np.corrcoef(categories.encoded(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
     table = pd.DataFrame({"noise": rng.standard_normal(1200), "key": np.repeat([f"c{i}" for i in range(300)], 4)})
@@ -165,12 +166,25 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     assert fresh.accepted.mean() < 0.02
 
 
+def test_copies_of_a_row_are_left_out_together_in_any_order():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(300, 3)), rng.integers(3, size=300)
+    folds = folds_of(rows, labels, 5, seed=0)
+    for label in range(3):
+        assert np.ptp(np.bincount(folds[labels == label], minlength=5)) <= 1
+    copies = rng.permutation(np.repeat(np.arange(300), rng.integers(1, 4, 300)))
+    np.testing.assert_array_equal(folds_of(rows[copies], labels[copies], 5, seed=0), folds[copies])
+    alone = folds_of(np.array([[1.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1]), 5, seed=0)
+    assert alone.tolist()[:2] == [-1, -1]
+    assert set(alone.tolist()[2:]) == {0, 1}
+
+
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 12])
 def test_encodings_of_several_classes(n_classes):
     rng = np.random.default_rng(0)
     labels = np.arange(600) % n_classes
     given = np.where(rng.random(600) < 0.8, labels % 5, rng.integers(5, size=600)).astype(object)
-    categories, encoded = fit_categories(given, labels, 0)
+    categories, encoded = fit_categories(given, labels, np.ones(600, dtype=int), 1.0, rng.integers(5, size=600))
     assert categories.values == tuple(sorted(set(given)))
     k = min(max(n_classes - 1, 1), 3)
     assert categories.encodings.shape == (len(categories.values), k)
@@ -218,4 +232,6 @@ def test_numbers_alone_need_no_preparation():
     assert classifier.preparation_ is None
     array = SEPClassifier().fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
-    assert Preparation.fitted(numbers, np.zeros(400, dtype=int), categorical=(), keep=(), seed=0)[0].is_plain
+    assert Preparation.fitted(
+        numbers, np.zeros(400, dtype=int), np.ones(400, dtype=int), 1.0, categorical=(), keep=(), seed=0
+    )[0].is_plain

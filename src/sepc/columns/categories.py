@@ -12,12 +12,9 @@ from sklearn.preprocessing import TargetEncoder
 
 from sepc._typing import FloatArray, IntArray
 from sepc.plain_values import plain
-from sepc.statistics.splits import stratified_folds
 
 # Each category is encoded as if it had so many more rows with the usual labels.
 SMOOTHING = 10.0
-# Rows are encoded by what other folds say, so that their own label is not in their encoding.
-N_FOLDS = 5
 # With more classes, a category is encoded by this many numbers: the directions in which the categories differ most.
 MOST_NUMBERS = 3
 
@@ -60,7 +57,9 @@ def category(value: Any) -> Any:
     return value
 
 
-def fit_categories(given: NDArray[Any], labels: IntArray, seed: int) -> tuple[Categories, FloatArray]:
+def fit_categories(
+    given: NDArray[Any], labels: IntArray, copies: IntArray, unit: float, folds: IntArray
+) -> tuple[Categories, FloatArray]:
     """The categories of a column, and the cross-fitted encoding of each training row.
 
     Parameters
@@ -69,13 +68,24 @@ def fit_categories(given: NDArray[Any], labels: IntArray, seed: int) -> tuple[Ca
         The column.
     labels : (n,) array
         Classes, numbered from 0.
-    seed : int
+    copies : (n,) array
+        How often each row counts.
+    unit : float
+        How many rows a copy stands for.
+    folds : (n,) array
+        The fold that leaves out each row; -1 for rows that are never left out.
     """
+    known = known_categories(given)
+    codes, n_values = known.codes_of(given), len(known.values)
+    log_odds, of_rows = _log_odds(codes, labels, n_values, copies, unit, folds)
+    directions = _main_directions(log_odds, np.bincount(codes, copies, minlength=n_values).astype(np.float64))
+    return Categories(known.values, log_odds @ directions), of_rows @ directions
+
+
+def known_categories(given: NDArray[Any]) -> Categories:
+    """The categories of a column, without numbers for them."""
     values = tuple(sorted({category(value) for value in given}, key=_order))
-    codes = Categories(values, np.zeros((len(values), 0))).codes_of(given)
-    log_odds, of_rows = _log_odds(codes, labels, len(values), seed)
-    directions = _main_directions(log_odds, np.bincount(codes, minlength=len(values)))
-    return Categories(values, log_odds @ directions), of_rows @ directions
+    return Categories(values, np.empty((len(values), 0)))
 
 
 def _order(value: Any) -> tuple[bool, str, Any]:
@@ -84,24 +94,25 @@ def _order(value: Any) -> tuple[bool, str, Any]:
     return value is None, kind, "" if value is None else value if kind == "number" else str(value)
 
 
-def _log_odds(codes: IntArray, labels: IntArray, n_values: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def _log_odds(
+    codes: IntArray, labels: IntArray, n_values: int, copies: IntArray, unit: float, folds: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 where usual."""
     n_classes = int(labels.max()) + 1
     if n_classes == 1:
         return np.zeros((n_values, 1)), np.zeros((len(codes), 1))
-    encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING)
-    folds = stratified_folds(labels, N_FOLDS, np.random.RandomState(seed))
+    encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING / unit)
     every, here = np.arange(n_values)[:, None], codes[:, None]
-    encoder.fit(here, labels)
+    encoder.fit(np.repeat(here, copies, axis=0), np.repeat(labels, copies))
     usual = encoder.transform([[n_values]])
     log_odds = _centred(encoder.transform(every)) - _centred(usual)
     # The only row of a class is never left out; it is encoded as what is usual.
     of_rows = np.zeros((len(codes), log_odds.shape[1]))
-    for fold in range(N_FOLDS):
+    for fold in np.unique(folds[folds >= 0]):
         left_out = folds == fold
-        if left_out.any():
-            encoder.fit(here[~left_out], labels[~left_out])
-            of_rows[left_out] = _centred(encoder.transform(here[left_out])) - _centred(usual)
+        others = np.repeat(np.flatnonzero(~left_out), copies[~left_out])
+        encoder.fit(here[others], labels[others])
+        of_rows[left_out] = _centred(encoder.transform(here[left_out])) - _centred(usual)
     return log_odds, of_rows
 
 
@@ -114,7 +125,7 @@ def _centred(probabilities: FloatArray) -> FloatArray:
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def _main_directions(log_odds: FloatArray, n_rows: IntArray) -> FloatArray:
+def _main_directions(log_odds: FloatArray, n_rows: FloatArray) -> FloatArray:
     """An orthogonal basis, of shape (C, k), of the directions in which the categories differ most, by their rows."""
     n_columns = log_odds.shape[1]
     k = min(max(n_columns - 1, 1), MOST_NUMBERS)

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.categories import Categories, category, fit_categories
+from sepc.columns.categories import Categories, category, fit_categories, known_categories
+from sepc.columns.folds import folds_of
 from sepc.columns.kinds import Column, Kind, kinds_of
 from sepc.columns.table import column_names, column_of
 from sepc.errors import LeftOutWarning
 from sepc.wording import MOST_NAMES, counted, listed, shown, visible
 
+# Rows are encoded by what other folds say, so that their own label is not in their encoding.
+N_FOLDS = 5
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
 # Stands in the names of features that come with a date.
@@ -43,19 +46,32 @@ class Preparation:
 
     @classmethod
     def fitted(
-        cls, X: Any, labels: IntArray, *, categorical: Collection[Any], keep: Collection[Any], seed: int
+        cls,
+        X: Any,
+        labels: IntArray,
+        copies: IntArray,
+        unit: float,
+        *,
+        categorical: Collection[Any],
+        keep: Collection[Any],
+        seed: int,
     ) -> tuple[Preparation, FloatArray]:
-        """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings."""
+        """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings.
+
+        Each row counts as often as `copies` say, and a copy as `unit` rows.
+        """
         columns = kinds_of(X, categorical, keep)
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {_left_out(columns)}. Name those to use in keep.")
+        of_kind = {kind: [own for own in _used(X, columns) if own[0].kind is kind] for kind in Kind}
+        seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
+        known = {column.name: known_categories(values) for column, values in of_kind[Kind.CATEGORY]}
+        unfitted = cls(columns, known, seasons)
+        folds = folds_of(unfitted.rows_of(X), labels, N_FOLDS, seed) if known else labels
         fits = {
-            column.name: fit_categories(values, labels, seed)
-            for column, values in _used(X, columns)
-            if column.kind is Kind.CATEGORY
+            column.name: fit_categories(values, labels, copies, unit, folds)
+            for column, values in of_kind[Kind.CATEGORY]
         }
-        dates = {column.name: values for column, values in _used(X, columns) if column.kind is Kind.DATE}
-        seasons = tuple(name for name, values in dates.items() if _spans_a_year(values))
         own = cls(columns, {name: categories for name, (categories, _) in fits.items()}, seasons)
         return own, own._rows(X, {name: encoded for name, (_, encoded) in fits.items()})
 

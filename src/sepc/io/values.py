@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -73,17 +74,38 @@ def are_among(labels: NDArray[Any], others: NDArray[Any]) -> bool:
 
 def parameters_to_node(parameters: dict[str, Any]) -> Node:
     """Parameters that JSON can hold, and the `repr` of the others."""
-    kept = {name: value for name, value in parameters.items() if value is None or _is_label(value)}
+    kept = {name: _parameter_to_node(value) for name, value in parameters.items() if _is_parameter(value)}
     lost = {name: repr(value)[:200] for name, value in parameters.items() if name not in kept}
     return {"kept": kept, "lost": lost}
 
 
 def parameters_from(reader: Reader, known: set[str]) -> dict[str, Any]:
     """The parameters that were kept; the others get their defaults."""
-    kept = reader.value("kept", dict)
-    if not set(kept) <= known or not all(value is None or _is_label(value) for value in kept.values()):
+    kept = {name: _parameter_from(value) for name, value in reader.value("kept", dict).items()}
+    if not set(kept) <= known or not all(map(_is_parameter, kept.values())):
         raise reader.wrong("holds parameters that the estimator does not have")
-    return dict(kept)
+    return kept
+
+
+def _is_parameter(value: Any) -> bool:
+    """Whether this is None, a label, or a list or mapping of labels."""
+    if isinstance(value, Mapping):
+        return all(map(_is_label, [*value.keys(), *value.values()]))
+    return all(map(_is_label, value)) if isinstance(value, list | tuple) else value is None or _is_label(value)
+
+
+def _parameter_to_node(value: Any) -> Any:
+    """A mapping as two lists, since keys of JSON are texts."""
+    return {"of": list(value.keys()), "to": list(value.values())} if isinstance(value, Mapping) else value
+
+
+def _parameter_from(node: Any) -> Any:
+    """The parameter that was written, or the node itself if it is of no kind that is written."""
+    if not isinstance(node, dict) or set(node) != {"of", "to"}:
+        return node
+    keys, values = node.values()
+    is_mapping = isinstance(keys, list) and isinstance(values, list) and len(keys) == len(values)
+    return dict(zip(keys, values, strict=True)) if is_mapping and all(map(_is_label, keys)) else node
 
 
 def simple_value(value: Any) -> Any:

@@ -38,6 +38,7 @@ from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.what_counts import WhatCounts, terms_of, what_counts
 from sepc.views.outcomes import is_right, rows_to_review
+from sepc.views.recall import Recall, recalls
 from sepc.wording import counted, name_of, percent, short, visible
 
 N_REVIEW = 50
@@ -76,6 +77,8 @@ class ReportFigures(ShownAsCard):
     held_out : HeldOut
     labels, causes : tuple of Group
         Rows by predicted label and by cause; no causes if the estimator gives none.
+    recalls : tuple of Recall
+        Rows by true label; empty without them.
     promise : tuple of str
         What the estimator promises, one sentence each.
     landscape : ClassOverlaps or None
@@ -97,6 +100,7 @@ class ReportFigures(ShownAsCard):
     held_out: HeldOut
     labels: tuple[Group, ...]
     causes: tuple[Group, ...]
+    recalls: tuple[Recall, ...]
     promise: tuple[str, ...]
     landscape: ClassOverlaps | None
     picture: Picture | None
@@ -147,6 +151,7 @@ def figures_of(
         held_out=figures,
         labels=by_label(decisions, right, classes),
         causes=by_cause(decisions, right),
+        recalls=() if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes),
         promise=_promise(estimator),
         landscape=landscape,
         picture=drawn,

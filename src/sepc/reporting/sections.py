@@ -21,6 +21,7 @@ from sepc.reporting.region_rows import RegionTable
 from sepc.reporting.tables import Cell, Column, count, share, table
 from sepc.reporting.weights_chart import curve_charts, ellipsoid_chart
 from sepc.reporting.what_counts import WhatCounts
+from sepc.views.recall import Recall, warnings_of
 from sepc.wording import NO_BREAK, counted, decimal, interval, percent, signed
 
 Section = tuple[str, str, list[Markup | None]]
@@ -45,17 +46,19 @@ def sections_of(figures: ReportFigures) -> list[Section]:
 def _glance(figures: ReportFigures) -> list[Markup | None]:
     held_out = figures.held_out
     tiles = (tag("div", tag("dt", name), values, class_="tile") for name, values in _tiles(held_out))
-    warning = None
+    warnings = list(warnings_of(figures.recalls))
     if held_out.n_unknown:
         named = ", ".join(held_out.unknown)
-        message = (
+        warnings.append(
             f"{held_out.n_unknown:,} rows have a label that is not a class of the model ({named}); they count as wrong."
         )
-        warning = tag("div", tag("p", message), class_="warning")
     groups = [_groups("By predicted label", "label", figures.labels)]
+    if figures.recalls:
+        groups.append(_recalls(figures.recalls))
     if figures.causes:
         groups.append(_groups("Outcomes", "cause", figures.causes))
-    return [tag("dl", tiles, class_="tiles"), warning, *groups]
+    warned = tag("div", (tag("p", message) for message in warnings), class_="warning") if warnings else None
+    return [tag("dl", tiles, class_="tiles"), warned, *groups]
 
 
 def _tiles(figures: HeldOut) -> list[tuple[str, list[Markup]]]:
@@ -91,6 +94,23 @@ def _groups(caption: str, kind: str, groups: Sequence[Group]) -> Markup:
             row += [_wrong(group.n_accepted - group.n_right_accepted)] if not with_meaning else []
         rows.append(row)
     return table(caption, columns, rows, sortable=len(rows) > 5)
+
+
+def _recalls(classes: Sequence[Recall]) -> Markup:
+    columns = [Column("label"), Column("rows", True), Column("found", True), Column("share found", True)]
+    columns += [Column("accepted", True), Column("accepted as another", True)]
+    rows = [
+        [
+            Cell(own.name),
+            count(own.n_rows),
+            count(own.n_found),
+            Cell(percent(own.share), own.share, "wrong" if own.is_missed else ""),
+            count(own.n_accepted),
+            _wrong(own.n_accepted - own.n_found_accepted),
+        ]
+        for own in classes
+    ]
+    return table("By true label", columns, rows, sortable=len(rows) > 5)
 
 
 def _wrong(n: int) -> Cell:

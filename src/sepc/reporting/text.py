@@ -10,6 +10,7 @@ from sepc.reporting.figures import ReportFigures, ReviewRow
 from sepc.reporting.held_out import Curves, Group, HeldOut
 from sepc.reporting.region_rows import RegionTable
 from sepc.reporting.what_counts import WhatCounts
+from sepc.views.recall import Recall, warnings_of
 from sepc.wording import columns_of, decimal, interval, percent, short, signed
 
 WIDTH = 96
@@ -35,6 +36,7 @@ def lines(figures: ReportFigures) -> Iterator[str]:
         ("Overlap of the classes in training", _landscape(figures.landscape)),
         ("Held-out rows", _figures(figures.held_out)),
         ("By predicted label", _groups("label", figures.labels)),
+        ("By true label", _recalls(figures.recalls)),
         ("Outcomes", _groups("cause", figures.causes)),
         ("Regions", _regions(figures.regions)),
         ("Trust and errors", _curves(figures.curves)),
@@ -91,6 +93,30 @@ def _groups(kind: str, groups: Sequence[Group]) -> Iterator[str]:
     head.append("")
     yield from _table(head, rows)
     yield from _more(len(groups) - len(rows), "labels")
+
+
+def _recalls(classes: Sequence[Recall]) -> Iterator[str]:
+    if not classes:
+        return
+    largest = sorted(classes, key=lambda own: -own.n_rows)[:N_LABELS]
+    # A rare class that is missed is never left out.
+    shown = [own for own in classes if own in largest or own.is_missed]
+    rows = [
+        [
+            own.name,
+            f"{own.n_rows:,}",
+            f"{own.n_found:,}",
+            percent(own.share),
+            f"{own.n_accepted:,}",
+            f"{own.n_accepted - own.n_found_accepted:,}",
+        ]
+        for own in shown
+    ]
+    head = ["label", "rows", "found", "share found", "accepted", "accepted as another"]
+    yield from _table(head, rows, text=(0,))
+    yield from _more(len(classes) - len(rows), "labels")
+    for sentence in warnings_of(classes):
+        yield from ("", *_wrapped(sentence))
 
 
 def _weights(weights: WhatCounts | None) -> Iterator[str]:

@@ -22,8 +22,11 @@ RIDGE = 1e-9
 MOST_FEATURES = 256
 
 
-def describe(model: SEPModel, samples: Sequence[ClassSample]) -> RowKinds | None:
-    """The kinds of rows in samples of the classes, in the user's own features; None if there are too many features."""
+def describe(model: SEPModel, samples: Sequence[ClassSample], row_unit: float) -> RowKinds | None:
+    """The kinds of rows in samples of the classes, in the user's own features; None if there are too many features.
+
+    Each row counts as `row_unit` rows.
+    """
     d = len(model.shift)
     if d > MOST_FEATURES:
         return None
@@ -31,16 +34,16 @@ def describe(model: SEPModel, samples: Sequence[ClassSample]) -> RowKinds | None
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
     scores = Scores.fitted(rows, shares[classes], model.shift, model.scale)
-    kind = _kinds(model, rows, classes)
-    owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind)
+    kind = _kinds(model, rows, classes, row_unit)
+    owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * row_unit
     owners[kind] = classes
     class_rows = np.zeros((len(n_rows), len(samples)))
     class_rows[np.arange(len(n_rows)), owners] = n_rows * shares[owners]
-    centers, covariances = _distributions(scores.of(rows), kind, owners, shares)
+    centers, covariances = _distributions(scores.of(rows), kind, owners, shares, row_unit)
     return RowKinds(scores, centers, covariances, class_rows)
 
 
-def _kinds(model: SEPModel, rows: FloatArray, classes: IntArray) -> IntArray:
+def _kinds(model: SEPModel, rows: FloatArray, classes: IntArray, row_unit: float) -> IntArray:
     """The kind of each row, numbered from 0: its class if it lies in no ellipsoid of its class that has enough rows."""
     n_classes, kind = len(model.classes), classes.copy()
     if model.n_ellipsoids:
@@ -49,21 +52,22 @@ def _kinds(model: SEPModel, rows: FloatArray, classes: IntArray) -> IntArray:
         is_inside = squared.min(axis=1) <= 1.0 + model.slack
         is_own = is_inside & (model.owners[deepest] == classes)
         n_own = np.bincount(deepest[is_own], minlength=model.n_ellipsoids)
-        has_enough = n_own >= ROWS_A_FEATURE * rows.shape[1]
+        has_enough = n_own * row_unit >= ROWS_A_FEATURE * rows.shape[1]
         is_own &= has_enough[deepest]
         kind[is_own] = n_classes + deepest[is_own]
     return np.asarray(np.unique(kind, return_inverse=True)[1].ravel())
 
 
 def _distributions(
-    scores: FloatArray, kind: IntArray, owners: IntArray, shares: FloatArray
+    scores: FloatArray, kind: IntArray, owners: IntArray, shares: FloatArray, row_unit: float
 ) -> tuple[FloatArray, FloatArray]:
     """Means and covariances of the kinds."""
     d, n_classes = scores.shape[1], len(shares)
     by_kind = [scores[kind == g] for g in range(len(owners))]
     centers = np.array([own.mean(axis=0) for own in by_kind])
     scatters = np.array([_scatter(own - center) for own, center in zip(by_kind, centers, strict=True)])
-    n_rows, pull = np.bincount(kind).astype(np.float64), ROWS_A_FEATURE * d
+    scatters *= row_unit
+    n_rows, pull = np.bincount(kind) * row_unit, ROWS_A_FEATURE * d
     everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
     covariances = np.empty_like(scatters)
     for c in range(n_classes):

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,6 +20,8 @@ from sepc.columns.table import is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability, checked_labels
+from sepc.estimators.sep.class_weights import check_class_weight, with_class_weights
+from sepc.estimators.sep.copies import Copies, checked_weights
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import fit_model, most_ellipsoids
@@ -65,9 +67,12 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
     categorical_features : "from_dtype", list of names or None, default="from_dtype"
         Columns of a DataFrame that hold categories: by default those with text or a categorical type. None for none.
-    keep : list of names, default=()
+    keep : list of names or None, default=None
         Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text,
         which are left out otherwise, with a warning that names them.
+    class_weight : "balanced", mapping of labels to weights or None, default=None
+        Decide as if classes were more or less frequent than in training: a class of weight 2 twice as frequent beside
+        the others, with "balanced" all the same. For a rare class whose rows must not be missed. The fit is the same.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     n_jobs : int or None, default=None
@@ -123,7 +128,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         max_ellipsoids: int | None = None,
         fit_rows: int | None = 10_000,
         categorical_features: Any = "from_dtype",
-        keep: Collection[Any] = (),
+        keep: Collection[Any] | None = None,
+        class_weight: Any = None,
         published: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -138,6 +144,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         self.fit_rows = fit_rows
         self.categorical_features = categorical_features
         self.keep = keep
+        self.class_weight = class_weight
         self.published = published
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -150,7 +157,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return cls(n_impure, **letter | options)
 
     @with_callbacks
-    def fit(self, X: ArrayLike, y: ArrayLike, **unsupported: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Partition the training set into ellipsoids, and weigh them.
 
         Parameters
@@ -162,38 +169,61 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             block. Both hold finite numbers.
         y : array of shape (n,), Dask array or Series, or str
             Labels of any type. With a Dask DataFrame or a path it may be the name of the column that holds them.
+        sample_weight : array of shape (n,), optional
+            How much each row counts: 2 is the row twice, 0 is no row. Not for Dask collections and files.
 
         Returns
         -------
         self
         """
-        _refuse_weights(unsupported)
         self.check_parameters()
         if is_collection(X):
+            if sample_weight is not None:
+                raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
             return self._fit_points(TrainingSet.of_collection(X, y))
-        rows, labels = self._prepare(X, y)
+        rows, labels, copies = self._prepare(*self._weighted(X, y, sample_weight))
+        if not copies.is_once:
+            rows, labels = rows[copies.positions], labels[copies.positions]
         training = TrainingSet.of_arrays(rows, labels, self._n_features)
-        return self._set_fitted_attributes(self._fit_training(training))
+        return self._set_fitted_attributes(self._fit_training(training, copies.unit))
 
-    def _prepare(self, X: Any, y: Any) -> tuple[FloatArray, NDArray[Any]]:
-        """Rows of numbers and labels; learns what the columns of a table are."""
+    def _weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
+        """The rows and labels that have weight, and their weights; None if every row counts once."""
+        if sample_weight is None:
+            return X, y, None
+        X, labels = indexable(X, checked_labels(y, type(self).__name__))
+        weights = checked_weights(sample_weight, len(labels))
+        counts = np.flatnonzero(weights > 0.0)
+        if len(counts) == len(weights):
+            return X, labels, weights
+        return _safe_indexing(X, counts), labels[counts], weights[counts]
+
+    def _prepare(self, X: Any, y: Any, weights: FloatArray | None) -> tuple[FloatArray, NDArray[Any], Copies]:
+        """Rows of numbers, labels, and how often each row counts; learns what the columns of a table are."""
         self.preparation_: Preparation | None = None
         if is_table(X):
             validate_data(self, X, skip_check_array=True)
             given = checked_labels(y, type(self).__name__)
             check_consistent_length(X, given)
-            check_classification_targets(given)
             classes = np.unique(given, return_inverse=True)[1]
+            copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
             preparation, prepared = Preparation.fitted(
-                X, classes, categorical=self._categorical(), keep=self.keep, seed=self._seed()
+                X,
+                classes,
+                copies.counts,
+                copies.unit,
+                categorical=self._categorical(),
+                keep=self.keep or (),
+                seed=self._seed(),
             )
             if not preparation.is_plain:
                 preparation.warn_of_left_out()
                 self.preparation_ = preparation
-                return self._filled(preparation.check_finite(prepared), classes), given
+                return self._filled(preparation.check_finite(prepared), classes), given, copies
         rows, labels = self._validated(X, y, ensure_min_samples=2, ensure_all_finite="allow-nan")
         check_classification_targets(labels)
-        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels
+        copies = Copies.once(len(labels)) if weights is None else Copies.of(weights)
+        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels, copies
 
     def _filled(self, rows: FloatArray, classes: IntArray) -> FloatArray:
         """Training rows with their gaps filled in."""
@@ -205,7 +235,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return filled(rows, classes, self._n_features, self._first_model)
 
     def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
-        model, _ = self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), None)
+        model, _ = self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)
         return model
 
     def _categorical(self) -> Collection[Any]:
@@ -228,14 +258,16 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             del self.feature_names_in_
         if training.names is not None:
             self.feature_names_in_ = np.array(training.names, dtype=object)
-        return self._set_fitted_attributes(self._fit_training(training))
+        return self._set_fitted_attributes(self._fit_training(training, 1.0))
 
-    def _fit_training(self, training: TrainingSet) -> Pieces:
+    def _fit_training(self, training: TrainingSet, unit: float) -> Pieces:
         self.classes_ = training.labels
         training.extent.refuse_extremes(self._names())
         self._warn_if_flat(training)
         with Progress(self) as progress:
-            self.model_, pieces = self._fit_once(training, progress.step)
+            self.model_, pieces = self._fit_once(training, unit, progress.step)
+        if self.class_weight is not None:
+            self.model_ = with_class_weights(self.model_, self.class_weight)
         return pieces
 
     def _set_fitted_attributes(self, pieces: Pieces) -> Self:
@@ -245,8 +277,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         self.regions_: Regions = Regions(self.model_)
         return self
 
-    def _fit_once(self, training: TrainingSet, on_round: Callable[[Round], None] | None) -> tuple[SEPModel, Pieces]:
-        """Fit a model to these rows."""
+    def _fit_once(
+        self, training: TrainingSet, row_unit: float, on_round: Callable[[Round], None] | None
+    ) -> tuple[SEPModel, Pieces]:
+        """Fit a model to these rows, of which each counts as `row_unit` rows."""
         own, unstandardized = Standardization.of(training.extent), self.published or not self.standardize
         standard = Standardization.none(training.extent, self._names()) if unstandardized else own
         settings = Settings(
@@ -265,6 +299,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             settings,
             trust="published" if self.published else self.trust,
             fit_rows=self.fit_rows,
+            row_unit=row_unit,
             category_columns=() if self.preparation_ is None else _category_columns(self.preparation_),
             seed=self._seed(),
             n_jobs=self.n_jobs,
@@ -348,6 +383,11 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
         if isinstance(self.n_impure, bool) or not isinstance(self.n_impure, Real) or self.n_impure < 0:
@@ -363,18 +403,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             raise ValueError(f"max_ellipsoids is {self.max_ellipsoids!r}; it must be at least 1, or None.")
         if self.fit_rows is not None and self.fit_rows < 1:
             raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, or None for all rows.")
+        check_class_weight(self.class_weight)
 
 
 def _category_columns(preparation: Preparation) -> tuple[CategoryColumn, ...]:
     each = zip(preparation.category_features.tolist(), preparation.categories.values(), strict=True)
     return tuple(CategoryColumn(first, own.encodings.shape[1], len(own.values)) for first, own in each)
-
-
-def _refuse_weights(unsupported: dict[str, Any]) -> None:
-    if unsupported.pop("sample_weight", None) is not None:
-        raise TypeError(
-            "SEPClassifier counts rows, so it takes no sample_weight. Repeat rows, or resample them in a pipeline "
-            "(for example with sklearn.utils.resample), to give them weight."
-        )
-    if unsupported:
-        raise TypeError(f"fit got unexpected arguments: {', '.join(sorted(unsupported))}.")

@@ -48,11 +48,12 @@ def fit_model(
     n_jobs: int | None,
     on_round: Callable[[Round], None] | None,
     category_columns: Sequence[CategoryColumn] = (),
+    row_unit: float = 1.0,
 ) -> tuple[SEPModel, Pieces]:
     """Partition the classes, or a sample of `fit_rows` rows, then count all rows in the ellipsoids and weigh them.
 
     The columns of `classes` after the features, one for each of `category_columns`, are codes of categories; these
-    count in the weights only.
+    count in the weights only. Each row counts as `row_unit` rows.
 
     The classes are in the user's own units: rounding them first could give a row another hash on another engine.
     """
@@ -69,10 +70,20 @@ def fit_model(
     settings = settings.for_share(share)
     pieces = partition_classes([standard.of_set(points) for points in chosen], settings, on_round, n_jobs)
     model = _model_of(pieces, classes, labels, names, standard, trust, settings.published)
+    if row_unit != 1.0:
+        model = _in_rows(model, row_unit)
     if is_weighed:
-        weighed = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
-        model = replace(model, weights=weigh(model, weighed, category_columns), row_kinds=describe(model, weighed))
+        few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
+        weights, kinds = weigh(model, few, category_columns, row_unit), describe(model, few, row_unit)
+        model = replace(model, weights=weights, row_kinds=kinds)
     return model, pieces
+
+
+def _in_rows(model: SEPModel, unit: float) -> SEPModel:
+    """The model with its counts in units of rows, rounded; but at least 1 where there are any."""
+    counts = [np.maximum(np.round(own * unit), own > 0) for own in (model.class_counts, model.table.counts)]
+    class_counts, table_counts = (own.astype(np.int64) for own in counts)
+    return replace(model, class_counts=class_counts, table=replace(model.table, counts=table_counts))
 
 
 def _model_of(

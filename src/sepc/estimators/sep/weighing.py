@@ -43,13 +43,18 @@ class CategoryColumn(NamedTuple):
     n_categories: int
 
 
-def weigh(model: SEPModel, samples: Sequence[ClassSample], category_columns: Sequence[CategoryColumn]) -> Weights:
-    """Fit the weights to samples of the classes, in the user's own features, with codes of categories after these."""
+def weigh(
+    model: SEPModel, samples: Sequence[ClassSample], category_columns: Sequence[CategoryColumn], row_unit: float
+) -> Weights:
+    """Fit the weights to samples of the classes, in the user's own features, with codes of categories after these.
+
+    Each row counts as `row_unit` rows.
+    """
     given = np.concatenate([sample.rows for sample in samples])
     rows, codes = model.standardize(given), given[:, len(model.shift) :].astype(np.int64)
     which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.repeat([sample.weight for sample in samples], [len(sample.rows) for sample in samples])
-    n = len(rows)
+    n = len(rows) * row_unit
     columns = _Columns.of(model, rows, codes, category_columns)
     solution = fit_softmax(
         columns.values,
@@ -61,7 +66,7 @@ def weigh(model: SEPModel, samples: Sequence[ClassSample], category_columns: Seq
     return columns.weights(solution.coefficients, solution.offsets)
 
 
-def grown(n_rows: int, ends: tuple[float, float]) -> float:
+def grown(n_rows: float, ends: tuple[float, float]) -> float:
     """Interpolate between two ends by the number of rows, on logarithmic scales.
 
     The first end holds for up to 2,000 rows, the second for 10,000 and more.

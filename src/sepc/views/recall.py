@@ -1,0 +1,78 @@
+"""How many rows of each class are found, and whether those accepted miss most of a rare one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray
+from sepc.wording import counted, name_of, visible
+
+# A class with a smaller share of the rows is rare.
+RARE_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What became of the rows of a class.
+
+    Attributes
+    ----------
+    name : str
+    n_rows, n_accepted : int
+        Rows of the class, by their true labels, and how many of them were accepted.
+    n_found, n_found_accepted : int
+        How many got the right label, among all and among the accepted.
+    is_rare : bool
+        Whether it has less than 5 % of the rows.
+    """
+
+    name: str
+    n_rows: int
+    n_accepted: int
+    n_found: int
+    n_found_accepted: int
+    is_rare: bool
+
+    @property
+    def share(self) -> float:
+        """The share of its rows that got the right label."""
+        return self.n_found / self.n_rows
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether the class is rare, and most of its accepted rows have another label."""
+        return self.is_rare and 2 * self.n_found_accepted < self.n_accepted
+
+
+def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], classes: NDArray[Any]) -> tuple[Recall, ...]:
+    """The recall of every class that occurs, in the order of the classes."""
+    found = np.asarray(label == truth)
+    each = [(cls, np.asarray(truth == cls)) for cls in classes]
+    return tuple(
+        Recall(
+            name_of(cls),
+            int(own.sum()),
+            int((own & accepted).sum()),
+            int((own & found).sum()),
+            int((own & found & accepted).sum()),
+            bool(own.mean() < RARE_SHARE),
+        )
+        for cls, own in each
+        if own.any()
+    )
+
+
+def warnings_of(classes: Sequence[Recall]) -> tuple[str, ...]:
+    """A sentence for every rare class of which the accepted rows miss most."""
+    return tuple(
+        f"{visible(own.name)} is rare ({counted(own.n_rows, 'row')}), and accepted rows miss most of it: of "
+        f"{own.n_accepted:,} accepted, {own.n_accepted - own.n_found_accepted:,} have another label. "
+        "Give it more weight, for example with class_weight='balanced'."
+        for own in classes
+        if own.is_missed
+    )

@@ -1,0 +1,56 @@
+"""Recall of the classes, and the warning where a rare one is missed."""
+
+import numpy as np
+import pytest
+
+from sepc import SEPClassifier, report
+from sepc.views.recall import recalls, warnings_of
+
+CLASSES = np.array(["common", "rare"])
+
+
+def outcome(n_common, n_rare, n_found, n_accepted_found, n_accepted_missed):
+    """The recall of two classes; all common rows are found and accepted."""
+    truth = np.repeat(CLASSES, [n_common, n_rare])
+    found = np.arange(n_rare) < n_found
+    label = np.concatenate([np.repeat("common", n_common), np.where(found, "rare", "common")])
+    place = np.where(found, np.arange(n_rare), np.arange(n_rare) - n_found)
+    accepted = place < np.where(found, n_accepted_found, n_accepted_missed)
+    return recalls(label, np.concatenate([np.ones(n_common, dtype=bool), accepted]), truth, CLASSES)
+
+
+def test_counts_rows_of_each_class():
+    common, rare = outcome(990, 10, 4, 3, 2)
+    assert (common.n_rows, common.n_found, common.n_accepted, common.is_rare) == (990, 990, 990, False)
+    assert (rare.n_rows, rare.n_found, rare.n_accepted, rare.n_found_accepted) == (10, 4, 5, 3)
+    assert rare.is_rare
+    assert rare.share == 0.4
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_warned"),
+    [
+        ((990, 10, 1, 1, 9), True),
+        ((990, 10, 0, 0, 1), True),
+        ((990, 10, 5, 5, 5), False),
+        ((990, 10, 0, 0, 0), False),
+        ((90, 10, 1, 1, 9), False),
+    ],
+    ids=["missed", "none found", "half", "none accepted", "not rare"],
+)
+def test_warns_if_the_accepted_rows_miss_most_of_a_rare_class(counts, is_warned):
+    assert len(warnings_of(outcome(*counts))) == is_warned
+
+
+def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(5_000, 2)), rng.normal(size=(50, 2)) + 1.5])
+    labels = np.repeat(CLASSES, [5_000, 50])
+    others, truth = rng.normal(size=(2_000, 2)), np.repeat(CLASSES, [1_960, 40])
+    others[truth == "rare"] += 1.5
+    for class_weight, is_warned in ((None, True), ("balanced", False)):
+        made = report(SEPClassifier(class_weight=class_weight).fit(rows, labels), others, truth)
+        words = "accepted rows miss most of it"
+        assert (words in str(made).replace("\n", " ")) == is_warned
+        assert (words in made.to_html()) == is_warned
+        assert "By true label" in str(made)
