@@ -11,11 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.mixture import N_DRAWS, Pattern
 from sepc.model.row_kinds import RowKinds
 from sepc.model.scores import Scores
 from sepc.model.sep_model import SEPModel
+
+# Rows with gaps that are completed at once.
+BLOCK_ROWS = 2_000
 
 
 def kinds_of(model: SEPModel) -> RowKinds:
@@ -34,20 +37,33 @@ def kinds_of(model: SEPModel) -> RowKinds:
 
 
 def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iterator[tuple[IntArray, FloatArray]]:
-    """For each set of features that rows lack: positions of the rows, and their completions, of shape (n, n_draws, d).
+    """Positions of rows with gaps, some at a time, and their completions, of shape (n, n_draws, width).
 
-    Rows are in the user's own features, with NaN for gaps.
+    Rows are in the user's own features, with NaN for gaps; codes of categories may follow.
     """
     kinds, d = kinds_of(model), len(model.shift)
     gaps = np.isnan(rows[:, :d])
-    patterns, which = np.unique(gaps, axis=0, return_inverse=True)
+    lacking = np.flatnonzero(gaps.any(axis=1))
+    patterns, which = np.unique(gaps[lacking], axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(which.ravel(), minlength=len(patterns)))
-    for missing, where in zip(patterns, np.split(order, ends[:-1]), strict=True):
-        if not missing.any():
-            continue
-        drawn = Pattern.of(kinds.mixture, kinds.scores.of(rows[where]), missing).draws(n_draws)
-        complete = np.repeat(rows[where][:, None, :], n_draws, axis=1)
-        features = np.flatnonzero(missing)
-        complete[:, :, features] = kinds.scores.values(drawn, features)
-        yield where, complete
+    for start in range(0, len(lacking), BLOCK_ROWS):
+        block = order[start : start + BLOCK_ROWS]
+        where = lacking[block]
+        yield where, _completions(kinds, rows[where], gaps[where], patterns, which.ravel()[block], n_draws)
+
+
+def _completions(
+    kinds: RowKinds, rows: FloatArray, gaps: BoolArray, patterns: BoolArray, which: IntArray, n_draws: int
+) -> FloatArray:
+    """Completions of rows that are ordered by what they lack, which is the pattern numbered `which`."""
+    known = kinds.scores.of(rows)
+    drawn = np.empty((len(rows), n_draws, gaps.shape[1]))
+    present, starts = np.unique(which, return_index=True)
+    for i, first, last in zip(present, starts, [*starts[1:], len(rows)], strict=True):
+        pattern = Pattern.of(kinds.mixture, known[first:last], patterns[i])
+        drawn[first:last, :, patterns[i]] = pattern.draws(n_draws)
+    complete = np.repeat(rows[:, None, :], n_draws, axis=1)
+    for j in np.flatnonzero(gaps.any(axis=0)):
+        lacks = gaps[:, j]
+        complete[lacks, :, j] = kinds.scores.values(drawn[lacks, :, j], int(j))
+    return complete

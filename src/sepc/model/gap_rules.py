@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
@@ -12,9 +10,6 @@ from sepc.model.completion import completed
 from sepc.model.rules import JudgedRows, judge
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
-
-# Rows with gaps that are completed at once.
-BLOCK_ROWS = 2_000
 
 
 def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
@@ -31,31 +26,13 @@ def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tupl
     d = len(model.shift)
     known = np.flatnonzero(~np.isnan(rows[:, :d]).any(axis=1))
     parts, places, complete = [judge(model, rows[known], min_trust)], [known], rows.copy()
-    for where, completions in _blocks(completed(model, rows)):
+    for where, completions in completed(model, rows):
         complete[where], judged = _judge_completions(model, completions, min_trust)
         parts.append(judged)
         places.append(where)
     order = np.argsort(np.concatenate(places), kind="stable")
     together = {name: np.concatenate([vars(part)[name] for part in parts])[order] for name in vars(parts[0])}
     return complete, JudgedRows(**together)
-
-
-def _blocks(parts: Iterator[tuple[IntArray, FloatArray]]) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Positions and completions of many rows at a time: rows seldom lack the same features."""
-    held: list[tuple[IntArray, FloatArray]] = []
-    for where, completions in parts:
-        for start in range(0, len(where), BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
-            held.append((where[block], completions[block]))
-            if sum(len(own) for own, _ in held) >= BLOCK_ROWS:
-                yield _joined(held)
-                held = []
-    if held:
-        yield _joined(held)
-
-
-def _joined(held: list[tuple[IntArray, FloatArray]]) -> tuple[IntArray, FloatArray]:
-    return np.concatenate([where for where, _ in held]), np.concatenate([completions for _, completions in held])
 
 
 def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:

@@ -7,9 +7,10 @@ c_m - P_mm^-1 P_mk (x_k - c_k), and what is known has the precision P_kk - P_km 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
+from scipy.special import ndtri
 from scipy.stats import qmc
 
 from sepc._typing import BoolArray, FloatArray
@@ -75,7 +76,7 @@ class Pattern:
         symmetric = 0.5 * (covariances + covariances.transpose(0, 2, 1))
         values, vectors = np.linalg.eigh(symmetric)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        return cls(missing, logs - logsumexp(logs, axis=1, keepdims=True), means, roots)
+        return cls(missing, _normalized(logs), means, roots)
 
     def draws(self, n_draws: int = N_DRAWS) -> FloatArray:
         """Values of the missing features, of shape (n, n_draws, m); always at the same points, so not random."""
@@ -87,7 +88,16 @@ class Pattern:
         return np.asarray(np.take_along_axis(self.means, which[:, :, None], axis=1) + apart)
 
 
+def _normalized(logs: FloatArray) -> FloatArray:
+    """Logarithms of probabilities, so that these add up to 1."""
+    above = logs - logs.max(axis=1, keepdims=True)
+    return np.asarray(above - np.log(np.exp(above).sum(axis=1, keepdims=True)))
+
+
+@lru_cache
 def _points(n: int, d: int) -> FloatArray:
     """Points of a low-discrepancy sequence, strictly inside the unit cube."""
     # The first point of the sequence is the origin.
-    return np.asarray(qmc.Halton(d, scramble=False).random(n + 1)[1:])
+    points = np.asarray(qmc.Halton(d, scramble=False).random(n + 1)[1:])
+    points.flags.writeable = False
+    return points

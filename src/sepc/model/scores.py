@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray
 
 # Values of each feature that are kept, the smallest and the largest included.
 N_QUANTILES = 100
@@ -72,16 +72,12 @@ class Scores:
             scores[:, j] = np.where(np.isnan(rows[:, j]), np.nan, ndtri(ranks / n_kept))
         return scores
 
-    def values(self, scores: FloatArray, features: IntArray) -> FloatArray:
-        """Values of some features, within the range of training, from scores of shape (..., m)."""
-        n_kept, values = self.quantiles.shape[1], np.empty(scores.shape)
-        for i, j in enumerate(features):
-            kept, own = self.quantiles[j], scores[..., i]
-            if self.is_normal[j]:
-                values[..., i] = np.clip(own * self.scale[j] + self.shift[j], kept[0], kept[-1])
-            else:
-                values[..., i] = kept[np.minimum((ndtr(own) * n_kept).astype(np.int64), n_kept - 1)]
-        return values
+    def values(self, scores: FloatArray, j: int) -> FloatArray:
+        """Values of feature `j`, within the range of training, that have these scores."""
+        kept, n_kept = self.quantiles[j], self.quantiles.shape[1]
+        if self.is_normal[j]:
+            return np.asarray(np.clip(scores * self.scale[j] + self.shift[j], kept[0], kept[-1]))
+        return np.asarray(kept[np.minimum((ndtr(scores) * n_kept).astype(np.int64), n_kept - 1)])
 
 
 def _quantiles(column: FloatArray, weights: FloatArray) -> FloatArray:

@@ -48,9 +48,9 @@ def filled(
         mixture = kinds.of_class(c)
         for where, missing in _patterns(gaps, np.flatnonzero((classes == c) & ~complete)):
             drawn = Pattern.of(mixture, kinds.scores.of(rows[where]), missing).draws()
-            features = np.flatnonzero(missing)
             chosen = drawn[np.arange(len(where)), where % N_DRAWS]
-            result[np.ix_(where, features)] = kinds.scores.values(chosen, features)
+            for j, own in zip(np.flatnonzero(missing), chosen.T, strict=True):
+                result[where, j] = kinds.scores.values(own, int(j))
     return result
 
 
