@@ -98,7 +98,7 @@ def picture(
         shadows=shadows,
         n_ellipsoids=model.n_ellipsoids,
         points=tuple(map(Point, *places.T.tolist(), owners, accepted[chosen].tolist(), marks)),
-        n_rows=len(complete),
+        n_rows=len(decisions),
     )
 
 
