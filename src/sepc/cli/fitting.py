@@ -56,6 +56,11 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
     model.add_argument(
         "--confidence", type=float, metavar="C", help="confidence of the --max-risk promise; 0.95 by default"
     )
+    model.add_argument(
+        "--class-weight",
+        choices=("balanced",),
+        help="decide as if all classes were equally frequent, so that rare ones are not missed",
+    )
     model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
 
 
@@ -83,7 +88,7 @@ def check_fit_options(options: argparse.Namespace) -> None:
 def _partition(options: argparse.Namespace) -> Any:
     from sepc.estimators.sep.estimator import SEPClassifier
 
-    names = ("n_impure", "min_trust", "trust", "fit_rows")
+    names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     named = {"categorical_features": options.categorical or "from_dtype", "keep": options.keep}
     return SEPClassifier(**given, **named, random_state=options.seed)
