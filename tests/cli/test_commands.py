@@ -22,7 +22,6 @@ from sepc import (
     load,
     save,
 )
-from sepc.cli import main
 
 pd, pa = package_or_skip("pandas"), package_or_skip("pyarrow")
 
@@ -245,16 +244,13 @@ def test_the_account_of_a_fit(folder, tmp_path, capsys):
     assert run_here(capsys, *words, "--quiet").out == ""
 
 
-def test_fit_warns_of_a_rare_class_that_accepted_rows_miss(tmp_path, monkeypatch, capsys):
+def test_fit_warns_of_a_rare_class_that_accepted_rows_miss(tmp_path, capsys):
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(size=(5_000, 2)), rng.normal(size=(50, 2)) + 1.5])
     labels = np.repeat(["common", "odd"], [5_000, 50])
     pd.DataFrame(rows, columns=["a", "b"]).assign(kind=labels).to_csv(tmp_path / "rare.csv", index=False)
-    monkeypatch.chdir(tmp_path)
-    told = {}
-    for weight in ([], ["--class-weight", "balanced"]):
-        assert main(["fit", "rare.csv", "--target", "kind", "--test-size", "0.3", "--output", "m.sepc", *weight]) == 0
-        told[bool(weight)] = capsys.readouterr().out
+    words = ["fit", tmp_path / "rare.csv", "--target", "kind", "--test-size", "0.3", "--output", tmp_path / "m.sepc"]
+    told = {bool(more): run_here(capsys, *words, *more).out for more in ([], ["--class-weight", "balanced"])}
     assert re.search(r"^Found: [\d,]+ of [\d,]+ of common and \d+ of \d+ of odd\.$", told[False], re.MULTILINE)
     assert "'odd' is rare" in told[False]
     assert "for example with --class-weight balanced" in told[False]
