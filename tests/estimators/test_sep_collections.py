@@ -169,7 +169,7 @@ def test_bad_cells_are_named_with_their_block(client, rows):
     objects = frame(X, y).assign(colour="red").astype({"colour": object})
     with dask.config.set({"dataframe.convert-string": False}):
         hidden = dd.from_pandas(objects, npartitions=2)
-    assert hidden.dtypes["colour"].name == "object"
+    assert hidden.dtypes["colour"].kind == "O"
     with pytest.raises(ValueError, match=r"Feature 'colour' is not numeric: row 0 holds 'red'"):
         classifier().fit(hidden, "target")
     holes = y.astype(object)

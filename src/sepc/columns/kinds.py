@@ -89,10 +89,10 @@ def _no_feature(values: NDArray[Any]) -> str:
 def _no_category(texts: list[Any]) -> str:
     """What a column of text is if it has no categories: an id or free text; else empty."""
     distinct = set(texts)
-    if len(distinct) == len(texts):
-        return "an id"
     words = np.mean([len(str(text).split()) for text in distinct])
-    return "free text" if len(distinct) > DIFFERENT_SHARE * len(texts) and words >= SEVERAL_WORDS else ""
+    if len(distinct) > DIFFERENT_SHARE * len(texts) and words >= SEVERAL_WORDS:
+        return "free text"
+    return "an id" if len(distinct) == len(texts) else ""
 
 
 def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -10,8 +10,8 @@ import numpy as np
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.decisions.kinds import Rule
-from sepc.model.completion import N_DRAWS
 from sepc.model.membership import FARTHEST, squared_radii
+from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.wording import decimal, listed, percent, shown
 
