@@ -226,7 +226,9 @@ def test_dates_are_dates_in_any_dress():
     zoned = table["since"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
     objects = pd.Series([None if when is pd.NaT else when.to_pydatetime() for when in zoned], dtype=object)
     polars, pyarrow = package_or_skip("polars"), package_or_skip("pyarrow")
-    arrow = pyarrow.Table.from_pandas(table.assign(town=table["town"].astype(object), since=zoned))
+    arrow = pyarrow.Table.from_pandas(table.assign(town=table["town"].astype(object)))
+    in_tokyo = arrow.column("since").cast(pyarrow.timestamp("us", "Asia/Tokyo"))
+    arrow = arrow.set_column(arrow.column_names.index("since"), "since", in_tokyo)
     for X in (table.assign(since=zoned), table.assign(since=objects), arrow, polars.from_arrow(arrow)):
         other = SEPClassifier().fit(X, y)
         assert other.preparation_.summary() == "5 features: 2 numbers, 2 categories, 1 date"
