@@ -61,7 +61,7 @@ class Picture:
     shadows : tuple of Shadow
         Those with the most training rows, of `n_ellipsoids`.
     points : tuple of Point
-        Drawn at random from `n_rows`, those without a gap.
+        Drawn at random from `n_rows`.
     """
 
     axes: tuple[str, str]
@@ -85,10 +85,9 @@ def picture(
         return None
     plane = feature_plane(model.feature_names, (0, 1)) if n_features == 2 else principal_plane(model)
     shadows = _shadows(model, plane)
-    features = decisions.rows[:, :n_features]
-    complete = np.flatnonzero(~np.isnan(features).any(axis=1))
-    chosen = complete[_some(len(complete))]
-    places = plane.place(features[chosen])
+    chosen = _some(len(decisions))
+    # Codes of categories may follow the features.
+    places = plane.place(decisions.rows[chosen, :n_features])
     owners = _positions(model.classes, (decisions.label if y is None else y)[chosen])
     marks = [None] * len(chosen) if right is None else right[chosen].tolist()
     return Picture(
@@ -100,7 +99,7 @@ def picture(
         shadows=shadows,
         n_ellipsoids=model.n_ellipsoids,
         points=tuple(map(Point, *places.T.tolist(), owners, accepted[chosen].tolist(), marks)),
-        n_rows=len(complete),
+        n_rows=len(decisions),
     )
 
 
