@@ -56,11 +56,18 @@ def _size(estimator: Any) -> dict[str, Any]:
 
 def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, among all and among those accepted."""
+    import numpy as np
+
     from sepc.estimators.base import decide_rows
+    from sepc.views.recall import recalls, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
+    classes = recalls(decisions.label, accepted, rows.y, np.unique(rows.y))
     return {
+        "classes": [{"label": own.name, "rows": own.n_rows, "found": own.n_found} for own in classes],
+        "has_rare": any(own.is_rare for own in classes),
+        "warnings": list(warnings_of(classes)),
         "rows": len(rows.y),
         "right": float(right.mean()),
         "accepted": float(accepted.mean()),
@@ -76,7 +83,7 @@ def summary_of(facts: dict[str, Any]) -> str:
     lines = [head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
     lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
-        lines.append(_held_out_words(facts["held_out"]))
+        lines += _held_out_words(facts["held_out"])
     return "\n".join(map(visible, lines))
 
 
@@ -87,8 +94,12 @@ def _size_words(facts: dict[str, Any]) -> str:
     return words + (f", {counted(facts['isolated'], 'row')} isolated" if facts["isolated"] else "")
 
 
-def _held_out_words(figures: dict[str, Any]) -> str:
+def _held_out_words(figures: dict[str, Any]) -> list[str]:
     right = figures["right_among_accepted"]
     accepted = f"accepted {percent(figures['accepted'])}"
     accepted += "" if right is None else f", of these {percent(right)} right"
-    return f"On {counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."
+    lines = [f"On {counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."]
+    if figures["has_rare"]:
+        found = ", ".join(f"{own['label']} {own['found']:,} of {own['rows']:,}" for own in figures["classes"])
+        lines.append(f"Found of each label: {found}.")
+    return lines + figures["warnings"]
