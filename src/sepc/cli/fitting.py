@@ -42,6 +42,11 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
     )
     model.add_argument("--trust", choices=TRUSTS, help="how labels and trust are computed; weights by default")
     model.add_argument("--min-trust", type=float, metavar="T", help="the least trust at which a label is accepted")
+    model.add_argument(
+        "--class-weight",
+        choices=("balanced",),
+        help="decide as if all labels were equally frequent, so that a rare one is not missed",
+    )
     model.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 10,000 by default")
     model.add_argument(
         "--by",
@@ -55,11 +60,6 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
     )
     model.add_argument(
         "--confidence", type=float, metavar="C", help="confidence of the --max-risk promise; 0.95 by default"
-    )
-    model.add_argument(
-        "--class-weight",
-        choices=("balanced",),
-        help="decide as if all classes were equally frequent, so that rare ones are not missed",
     )
     model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
 
