@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sepc.decisions.decisions import Decision, Decisions
     from sepc.decisions.kinds import Cause, Rule
-    from sepc.errors import FlatSetWarning, ForeignModelError, FormatError, NotConvergedWarning
+    from sepc.errors import FlatSetWarning, ForeignModelError, FormatError, LeftOutWarning, NotConvergedWarning
     from sepc.estimators.base import decide
     from sepc.estimators.repaired.decisions import RepairedDecision, RepairedDecisions
     from sepc.estimators.repaired.estimator import Change, RepairedClassifier
@@ -63,6 +63,7 @@ _HOME = {
     "Inspection": "sepc.io.inspection",
     "Landscape": "sepc.landscape.landscape",
     "LandscapeFigures": "sepc.landscape.figures",
+    "LeftOutWarning": "sepc.errors",
     "NearestPoints": "sepc.kernels.hulls",
     "NotConvergedWarning": "sepc.errors",
     "Overlap": "sepc.landscape.overlaps",
@@ -123,6 +124,7 @@ __all__ = [
     "Inspection",
     "Landscape",
     "LandscapeFigures",
+    "LeftOutWarning",
     "NearestPoints",
     "NotConvergedWarning",
     "Overlap",

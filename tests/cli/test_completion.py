@@ -13,7 +13,7 @@ CASES = [
     (["sepc", "in"], {"inspect"}),
     (["sepc", "fit", "--t"], {"--target", "--test-size", "--trust"}),
     (["sepc", "fit", "--trust", ""], {"weights", "counts", "published"}),
-    (["sepc", "score", "m", "d", "--missing", ""], {"refuse", "leave"}),
+    (["sepc", "score", "m", "d", "--missing", ""], {"use", "leave", "refuse"}),
     (["sepc", "completion", ""], {"bash", "zsh", "fish"}),
 ]
 

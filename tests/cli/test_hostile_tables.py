@@ -85,15 +85,14 @@ def test_a_hundred_thousand_columns(suffix, command, folder, tmp_path):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
 @pytest.mark.parametrize("command", ["fit", "score"])
-def test_wide_encodings_are_named_and_then_read(encoding, command, folder, tmp_path, wdbc, capsys):
+def test_wide_encodings_are_read_without_being_told(encoding, command, folder, tmp_path, wdbc, capsys):
     path = tmp_path / "wide.csv"
     path.write_bytes(wdbc[[*FEATURES, "target"]].to_csv(index=False).encode(encoding))
     words = words_of(command, folder, path, tmp_path)
-    line = complaint(run_here(capsys, *words))
-    assert line.endswith(f"wide.csv is {encoding.upper()} text, not utf-8; give --encoding {encoding}.\n")
-    told = run_here(capsys, *words, "--encoding", encoding)
-    assert (told.code, told.err) == (0, "")
-    assert "569 rows" in told.out
+    for given in ([], ["--encoding", encoding]):
+        told = run_here(capsys, *words, *given)
+        assert (told.code, told.err) == (0, "")
+        assert "569 rows" in told.out
 
 
 def test_bytes_that_are_no_text_in_the_encoding_given(folder, tmp_path, wdbc, capsys):
@@ -136,6 +135,7 @@ def test_what_is_free_bounds_a_fit(tmp_path, capsys):
     parts[0].set_file_path("part.parquet")
     pq.write_metadata(one.schema, tmp_path / "claims.parquet", parts * 10_000)
     words = ["fit", tmp_path / "claims.parquet", "--target", "target", "--output", tmp_path / "m.sepc"]
+    words += ["--test-size", "0.5"]
     line = complaint(run_here(capsys, *words))
     assert "10,485,760,000 rows of 1 feature would take some 1,573 GB of memory" in line
     assert "GB are free" in line
@@ -174,7 +174,12 @@ def test_rows_of_a_few_bytes_are_decided_some_at_a_time(folder, tmp_path, monkey
     from sepc.cli import model_file
 
     sizes, decide = [], model_file.Scorer.decide
-    monkeypatch.setattr(model_file.Scorer, "decide", lambda *given: (sizes.append(given[1].n_rows), decide(*given))[1])
+
+    def noted(scorer, arrays):
+        sizes.append(len(arrays[FEATURES[0]]))
+        return decide(scorer, arrays)
+
+    monkeypatch.setattr(model_file.Scorer, "decide", noted)
     (tmp_path / "short.csv").write_bytes(HEADER.replace(b",target", b"") + b"1,2,3\n" * 300_000)
     assert run_here(capsys, *words_of("score", folder, tmp_path / "short.csv", tmp_path)).code == 0
     assert sum(sizes) == 300_000

@@ -4,13 +4,25 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
+from sepc.cli.column_reading import Reading, array_of
 from sepc.cli.messages import InputError
 from sepc.cli.open_table import open_table
 from sepc.cli.read_ahead import read_ahead
 from sepc.cli.source import Source
-from sepc.cli.tables import matrix
 
 pa = package_or_skip("pyarrow")
+
+
+def matrix(batch, names):
+    """The columns as numbers, of shape (n, d)."""
+    source = Source("table", "csv")
+    return np.column_stack(
+        [array_of(source, name, batch.columns[name], Reading.NUMBER, batch.first_row) for name in names]
+    )
+
+
+def numbers(names):
+    return dict.fromkeys(names, Reading.NUMBER)
 
 
 def write_parquet(path, n, row_group_size):
@@ -29,7 +41,7 @@ def test_parquet_is_never_held_as_a_whole(row_group_size, tmp_path, monkeypatch)
     rows = write_parquet(tmp_path / "long.parquet", 800_000, row_group_size)
     names, done, most, before = [f"x{j}" for j in range(8)], 0, 0, pa.total_allocated_bytes()
     with open_table(Source(str(tmp_path / "long.parquet"), "parquet")) as table:
-        for batch in table.batches(names, names):
+        for batch in table.batches(names, numbers(names)):
             assert batch.first_row == done + 1
             np.testing.assert_array_equal(matrix(batch, names), rows[done : done + batch.n_rows])
             done += batch.n_rows
@@ -44,7 +56,7 @@ def test_csv_is_never_held_as_a_whole(tmp_path, monkeypatch):
     path.write_text("a,b\n" + "".join(f"{i},{i % 7}.5\n" for i in range(n)))
     done, most, before = 0, 0, pa.total_allocated_bytes()
     with open_table(Source(str(path), "csv")) as table:
-        for batch in table.batches(["b", "a"], ["b", "a"]):
+        for batch in table.batches(["b", "a"], numbers("ab")):
             assert matrix(batch, ["a"])[0, 0] == done == batch.first_row - 1
             done += batch.n_rows
             most = max(most, pa.total_allocated_bytes() - before)
@@ -55,7 +67,7 @@ def test_csv_is_never_held_as_a_whole(tmp_path, monkeypatch):
 def test_cells_of_several_lines(tmp_path):
     (tmp_path / "lines.csv").write_text('a,note\n1,"one\ntwo"\n2,"three"\n')
     with open_table(Source(str(tmp_path / "lines.csv"), "csv")) as table:
-        (batch,) = table.batches(["note", "a"], ["a"])
+        (batch,) = table.batches(["note", "a"], numbers("a"))
     assert batch.columns["note"].to_pylist() == ["one\ntwo", "three"]
 
 
@@ -67,8 +79,8 @@ def test_truth_values_and_decimals_are_numbers(tmp_path):
     columns = {"a": [True, False], "b": [decimal.Decimal("1.5"), None], "c": pa.array([1, 2], pa.uint8())}
     pq.write_table(pa.table(columns), tmp_path / "kinds.parquet")
     with open_table(Source(str(tmp_path / "kinds.parquet"), "parquet")) as table:
-        assert all(table.holds_numbers(name) for name in "abc")
-        (batch,) = table.batches(list("abc"), list("abc"))
+        assert all(table.kind_of(name) is Reading.NUMBER for name in "abc")
+        (batch,) = table.batches(list("abc"), numbers("abc"))
     np.testing.assert_array_equal(matrix(batch, list("abc")), [[1.0, 1.5, 1.0], [0.0, np.nan, 2.0]])
 
 
@@ -88,5 +100,5 @@ def test_what_another_thread_reads_comes_in_order_and_its_errors_come_through():
 def test_duplicates_that_nobody_asks_for_do_no_harm(tmp_path):
     (tmp_path / "twice.csv").write_text("a,x,x\n1,2,3\n")
     with open_table(Source(str(tmp_path / "twice.csv"), "csv")) as table:
-        (batch,) = table.batches(["a"], ["a"])
+        (batch,) = table.batches(["a"], numbers("a"))
     assert matrix(batch, ["a"]).tolist() == [[1.0]]

@@ -8,7 +8,6 @@ from sepc import SEPClassifier, load, save
 from sepc.columns.categories import fit_categories
 from sepc.columns.folds import folds_of
 from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.preparation import Preparation
 from sepc.errors import LeftOutWarning
 
 pd = package_or_skip("pandas")
@@ -210,6 +209,16 @@ def test_gaps_of_any_kind_are_taken():
     assert not any("time of year" in name for name, _ in undated.ask_for())
 
 
+def test_a_row_alone_has_gaps_of_any_kind():
+    table, y = people()
+    classifier = SEPClassifier().fit(table, y)
+    gone = {"age": None, "since": None, "job": None, "town": None}
+    alone = classifier.decide(pd.DataFrame([table.iloc[0].to_dict() | gone]))
+    together = classifier.decide(pd.concat([table[:1].assign(age=np.nan, since=pd.NaT, job=None, town=None), table]))
+    np.testing.assert_array_equal(alone.probabilities[0], together.probabilities[0])
+    assert "age and since are missing;" in alone.why(0)
+
+
 def test_columns_of_other_kinds_are_refused_by_name():
     table, y = people()
     with pytest.raises(ValueError, match="Column 'pay' has infinite numbers"):
@@ -232,6 +241,4 @@ def test_numbers_alone_need_no_preparation():
     assert classifier.preparation_ is None
     array = SEPClassifier().fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
-    assert Preparation.fitted(
-        numbers, np.zeros(400, dtype=int), np.ones(400, dtype=int), 1.0, categorical=(), keep=(), seed=0
-    )[0].is_plain
+    assert classifier.preparation_ is None

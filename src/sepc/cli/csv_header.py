@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 from sepc.cli.messages import InputError
 from sepc.cli.source import Source
 from sepc.cli.tables import check_width
-from sepc.cli.text_encoding import wide_encoding
 
 # Bytes: 20,000 columns with names of 200 letters.
 LONGEST_HEADER = 4 * 2**20
 
-PARQUET_MARK = b"PAR1"
+# How Parquet files begin, and Excel files, which are zip archives.
+PARQUET_MARK, ZIP_MARK = b"PAR1", b"PK\x03\x04"
+# The first bytes, which in a file of another format have a zero.
+SHOWN_BYTES = 512
 
 
 def read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
-    """The column names, without a byte order mark."""
+    """The column names, without a byte order mark; a column without a name is called by its position."""
+    _refuse_other_formats(source, stream)
+    lines = _lines(source, stream)
     try:
-        names = next(csv.reader(_lines(source, stream), delimiter=source.separator, strict=True), [])
+        names = next(csv.reader(lines, delimiter=source.separator or ",", strict=True, skipinitialspace=True), [])
     except UnicodeDecodeError as error:
         raise InputError(wrong_encoding(source, "the header")) from error
     except csv.Error as error:
@@ -28,33 +32,31 @@ def read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
     if not names:
         raise InputError(f"{source.name} is empty.")
     check_width(source, len(names))
-    return tuple(names)
+    return tuple(name if name.strip() else f"column {j}" for j, name in enumerate(names, start=1))
 
 
 def wrong_encoding(source: Source, where: str) -> str:
     """An error message for bytes that are no text in the table's encoding."""
-    return f"{source.name}: {where} is not {source.encoding} text; give its --encoding, such as latin-1 or cp1252."
+    encoding = source.encoding or "utf-8"
+    return f"{source.name}: {where} is not {encoding} text; give its --encoding, such as latin-1 or cp1252."
 
 
 def _lines(source: Source, stream: IO[bytes]) -> Iterator[str]:
     """The first lines, as many as the header has; a quoted name may run over several."""
-    left, is_first = LONGEST_HEADER, True
+    left = LONGEST_HEADER
     while line := stream.readline(left):
         left -= len(line)
-        if is_first:
-            _refuse_other_formats(source, line)
         if left == 0:
             raise InputError(
                 f"{source.name}: the header does not end within {LONGEST_HEADER // 2**20} MB. "
                 "Check that it is CSV with a line of column names, and that every quote is closed."
             )
         yield line.decode("utf-8-sig")
-        is_first = False
 
 
-def _refuse_other_formats(source: Source, line: bytes) -> None:
-    wide = wide_encoding(line)
-    if wide is not None:
-        raise InputError(f"{source.name} is {wide.upper()} text, not {source.encoding}; give --encoding {wide}.")
-    if line.startswith(PARQUET_MARK) or b"\0" in line:
-        raise InputError(f"{source.name} is not CSV; if it is Parquet, give --format parquet.")
+def _refuse_other_formats(source: Source, stream: Any) -> None:
+    first = stream.peek()[:SHOWN_BYTES]
+    if first.startswith((PARQUET_MARK, ZIP_MARK)) or b"\0" in first:
+        raise InputError(
+            f"{source.name} is not CSV; if it is Parquet or Excel, give --format parquet or --format excel."
+        )

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import io
 import re
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from sepc.cli.column_reading import Reading, reading_of
+from sepc.cli.csv_dress import CODE, sniffed_separator
 from sepc.cli.csv_header import read_header, wrong_encoding
+from sepc.cli.gaps import is_number
 from sepc.cli.messages import InputError
-from sepc.cli.source import Source
-from sepc.cli.tables import BadCell, Batch, bad_cell_line, batch_rows, is_number
+from sepc.cli.source import DAMAGED, Source
+from sepc.cli.tables import BadCell, Batch, bad_cell_line, batch_rows
 
 # Column types are inferred from the first block of the head; the head itself may end inside a multi-line cell.
 TYPES_BYTES = 2**20
 HEAD_BYTES = 4 * TYPES_BYTES
 # Bytes read at a time; larger blocks are no faster, and of very short rows they hold millions.
 BLOCK_BYTES = 4 * 2**20
-# What a damaged archive raises.
-DAMAGED = (OSError, EOFError, zlib.error)
-# Texts that mean an empty cell.
-EMPTY = frozenset(pa_csv.ConvertOptions().null_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,8 @@ class CsvTable:
     def of(cls, source: Source, stream: IO[bytes]) -> CsvTable:
         """Read the header and the first rows."""
         try:
+            if source.separator is None:
+                source = replace(source, separator=_separator(source, stream))
             names = read_header(source, stream)
             head = stream.read(HEAD_BYTES)
             head += _rest_of_line(source, stream)
@@ -63,16 +64,15 @@ class CsvTable:
         if not head.strip():
             raise InputError(f"{source.name} has a header but no rows.")
         try:
-            schema = _read(source, names, io.BytesIO(head), {}, names, TYPES_BYTES).schema
+            source, types = _types(source, names, head)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise InputError(_unreadable(source, error)) from error
-        return cls(source, names, head, stream, dict(zip(schema.names, schema.types, strict=True)))
+        return cls(source, names, head, stream, types)
 
-    def holds_numbers(self, name: str) -> bool:
-        """Whether a column holds numbers, booleans or nothing in the first rows."""
+    def kind_of(self, name: str) -> Reading:
+        """What a column holds in the first rows; FOUND if nothing."""
         kind = self.types[name]
-        is_empty = pa.types.is_null(kind)
-        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or is_empty)
+        return Reading.FOUND if pa.types.is_null(kind) else reading_of(kind)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a column that is not a number; of standard input, only the first rows are searched."""
@@ -80,23 +80,23 @@ class CsvTable:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
             read_header(self.source, stream)
-            return self._first_bad_cell(name, stream)
+            return self._first_bad_cell(name, _Joined(b"", stream))
 
-    def _first_bad_cell(self, name: str, stream: IO[bytes]) -> BadCell | None:
+    def _first_bad_cell(self, name: str, stream: Any) -> BadCell | None:
         n_done = 0
         for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], BLOCK_BYTES):
             cells = [_decoded(cell).strip() for cell in batch.column(0).to_pylist()]
-            bad = [i for i, cell in enumerate(cells) if cell not in EMPTY and not is_number(cell)]
+            known = [i for i, cell in enumerate(cells) if cell not in self.source.gap_texts]
+            bad = [i for i in known if not is_number(cells[i], self.source.decimal or ".")]
             if bad:
-                return BadCell(n_done + bad[0] + 1, cells[bad[0]], len(bad) < len(cells) / 2)
+                are_codes = any(re.match(CODE, cells[i]) for i in known)
+                return BadCell(n_done + bad[0] + 1, cells[bad[0]], len(bad) < len(known) / 2 and not are_codes)
             n_done += len(cells)
         return None
 
-    def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
-        """The rows of some columns, once; those in `numbers` as floats, so fractions may follow integers."""
-        types = {name: pa.string() if pa.types.is_null(self.types[name]) else self.types[name] for name in wanted}
-        types |= {name: pa.string() for name in texts}
-        types |= {name: pa.float64() for name in numbers if not pa.types.is_boolean(self.types[name])}
+    def batches(self, wanted: Sequence[str], readings: Mapping[str, Reading]) -> Iterator[Batch]:
+        """The rows of some columns, once; numbers as floats, so fractions may follow integers, and dates as text."""
+        types = {name: self._type(name, readings.get(name, Reading.FOUND)) for name in wanted}
         size, n_done = self.source.n_bytes, 0
         stream: Any = _Joined(self.head, self.rest)
         try:
@@ -106,11 +106,18 @@ class CsvTable:
                 arrays = {name: columns.column(j) for j, name in enumerate(wanted)}
                 yield Batch(first, arrays, columns.num_rows, share)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise InputError(self._explained(error, numbers)) from error
+            raise InputError(self._explained(error, types)) from error
         except DAMAGED as error:
             raise InputError(f"{self.source.name} cannot be read: {error}.") from error
 
-    def _explained(self, error: Exception, numbers: Collection[str]) -> str:
+    def _type(self, name: str, reading: Reading) -> Any:
+        found = self.types[name]
+        if reading is Reading.NUMBER and not pa.types.is_boolean(found):
+            return pa.float64()
+        is_text = reading in (Reading.TEXT, Reading.DATE) or pa.types.is_null(found)
+        return pa.string() if is_text else found
+
+    def _explained(self, error: Exception, types: Mapping[str, Any]) -> str:
         """Say which cell could not be read, reading the table a second time if it is a file."""
         # Arrow names the column and the value only in the text of its error.
         parsed = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
@@ -119,10 +126,53 @@ class CsvTable:
         name = self.names[int(parsed[1])]
         if parsed[2] is None:
             return wrong_encoding(self.source, f"column {name!r}")
-        if name not in numbers:
+        if reading_of(types[name]) is not Reading.NUMBER:
             return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} has another type than the cells before it."
         cell = None if self.source.is_standard_input else self.first_bad_cell(name)
         return bad_cell_line(self.source, name, cell or BadCell(None, parsed[2], True))
+
+
+def _separator(source: Source, stream: Any) -> str:
+    if source.format == "excel":
+        return ","
+    likely = ";" if source.decimal == "," else "\t" if ".tsv" in source.path.lower() else ","
+    return sniffed_separator(stream.peek(), likely)
+
+
+def _types(source: Source, names: Sequence[str], head: bytes) -> tuple[Source, dict[str, Any]]:
+    """The types of the columns, and the source with its decimal sign: a comma if that makes more columns numbers."""
+    found = _inferred(source, names, head)
+    if source.decimal is None and source.separator != ",":
+        other = replace(source, decimal=",")
+        with_comma = _inferred(other, names, head)
+        if _numbers(with_comma) > _numbers(found):
+            source, found = other, with_comma
+    return source, found | dict.fromkeys(_codes(source, names, head, found), pa.string())
+
+
+def _inferred(source: Source, names: Sequence[str], head: bytes) -> dict[str, Any]:
+    schema = _read(source, names, io.BytesIO(head), {}, names, TYPES_BYTES).schema
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _numbers(types: Mapping[str, Any]) -> set[str]:
+    return {name for name, kind in types.items() if reading_of(kind) is Reading.NUMBER}
+
+
+def _codes(source: Source, names: Sequence[str], head: bytes, types: Mapping[str, Any]) -> list[str]:
+    """Columns of whole numbers of which some begin with a zero."""
+    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+    if not whole:
+        return []
+    texts = dict.fromkeys(whole, pa.string())
+    first = next(iter(_read(source, names, io.BytesIO(head), texts, whole, TYPES_BYTES)), None)
+    if first is None:
+        return []
+    return [name for name, cells in zip(whole, first.columns, strict=True) if _any_code(cells)]
+
+
+def _any_code(cells: Any) -> bool:
+    return bool(pc.any(pc.match_substring_regex(pc.utf8_trim_whitespace(cells), CODE)).as_py())
 
 
 class _Joined(io.RawIOBase):
@@ -154,8 +204,10 @@ def _read(
     reader = pa_csv.open_csv(
         stream,
         pa_csv.ReadOptions(column_names=places, block_size=block_bytes),
-        pa_csv.ParseOptions(delimiter=source.separator, newlines_in_values=True),
+        pa_csv.ParseOptions(delimiter=source.separator or ",", newlines_in_values=True),
         pa_csv.ConvertOptions(
+            decimal_point=source.decimal or ".",
+            null_values=sorted(source.gap_texts),
             column_types={place_of[name]: kind for name, kind in types.items()},
             include_columns=[place_of[name] for name in wanted],
         ),

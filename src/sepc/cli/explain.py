@@ -7,12 +7,11 @@ import heapq
 from collections.abc import Iterator
 from typing import Any
 
-from sepc.cli.labelled_rows import names_in
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import Scorer, load_model, scorer_for
 from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import add_table_arguments, source_from
+from sepc.cli.source import add_table_arguments, names_in, source_from
 from sepc.cli.tables import Batch, Table
 from sepc.wording import counted, visible
 
@@ -59,13 +58,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read(table: Table, scorer: Scorer, bar: ProgressBar) -> Iterator[Batch]:
-    for batch in table.batches(list(scorer.features), scorer.numbers):
+    for batch in table.batches(scorer.used, scorer.readings):
         yield batch
         bar.update_rows(batch.last_row, table.n_rows, batch.share)
 
 
 def _chosen(table: Table, scorer: Scorer, batches: Iterator[Batch], rows: list[int]) -> list[dict[str, Any]]:
-    """Explain the rows asked for; only these need to be complete."""
+    """Explain the rows asked for; only these need to be as the model knows them."""
     explained: dict[int, dict[str, Any]] = {}
     n_rows = 0
     for batch in batches:
@@ -93,8 +92,7 @@ def _worst(table: Table, scorer: Scorer, batches: Iterator[Batch], n: int) -> li
 
 
 def _decided(table: Table, scorer: Scorer, batch: Batch) -> Any:
-    numbers = scorer.complete_numbers(table.source, batch, "Fill such cells, or ask for other rows with --row.")
-    return scorer.decide(batch, numbers)
+    return scorer.decide(scorer.arrays(table.source, batch))
 
 
 def _explanation(row: int, decision: Any) -> dict[str, Any]:

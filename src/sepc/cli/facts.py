@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sepc.cli.labelled_rows import LabelledRows
+from sepc.cli.model_columns import taken_as
 from sepc.plain_values import plain
 from sepc.wording import counted, percent, visible
 
 
-def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) -> dict[str, Any]:
-    """Facts about a fit, ready for JSON."""
-    import numpy as np
-
-    classes, counts = np.unique(rows.y, return_counts=True)
+def facts_of(
+    estimator: Any, names: Sequence[str], n_rows: Mapping[Any, int], n_dropped: int, held_out: LabelledRows | None
+) -> dict[str, Any]:
+    """Facts about a fit, ready for JSON; `n_rows` has the training rows of each label."""
+    columns = taken_as(estimator, names)
     facts: dict[str, Any] = {
         "estimator": type(estimator).__name__,
-        "rows": len(rows.y),
-        "rows_dropped": rows.n_dropped,
-        "features": [str(name) for name in rows.X.columns],
-        "classes": [{"label": plain(label), "rows": int(n)} for label, n in zip(classes, counts, strict=True)],
+        "rows": sum(n_rows.values()),
+        "rows_dropped": n_dropped,
+        "features": list(names),
+        "taken_as": columns.summary(),
+        "columns": [{"name": own.name, "kind": own.kind.value, "why": own.why} for own in columns.columns],
+        "classes": [{"label": plain(label), "rows": int(n)} for label, n in n_rows.items()],
     }
     facts |= _size(getattr(estimator, "estimator_", estimator))
     if hasattr(estimator, "controls_"):
@@ -27,6 +31,14 @@ def facts_of(estimator: Any, rows: LabelledRows, held_out: LabelledRows | None) 
     if held_out is not None:
         facts["held_out"] = held_out_figures(estimator, held_out)
     return facts
+
+
+def rows_of_labels(y: Any) -> dict[Any, int]:
+    """How many rows each label has."""
+    import numpy as np
+
+    classes, counts = np.unique(y, return_counts=True)
+    return dict(zip(classes.tolist(), counts.tolist(), strict=True))
 
 
 def _size(estimator: Any) -> dict[str, Any]:
@@ -60,8 +72,9 @@ def summary_of(facts: dict[str, Any]) -> str:
     """The facts in a few lines of text."""
     labels = ", ".join(f"{cls['label']} ({cls['rows']:,})" for cls in facts["classes"])
     dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
-    head = f"{counted(facts['rows'], 'row')}{dropped}, {counted(len(facts['features']), 'feature')}; labels: {labels}"
-    lines = [head, f"{facts['estimator']}: {_size_words(facts)}", *facts.get("promise", [])]
+    head = f"{counted(facts['rows'], 'row')}{dropped}; labels: {labels}"
+    lines = [head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
+    lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
         lines.append(_held_out_words(facts["held_out"]))
     return "\n".join(map(visible, lines))

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.labelled_rows import LabelledRows, names_in
-from sepc.cli.messages import InputError
+from sepc.cli.labelled_rows import LabelledRows
+from sepc.cli.messages import InputError, complain
+from sepc.cli.model_columns import left_out_of
 from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.source import names_in
+from sepc.cli.tables import quoted
+from sepc.wording import MOST_NAMES, listed
 
 if TYPE_CHECKING:
     from sepc.partition.sequence import Round
@@ -80,7 +85,8 @@ def _partition(options: argparse.Namespace) -> Any:
 
     names = ("n_impure", "min_trust", "trust", "fit_rows")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    return SEPClassifier(**given, random_state=options.seed)
+    named = {"categorical_features": options.categorical or "from_dtype", "keep": options.keep}
+    return SEPClassifier(**given, **named, random_state=options.seed)
 
 
 def share(text: str) -> float:
@@ -109,14 +115,26 @@ def _some(rows: LabelledRows, chosen: Any) -> LabelledRows:
     return LabelledRows(rows.X.iloc[chosen].reset_index(drop=True), rows.y[chosen], rows.n_dropped)
 
 
-def fitted(estimator: Any, rows: LabelledRows, *, quiet: bool) -> Any:
-    """Fit, showing the round and the rows left on the terminal."""
+def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
+    """Fit, showing the round and the rows left on the terminal; a warning names the columns that are left out."""
+    from sepc.errors import LeftOutWarning
     from sepc.estimators.sep.progress import listen_to_rounds
 
     with ProgressBar("fitting", quiet=quiet) as bar:
-        bar.update(f"{len(rows.y):,} rows")
-        with listen_to_rounds(RoundNotes(bar).round_ended):
-            return estimator.fit(rows.X, rows.y)
+        bar.update(f"{n_rows:,} rows")
+        with listen_to_rounds(RoundNotes(bar).round_ended), warnings.catch_warnings():
+            warnings.simplefilter("ignore", LeftOutWarning)
+            model = estimator.fit(X, y)
+    warn_of_left_out(left_out_of(model))
+    return model
+
+
+def warn_of_left_out(left_out: dict[str, str]) -> None:
+    """Say which columns are left out and what they seem to be, if there are any."""
+    if left_out:
+        named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
+        example = quoted(next(iter(left_out)))
+        complain(f"warning: left out, since they are no features: {named}. To use one, give --keep {example}.")
 
 
 class RoundNotes:

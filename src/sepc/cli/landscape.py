@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from sepc.cli.fitting import number_or_share
-from sepc.cli.labelled_rows import add_labelled_arguments, read_labelled
-from sepc.cli.messages import say
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled
+from sepc.cli.messages import InputError, complain, say
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments
+from sepc.wording import MOST_NAMES, counted, listed
 
 HELP = "describe how the classes of a table overlap, before any model"
 
@@ -25,13 +27,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read the table and print its landscape."""
+    """Read the table and print its landscape, which is one of numbers."""
     rows = read_labelled(options)
     from sepc.landscape.landscape import Landscape
 
     given = {name: getattr(options, name) for name in ("n_impure", "fit_rows") if getattr(options, name) is not None}
+    X, y = _numbers(rows, options)
     with ProgressBar("partitioning", quiet=options.quiet) as bar:
-        bar.update(f"{len(rows.y):,} rows")
-        landscape = Landscape(rows.X, rows.y, random_state=options.seed, **given)
+        bar.update(f"{len(y):,} rows")
+        landscape = Landscape(X, y, random_state=options.seed, **given)
         facts, text = landscape.figures.to_dict(), landscape.summary()
     say(options, text, facts)
+
+
+def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]:
+    """The columns of numbers, and the rows without a gap in them; a warning names what is left out."""
+    from sepc.columns.kinds import Kind, kinds_of
+
+    columns = kinds_of(rows.X, options.categorical, options.keep)
+    left_out = {own.name: own.why or f"a {own.kind.value}" for own in columns if own.kind is not Kind.NUMBER}
+    X = rows.X.drop(columns=list(left_out))
+    if X.shape[1] == 0:
+        raise InputError(f"{options.data} has no column of numbers, which a landscape needs.")
+    complete = X.notna().all(axis=1).to_numpy()
+    if left_out:
+        named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
+        complain(f"warning: a landscape is one of numbers; left out: {named}.")
+    if not complete.all():
+        complain(f"warning: {counted(int((~complete).sum()), 'row')} with gaps left out of the landscape.")
+    if complete.sum() < 2:
+        raise InputError(f"{options.data} has no two rows without gaps in its numbers, which a landscape needs.")
+    return X[complete].reset_index(drop=True), rows.y[complete]

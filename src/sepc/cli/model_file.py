@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sepc.cli.category_matching import matched
+from sepc.cli.column_reading import Reading, array_of
 from sepc.cli.messages import InputError
+from sepc.cli.model_columns import ModelColumns, columns_of_model
 from sepc.cli.source import Source, check_readable
-from sepc.cli.tables import Batch, Table, check_names, matrix, refuse_missing, refuse_text
-
-WRONG_TEXT = "The model needs numbers there."
+from sepc.cli.tables import Batch, Table, check_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,30 +24,51 @@ class Scorer:
     features : tuple of str
         Columns of the table, in the model's order.
     by : tuple of str
-        Those of them that hold categories.
+        Those of them whose values have models of their own.
+    columns : ModelColumns
     """
 
     estimator: Any
     features: tuple[str, ...]
     by: tuple[str, ...]
+    columns: ModelColumns
 
     @property
-    def numbers(self) -> list[str]:
-        """The features that must be numbers."""
-        return [name for name in self.features if name not in self.by]
+    def used(self) -> list[str]:
+        """The features that the model looks at."""
+        return [name for name in self.features if name not in self.columns.left_out]
 
-    def decide(self, batch: Batch, numbers: Any) -> Any:
-        """Decide on the rows of a batch; `numbers` are its numeric features."""
-        rows = to_frame(batch, numbers, self.numbers, self.by, self.features) if self.by else numbers
+    @property
+    def readings(self) -> dict[str, Reading]:
+        """What each feature is read as."""
+        numbers = dict.fromkeys(self.features, Reading.NUMBER)
+        return numbers | self.columns.readings | dict.fromkeys(self.by, Reading.FOUND)
+
+    def arrays(self, source: Source, batch: Batch) -> dict[str, Any]:
+        """The features of a batch that the model looks at; a cell that cannot be one is an error."""
+        return {name: self._array(source, name, batch) for name in self.used}
+
+    def decide(self, arrays: dict[str, Any]) -> Any:
+        """Decide on rows, given by their features."""
         from sepc.estimators.base import decide_rows
 
-        return decide_rows(self.estimator, rows)
+        return decide_rows(self.estimator, self.table(arrays))
 
-    def complete_numbers(self, source: Source, batch: Batch, advice: str) -> Any:
-        """The numeric features of a batch; raises if a cell is empty."""
-        numbers = matrix(batch, self.numbers)
-        refuse_missing(source, batch, numbers, self.numbers, advice)
-        return numbers
+    def table(self, arrays: dict[str, Any]) -> Any:
+        """Features as the model takes them: an array if all are numbers, else a DataFrame."""
+        import numpy as np
+
+        if not self.by and not self.columns.readings:
+            return np.stack(list(arrays.values())).T
+        # What is left out must be there, by its name only.
+        return pandas_package().DataFrame({name: arrays.get(name) for name in self.features})
+
+    def _array(self, source: Source, name: str, batch: Batch) -> Any:
+        column = batch.columns[name]
+        if name in self.by:
+            return categories(column)
+        cells = array_of(source, name, column, self.readings[name], batch.first_row)
+        return matched(cells, self.columns.categories[name]) if name in self.columns.categories else cells
 
 
 def load_model(path: str) -> Any:
@@ -66,11 +88,16 @@ def load_model(path: str) -> Any:
         ) from error
 
 
-def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None) -> Scorer:
-    """Match the model's features with the columns of a table: by name, or in order if the model knows no names."""
-    names = features or getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        names = table.names
+def scorer_for(
+    estimator: Any, table: Table, features: Sequence[str] | None, beside: Sequence[str] | None = None
+) -> Scorer:
+    """Match the model's features with the columns of a table: by name, or in order if the model knows no names.
+
+    `beside` are the columns that can be features; all by default.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if features or names is None:
+        names = features or (table.names if beside is None else beside)
     n = estimator.n_features_in_
     if len(names) != n:
         raise InputError(
@@ -79,23 +106,13 @@ def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None) -> 
             if features is None
             else f"--features names {len(names)} columns; the model has {n} features."
         )
-    chosen = tuple(map(str, names))
-    check_names(table, chosen)
+    chosen, columns = tuple(map(str, names)), columns_of_model(estimator)
     from sepc.estimators.unwrapping import category_positions
 
     by = tuple(chosen[j] for j in category_positions(estimator))
-    scorer = Scorer(estimator, chosen, by)
-    refuse_text(table, scorer.numbers, WRONG_TEXT)
+    scorer = Scorer(estimator, chosen, by, columns)
+    check_names(table, scorer.used)
     return scorer
-
-
-def to_frame(batch: Batch, numbers: Any, names: Sequence[str], by: Sequence[str], order: Sequence[str]) -> Any:
-    """A DataFrame of the numeric and the categorical features, in the model's order."""
-    pd = pandas_package()
-    frame = pd.DataFrame(numbers, columns=list(names))
-    for name in by:
-        frame[name] = categories(batch.columns[name])
-    return frame[list(order)]
 
 
 def categories(column: Any) -> Any:

@@ -11,7 +11,7 @@ from sepc.cli.tables import Table
 
 @contextmanager
 def open_table(source: Source) -> Iterator[Table]:
-    """Open a CSV or Parquet table and read its column names."""
+    """Open a table and read its column names; an Excel sheet is read as CSV."""
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:

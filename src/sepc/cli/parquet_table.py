@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sepc.cli.column_reading import Reading, reading_of
+from sepc.cli.gaps import is_number
 from sepc.cli.memory import free_bytes, in_gigabytes
 from sepc.cli.messages import InputError
 from sepc.cli.parquet_pages import memory_of
 from sepc.cli.source import Source
-from sepc.cli.tables import BadCell, Batch, batch_rows, check_width, is_number
+from sepc.cli.tables import BadCell, Batch, batch_rows, check_width
 from sepc.wording import counted
 
 # Bytes of a column read at a time. By default Arrow holds whole row groups, and with `pre_buffer` the whole file.
@@ -61,28 +63,23 @@ class ParquetTable:
             raise InputError(f"{source.name} has no rows.")
         return cls(source, names, file.metadata.num_rows, file, stream, frozenset(texts))
 
-    def holds_numbers(self, name: str) -> bool:
-        """Whether a column has a numeric or boolean type."""
-        kind = self.file.schema_arrow.field(name).type
-        return bool(
-            pa.types.is_integer(kind)
-            or pa.types.is_floating(kind)
-            or pa.types.is_boolean(kind)
-            or pa.types.is_decimal(kind)
-        )
+    def kind_of(self, name: str) -> Reading:
+        """What the type of a column says that it holds."""
+        return reading_of(self.file.schema_arrow.field(name).type)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a text column that is not a number."""
         if name not in self.texts:
             return None
-        for batch in self.batches([name], ()):
+        for batch in self.batches([name]):
             cells = batch.columns[name].to_pylist()
-            bad = [i for i, cell in enumerate(cells) if cell is not None and not is_number(cell)]
+            known = [i for i, cell in enumerate(cells) if cell is not None and cell not in self.source.gap_texts]
+            bad = [i for i in known if not is_number(cells[i])]
             if bad:
-                return BadCell(batch.first_row + bad[0], cells[bad[0]], len(bad) < len(cells) / 2)
+                return BadCell(batch.first_row + bad[0], cells[bad[0]], len(bad) < len(known) / 2)
         return None
 
-    def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
+    def batches(self, wanted: Sequence[str], readings: Mapping[str, Reading] | None = None) -> Iterator[Batch]:
         """The rows of some columns, in batches of about as many rows as `batch_rows` says."""
         self._refuse_nested(wanted)
         n_done, most = 0, batch_rows(len(wanted))

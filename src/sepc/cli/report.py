@@ -6,11 +6,13 @@ import argparse
 from typing import Any
 
 from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, share, split
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled, read_rows
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import load_model
+from sepc.cli.model_file import load_model, scorer_for
+from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import add_table_arguments, check_writable
+from sepc.cli.source import add_table_arguments, check_writable, source_from
+from sepc.cli.tables import check_names
 from sepc.io.atomic_files import replacing
 
 HELP = "report on a model and held-out rows, as an HTML page or plain text"
@@ -58,25 +60,21 @@ def _from_fit(options: argparse.Namespace) -> tuple[Any, LabelledRows, LabelledR
         )
     training, held_out = split(read_labelled(options, options.by), options.test_size, options.seed)
     assert held_out is not None
-    return fitted(estimator_of(options), training, quiet=options.quiet), held_out, training
+    estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
+    return estimator, held_out, training
 
 
 def _from_file(options: argparse.Namespace) -> tuple[Any, LabelledRows, LabelledRows | None]:
     """Load a model; return it with all rows of the table."""
     estimator = load_model(options.model)
-    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
-    from sepc.estimators.unwrapping import category_positions
-
-    by = [names[j] for j in category_positions(estimator)] if names else []
-    if names and options.features is None:
-        options.features = [name for name in names if name not in by]
-    rows = read_labelled(options, by)
-    X = rows.X[names] if names else rows.X.to_numpy()
-    if X.shape[1] != estimator.n_features_in_:
-        raise InputError(
-            f"{options.model} has {estimator.n_features_in_} features without names, but {options.data} has "
-            f"{X.shape[1]} columns beside the target; name those it was fitted on with --features."
-        )
+    with open_table(source_from(options)) as table:
+        check_names(table, [options.target])
+        beside = [name for name in table.names if name != options.target and name not in options.drop]
+        scorer = scorer_for(estimator, table, options.features, beside)
+        rows = read_rows(table, scorer, options)
+    X = scorer.table({str(name): rows.X[name].to_numpy() for name in rows.X.columns})
+    if hasattr(estimator, "feature_names_in_") and not hasattr(X, "columns"):
+        X = rows.X
     return estimator, LabelledRows(X, rows.y, rows.n_dropped), None
 
 

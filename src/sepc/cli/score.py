@@ -8,19 +8,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
-from sepc.cli.labelled_rows import names_in
+from sepc.cli.column_reading import Reading
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import Scorer, load_model, scorer_for
 from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
-from sepc.cli.source import add_table_arguments, check_writable, source_from
-from sepc.cli.tables import Batch, Table, check_names, matrix
+from sepc.cli.source import add_table_arguments, check_writable, names_in, source_from
+from sepc.cli.tables import Batch, Table, check_names, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing
 from sepc.wording import counted, percent
 
 HELP = "decide on every row of a table: label, trust, accepted or not, and why not"
-ADVICE = "Fill such cells, or leave these rows undecided with --missing leave."
+ADVICE = "Decide on such rows with --missing use, or leave them undecided with --missing leave."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--missing",
-        choices=("refuse", "leave"),
-        default="refuse",
-        help="what to do with empty cells: refuse the table (default), or leave their rows undecided",
+        choices=("use", "leave", "refuse"),
+        default="use",
+        help="rows with gaps: decide on them by what is there (use, the default), leave them undecided, or refuse them",
     )
     parser.add_argument(
         "--raw-cells",
@@ -77,14 +77,16 @@ def run(options: argparse.Namespace) -> None:
 def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespace) -> dict[str, int]:
     """Score all rows; return how many there were, were accepted, and were left undecided."""
     counts = {"rows": 0, "accepted": 0, "left_undecided": 0}
-    wanted = list(dict.fromkeys([*scorer.features, *options.keep]))
+    wanted = list(dict.fromkeys([*scorer.used, *options.keep]))
+    # What is only copied stays as it is written.
+    readings = dict.fromkeys(options.keep, Reading.TEXT) | {name: scorer.readings[name] for name in scorer.used}
     decide = _decider(table, scorer, options)
     with (
         ProgressBar(f"scoring {table.source.name}", quiet=options.quiet) as bar,
         ThreadPoolExecutor(1) as pool,
     ):
         written: Future[None] | None = None
-        for batch in read_ahead(table.batches(wanted, scorer.numbers, set(options.keep) - set(scorer.features))):
+        for batch in read_ahead(table.batches(wanted, readings)):
             columns, n_accepted, n_left = decide(batch)
             if written is not None:
                 written.result()
@@ -108,11 +110,12 @@ def _decider(
     from sepc.cli.decision_files import arrow_columns
 
     def decide(batch: Batch) -> tuple[dict[str, Any], int, int]:
+        arrays, complete = scorer.arrays(table.source, batch), None
         if options.missing == "refuse":
-            numbers, complete = scorer.complete_numbers(table.source, batch, ADVICE), None
-        else:
-            numbers, complete = _filled(matrix(batch, scorer.numbers))
-        decisions = scorer.decide(batch, numbers)
+            refuse_gaps(table.source, batch.first_row, arrays, ADVICE)
+        elif options.missing == "leave":
+            complete = ~np.any([is_gap(values) for values in arrays.values()], axis=0)
+        decisions = scorer.decide(arrays)
         accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
         columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, complete)
         kept = {name: batch.columns[name] for name in options.keep}
@@ -124,14 +127,6 @@ def _decider(
         return kept | columns, int(np.count_nonzero(accepted)), n_left
 
     return decide
-
-
-def _filled(numbers: Any) -> tuple[Any, Any]:
-    """Numbers with 0 for missing and infinite ones, and a mask of the complete rows."""
-    import numpy as np
-
-    is_finite = np.isfinite(numbers)
-    return np.where(is_finite, numbers, 0.0), is_finite.all(axis=1)
 
 
 def _words(counts: dict[str, int], output: str) -> str:

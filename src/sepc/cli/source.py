@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
+import io
 import os
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
+from sepc.cli.gaps import GAP_TEXTS, gap_numbers
 from sepc.cli.messages import InputError
-from sepc.cli.text_encoding import AsUtf8, is_utf8
+from sepc.cli.text_encoding import AsUtf8, is_utf8, wide_encoding
 
 STANDARD_INPUT = "-"
-FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+FORMATS = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".xlsx", ".xlsm"), "excel"),
+}
+PACKED = (".gz", ".zst")
+# What a damaged archive raises.
+DAMAGED = (OSError, EOFError, zlib.error)
+# Bytes read at a time, of which the first show how CSV is written.
+BUFFER_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -27,15 +41,35 @@ class Source:
     ----------
     path : str
         "-" is standard input.
-    format : {"csv", "parquet"}
-    separator, encoding : str
-        Only used for CSV.
+    format : {"csv", "parquet", "excel"}
+    separator, encoding, decimal : str or None
+        How CSV is written; None where the file is to show it.
+    sheet : str or None
+        The sheet of an Excel file; None for the first.
+    na : tuple of str
+        Texts that mean a gap, besides the usual ones.
+    dates : mapping of name to format
+        Columns of text that hold dates; the format is empty where the dates are to show it.
     """
 
     path: str
     format: str
-    separator: str = ","
-    encoding: str = "utf-8"
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    sheet: str | None = None
+    na: tuple[str, ...] = ()
+    dates: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def gap_texts(self) -> frozenset[str]:
+        """Texts that mean a gap."""
+        return GAP_TEXTS | set(self.na)
+
+    @cached_property
+    def gap_numbers(self) -> tuple[float, ...]:
+        """Numbers that mean a gap."""
+        return gap_numbers(self.na)
 
     @property
     def name(self) -> str:
@@ -49,44 +83,110 @@ class Source:
 
     @property
     def n_bytes(self) -> int | None:
-        """Its size, if it is an uncompressed file."""
-        known = not self.is_standard_input and not self.path.endswith(".gz") and Path(self.path).is_file()
+        """Its size, if it is a file whose bytes are read as they are."""
+        is_plain = self.format != "excel" and not self.path.endswith(PACKED)
+        known = is_plain and not self.is_standard_input and Path(self.path).is_file()
         return os.path.getsize(self.path) if known else None
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
-        """Its bytes, from the beginning; CSV in another encoding is read as UTF-8."""
-        if self.is_standard_input:
+        """Its bytes, from the beginning; Excel and CSV in another encoding are read as CSV in UTF-8."""
+        if self.format == "excel":
+            from sepc.cli.excel import excel_as_csv
+
+            with excel_as_csv(self.path, self.name, self.sheet) as lines:
+                yield lines
+        elif self.is_standard_input:
             yield self._as_utf8(sys.stdin.buffer)
-            return
-        with open(self.path, "rb") as file:
-            yield self._as_utf8(cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self.path.endswith(".gz") else file)
+        else:
+            with open(self.path, "rb") as file:
+                yield self._as_utf8(_unpacked(self.path, file))
 
     def _as_utf8(self, stream: IO[bytes]) -> IO[bytes]:
-        is_plain = self.format != "csv" or is_utf8(self.encoding)
-        return stream if is_plain else cast(IO[bytes], AsUtf8(stream, self.encoding))
+        if self.format != "csv":
+            return stream
+        buffered = io.BufferedReader(cast(Any, stream), BUFFER_BYTES)
+        try:
+            encoding = self.encoding or wide_encoding(buffered.peek()) or "utf-8"
+        except DAMAGED as error:
+            raise InputError(f"{self.name} cannot be read: {error}.") from error
+        return buffered if is_utf8(encoding) else cast(IO[bytes], AsUtf8(buffered, encoding))
+
+
+def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
+    if path.endswith(".gz"):
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
+    if path.endswith(".zst"):
+        from pyarrow import CompressedInputStream
+
+        return cast(IO[bytes], CompressedInputStream(file, "zstd"))
+    return file
+
+
+def names_in(text: str) -> list[str]:
+    """Parse names separated by commas; a name with a comma must be quoted."""
+    try:
+        return [name for name in next(csv.reader([text], skipinitialspace=True), []) if name]
+    except csv.Error:
+        message = f"{text!r} is no list of names; a name with a comma or a line break goes in double quotes"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of every command that reads a table."""
-    parser.add_argument("data", metavar="DATA", help="a CSV or Parquet file, or - for standard input")
+    parser.add_argument("data", metavar="DATA", help="a CSV, Parquet or Excel file, or - for standard input")
     table = parser.add_argument_group("table format")
-    table.add_argument("--format", choices=("csv", "parquet"), help="by default, as the file name ends")
-    table.add_argument("--separator", metavar="CHAR", help="character between the cells of CSV; a comma by default")
-    table.add_argument("--encoding", default="utf-8", help="text encoding of CSV; utf-8 by default")
+    table.add_argument("--format", choices=("csv", "parquet", "excel"), help="by default, as the file name ends")
+    table.add_argument("--separator", metavar="CHAR", help="character between the cells of CSV; by default found")
+    table.add_argument(
+        "--decimal",
+        choices=(".", ","),
+        metavar="CHAR",
+        help="decimal sign of CSV: a point, or a comma; by default found",
+    )
+    table.add_argument("--encoding", help="text encoding of CSV; by default utf-8, or utf-16 where it shows")
+    table.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file; the first by default")
+    table.add_argument(
+        "--na",
+        type=names_in,
+        default=[],
+        metavar="A,B",
+        help="further cells that mean a gap, such as -999; empty cells, NA, N/A, NaN, NULL, None and ? always do",
+    )
+    table.add_argument(
+        "--date",
+        type=names_in,
+        default=[],
+        metavar="A,B=FORMAT",
+        help="columns of text that hold dates, with a format such as %%d/%%m/%%Y where they do not show it",
+    )
 
 
 def source_from(options: argparse.Namespace) -> Source:
     """The table that the options name; raises if it cannot be read."""
     path: str = options.data
-    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+    suffix = Path(next((path.removesuffix(end) for end in PACKED if path.endswith(end)), path)).suffix.lower()
     form = options.format or ("csv" if path == STANDARD_INPUT else FORMATS.get(suffix))
-    separator = _separator(options.separator or ("\t" if suffix == ".tsv" else ","))
+    separator = None if options.separator is None else _separator(options.separator)
+    if separator == options.decimal == ",":
+        raise InputError("--separator and --decimal are both a comma; they must differ.")
     if path != STANDARD_INPUT:
         check_readable(path)
     if form is None:
-        raise InputError(f"{path}: the format is not clear from the name; give --format csv or --format parquet.")
-    return Source(path, form, separator, _encoding(options.encoding))
+        raise InputError(_unknown_format(path, suffix))
+    if form == "excel" and path == STANDARD_INPUT:
+        raise InputError("Excel files are read from their end, so not from standard input; give a file.")
+    if options.sheet is not None and form != "excel":
+        raise InputError(f"--sheet {options.sheet!r}: {path} is not an Excel file.")
+    encoding = None if options.encoding is None else _encoding(options.encoding)
+    dates = dict(name.split("=", 1) if "=" in name else (name, "") for name in options.date)
+    return Source(path, form, separator, encoding, options.decimal, options.sheet, tuple(options.na), dates)
+
+
+def _unknown_format(path: str, suffix: str) -> str:
+    if suffix == ".xls":
+        return f"{path} is an Excel file of before 2007; save it as .xlsx."
+    return f"{path}: the format is not clear from the name; give --format csv, parquet or excel."
 
 
 def check_readable(path: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sepc.cli.csv_dress import is_decimal_comma
 from sepc.cli.messages import InputError, did_you_mean
 from sepc.cli.source import Source
 from sepc.wording import MOST_NAMES, listed, shown
@@ -14,6 +16,8 @@ from sepc.wording import MOST_NAMES, listed, shown
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from sepc.cli.column_reading import Reading
 
 # Rows per batch: many, so that the few rows outside all ellipsoids are solved for together. Of wide tables fewer, so
 # that a batch takes no more than 32 MB.
@@ -29,7 +33,7 @@ OTHER_SEPARATORS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 
 @dataclass(frozen=True)
 class BadCell:
-    """A cell that is not a number, in a column of numbers."""
+    """A cell that is not a number; `mostly_numbers` tells whether most of the others in its column are."""
 
     row: int | None
     value: str
@@ -81,14 +85,14 @@ class Table(Protocol):
     def n_rows(self) -> int | None:
         """Its number of rows, if known in advance."""
 
-    def holds_numbers(self, name: str) -> bool:
-        """Whether a column holds numbers or booleans, judging by its type or its first rows."""
+    def kind_of(self, name: str) -> Reading:
+        """What a column holds, judging by its type or its first rows; FOUND if only the cells after them can show."""
 
     def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a column that is neither empty nor a number."""
+        """The first cell of a column that is neither a gap nor a number."""
 
-    def batches(self, wanted: Sequence[str], numbers: Collection[str], texts: Collection[str] = ()) -> Iterator[Batch]:
-        """The rows of some columns; in CSV, `numbers` are parsed as floats and `texts` are kept as text."""
+    def batches(self, wanted: Sequence[str], readings: Mapping[str, Reading]) -> Iterator[Batch]:
+        """The rows of some columns; CSV is parsed as `readings` say, and anything else is as its type says."""
 
 
 def batch_rows(n_columns: int) -> int:
@@ -127,56 +131,34 @@ def _missing_column(table: Table, name: str) -> str:
     return f"{source.name} has no column {name!r}; it has {known}.{did_you_mean(name, table.names)}"
 
 
-def refuse_text(table: Table, features: Sequence[str], advice: str) -> None:
-    """Raise if features hold text; a stray cell in a column of numbers is named with its row."""
-    text = [name for name in features if not table.holds_numbers(name)]
-    for name in text:
-        cell = table.first_bad_cell(name)
-        if cell is not None and cell.mostly_numbers:
-            raise InputError(bad_cell_line(table.source, name, cell))
-    if text:
-        several = len(text) > 1
-        columns = f"column{'s' if several else ''} {listed(map(shown, text), MOST_NAMES)}"
-        raise InputError(
-            f"{table.source.name}: {columns} hold{'' if several else 's'} text or dates, not numbers. {advice}"
-        )
-
-
-def bad_cell_line(source: Source, name: str, cell: BadCell) -> str:
-    """An error message for a cell that is not a number."""
+def bad_cell_line(source: Source, name: str, cell: BadCell, more: str = "") -> str:
+    """An error message for a cell that is not a number; `more` is further advice."""
     where = f"row {cell.row:,}, " if cell.row is not None else ""
-    return f"{source.name}, {where}column {name!r}: {cell.value[:80]!r} is not a number."
+    value = cell.value[:80]
+    advice = "give --decimal ," if is_decimal_comma(value) else f"if it means a gap, give --na {quoted(value)}{more}"
+    return f"{source.name}, {where}column {name!r}: {value!r} is not a number; {advice}."
 
 
-def is_number(text: str) -> bool:
-    """Whether a text can be read as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def quoted(text: str) -> str:
+    """A text as the value of an option in a shell."""
+    return shlex.quote(f'"{text}"' if "," in text else text)
 
 
-def matrix(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:
-    """The columns as an (n, d) array of floats, with NaN for empty cells."""
+def refuse_gaps(source: Source, first_row: int, columns: Mapping[str, NDArray[Any]], advice: str) -> None:
+    """Raise if a cell is empty, naming the first."""
     import numpy as np
 
-    columns = np.empty((len(names), batch.n_rows))
-    for j, name in enumerate(names):
-        column = batch.columns[name]
-        if str(column.type) != "double":
-            column = column.cast("double", safe=False)
-        columns[j] = column.to_numpy(zero_copy_only=False)
-    return columns.T
+    gaps = np.array([is_gap(values) for values in columns.values()])
+    if gaps.any():
+        i = int(gaps.any(axis=0).argmax())
+        name = list(columns)[int(gaps[:, i].argmax())]
+        raise InputError(f"{source.name}, row {first_row + i:,}, column {name!r} is empty or not a number. {advice}")
 
 
-def refuse_missing(source: Source, batch: Batch, rows: NDArray[np.float64], names: Sequence[str], advice: str) -> None:
-    """Raise if a cell is empty or infinite, naming the first."""
+def is_gap(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which cells of a column are empty."""
     import numpy as np
 
-    bad = ~np.isfinite(rows)
-    if not bad.any():
-        return
-    i, j = np.argwhere(bad)[0].tolist()
-    what = "is empty or not a number" if np.isnan(rows[i, j]) else "is infinite"
-    raise InputError(f"{source.name}, row {batch.first_row + i:,}, column {names[j]!r} {what}. {advice}")
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values], dtype=bool)
+    return np.asarray(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))

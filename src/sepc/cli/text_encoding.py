@@ -64,6 +64,10 @@ class AsUtf8:
         """One line, or at most `size` bytes of it."""
         return self._buffer.readline(size)
 
+    def peek(self) -> bytes:
+        """The next bytes, which stay to be read."""
+        return self._buffer.peek()
+
     def tell(self) -> int:
         """How far the original stream has been read."""
         return self._stream.tell()

@@ -77,19 +77,22 @@ def _no_feature(values: NDArray[Any]) -> str:
     known = values[_is_known(values)]
     if len(known) == 0:
         return "empty"
-    distinct = set(known.tolist()) if values.dtype.kind == "O" else np.unique(known)
-    if len(distinct) == 1 and len(known) == len(values):
+    if len(known) == len(values) and (known == known[0]).all():
         return "a constant"
     if len(known) < FEWEST_ROWS:
         return ""
     if values.dtype.kind == "O":
-        if len(distinct) == len(known):
-            return "an id"
-        words = np.mean([len(str(value).split()) for value in distinct])
-        return "free text" if len(distinct) > DIFFERENT_SHARE * len(known) and words >= SEVERAL_WORDS else ""
-    if values.dtype.kind == "f" and len(distinct) == len(known) == len(values) and _is_index(known):
-        return "an index"
-    return ""
+        return _no_category(known.tolist())
+    return "an index" if values.dtype.kind == "f" and len(known) == len(values) and _is_index(known) else ""
+
+
+def _no_category(texts: list[Any]) -> str:
+    """What a column of text is if it has no categories: an id or free text; else empty."""
+    distinct = set(texts)
+    words = np.mean([len(str(text).split()) for text in distinct])
+    if len(distinct) > DIFFERENT_SHARE * len(texts) and words >= SEVERAL_WORDS:
+        return "free text"
+    return "an id" if len(distinct) == len(texts) else ""
 
 
 def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -99,7 +102,8 @@ def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_index(numbers: NDArray[Any]) -> bool:
-    """Whether different numbers are whole and nearly consecutive."""
-    if not np.isfinite(numbers).all() or not (numbers == np.round(numbers)).all():
+    """Whether numbers are whole, all different and nearly consecutive."""
+    low, high = numbers.min(), numbers.max()
+    if not high - low + 1.0 <= (1.0 + INDEX_SPARE) * len(numbers):
         return False
-    return bool(numbers.max() - numbers.min() + 1.0 <= (1.0 + INDEX_SPARE) * len(numbers))
+    return bool((numbers == np.round(numbers)).all()) and len(np.unique(numbers)) == len(numbers)

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from sepc._typing import IntArray
 from sepc.wording import MOST_NAMES, listed, shown
 
 # NumPy dtype kinds that are numbers.
 NUMBER_KINDS = "biuf"
+# Those that NumPy would turn into numbers, though they are none.
+DATE_KINDS = "mM"
 
 
 def refuse_text(X: Any, who: str) -> None:
@@ -24,6 +27,11 @@ def refuse_text(X: Any, who: str) -> None:
         )
 
 
+def has_numbers(X: Any) -> bool:
+    """Whether a DataFrame has columns of numbers."""
+    return any(_holds_numbers(X[name]) for name in X.columns)
+
+
 def number_columns(X: Any, who: str) -> Any:
     """The numeric columns of a DataFrame, as a DataFrame of the same type; arrays are returned unchanged."""
     if not hasattr(X, "columns"):
@@ -34,9 +42,15 @@ def number_columns(X: Any, who: str) -> Any:
     return X[numbers]
 
 
+def complete_rows(X: Any) -> IntArray:
+    """Positions of the rows of numbers that have no gap."""
+    return np.flatnonzero(~np.isnan(np.asarray(X, dtype=np.float64)).any(axis=1))
+
+
 def _holds_numbers(column: Any) -> bool:
-    if getattr(column.dtype, "kind", "?") in NUMBER_KINDS:
-        return True
+    kind = getattr(column.dtype, "kind", "?")
+    if kind in NUMBER_KINDS or kind in DATE_KINDS:
+        return kind in NUMBER_KINDS
     try:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, known_categories
 from sepc.columns.folds import folds_of
-from sepc.columns.kinds import Column, Kind, kinds_of
+from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of
 from sepc.errors import LeftOutWarning
 from sepc.wording import MOST_NAMES, counted, listed, shown, visible
@@ -48,22 +48,20 @@ class Preparation:
     def fitted(
         cls,
         X: Any,
+        columns: tuple[Column, ...],
         labels: IntArray,
         copies: IntArray,
         unit: float,
-        *,
-        categorical: Collection[Any],
-        keep: Collection[Any],
         seed: int,
     ) -> tuple[Preparation, FloatArray]:
         """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings.
 
         Each row counts as often as `copies` say, and a copy as `unit` rows.
         """
-        columns = kinds_of(X, categorical, keep)
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {_left_out(columns)}. Name those to use in keep.")
-        of_kind = {kind: [own for own in _used(X, columns) if own[0].kind is kind] for kind in Kind}
+        used = _used(X, columns)
+        of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
         known = {column.name: known_categories(values) for column, values in of_kind[Kind.CATEGORY]}
         unfitted = cls(columns, known, seasons)
@@ -90,11 +88,6 @@ class Preparation:
         """For each column of categories, the position of its first feature."""
         origins = [origin for origin, _ in self.features]
         return np.array([origins.index(name) for name in self.categories], dtype=np.int64)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all columns are numbers, used as they are."""
-        return all(column.kind is Kind.NUMBER for column in self.columns)
 
     def rows_of(self, X: Any) -> FloatArray:
         """Rows of a table like that of training."""
@@ -163,6 +156,9 @@ class Preparation:
         return np.column_stack([*features, *codes])
 
     def _date(self, name: str, values: NDArray[Any]) -> FloatArray:
+        if values.dtype.kind == "f" and np.isnan(values).all():
+            # Of gaps alone nobody can tell that they are dates.
+            values = np.full(len(values), np.datetime64("NaT", "us"))
         if values.dtype.kind != "M":
             raise ValueError(f"Column {shown(name)} held dates in training, and now holds something else.")
         days = np.where(np.isnat(values), np.nan, (values - np.datetime64(0, "us")) / DAY)

@@ -61,7 +61,7 @@ class Picture:
     shadows : tuple of Shadow
         Those with the most training rows, of `n_ellipsoids`.
     points : tuple of Point
-        Drawn at random from `n_rows`.
+        Drawn at random from `n_rows`, those without a gap.
     """
 
     axes: tuple[str, str]
@@ -86,7 +86,7 @@ def picture(
     plane = feature_plane(model.feature_names, (0, 1)) if n_features == 2 else principal_plane(model)
     shadows = _shadows(model, plane)
     chosen = _some(len(decisions))
-    places = plane.place(decisions.rows[chosen])
+    places = plane.place(decisions.features[chosen])
     owners = _positions(model.classes, (decisions.label if y is None else y)[chosen])
     marks = [None] * len(chosen) if right is None else right[chosen].tolist()
     return Picture(

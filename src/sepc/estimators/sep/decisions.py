@@ -79,6 +79,11 @@ class SEPDecisions(Decisions):
             **vars(judged),
         )
 
+    @property
+    def features(self) -> FloatArray:
+        """The rows without the codes of categories, of shape (n, d)."""
+        return self.rows[:, : len(self.model.shift)]
+
     def alone(self) -> SEPDecision:
         """The only decision, as single values."""
         return SEPDecision(self)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import FloatArray, IntArray
+from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.number_columns import refuse_text
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
@@ -205,18 +206,13 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             validate_data(self, X, skip_check_array=True)
             given = checked_labels(y, type(self).__name__)
             check_consistent_length(X, given)
-            classes = np.unique(given, return_inverse=True)[1]
-            copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
-            preparation, prepared = Preparation.fitted(
-                X,
-                classes,
-                copies.counts,
-                copies.unit,
-                categorical=self._categorical(),
-                keep=self.keep or (),
-                seed=self._seed(),
-            )
-            if not preparation.is_plain:
+            columns = kinds_of(X, self._categorical(), self.keep or ())
+            if any(column.kind is not Kind.NUMBER for column in columns):
+                classes = np.unique(given, return_inverse=True)[1]
+                copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
+                preparation, prepared = Preparation.fitted(
+                    X, columns, classes, copies.counts, copies.unit, self._seed()
+                )
                 preparation.warn_of_left_out()
                 self.preparation_ = preparation
                 return self._filled(preparation.check_finite(prepared), classes), given, copies
@@ -320,13 +316,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _rows(self, X: Any) -> FloatArray:
         """Rows of numbers, as the model takes them."""
+        self.check_columns(X)
         if self.preparation_ is None:
-            self.check_columns(X)
             rows: FloatArray = self._validated(X, reset=False, ensure_all_finite="allow-nan")
             return rows
-        if not is_table(X):
-            kind = type(self).__name__
-            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
         validate_data(self, X, skip_check_array=True, reset=False)
         return self.preparation_.check_finite(self.preparation_.rows_of(X))
 
@@ -340,8 +333,12 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return SEPDecisions.of(self.model_, np.empty((0, self._n_features + self.model_.n_codes)), self.min_trust)
 
     def check_columns(self, X: Any) -> None:
-        """Raise if a column does not hold numbers."""
-        refuse_text(X, type(self).__name__)
+        """Raise if a column does not hold numbers or, for a model of a table, if this is none."""
+        kind = type(self).__name__
+        if self.preparation_ is None:
+            refuse_text(X, kind)
+        elif not is_table(X):
+            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""

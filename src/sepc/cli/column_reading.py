@@ -1,0 +1,126 @@
+"""What the columns of a file are read as, and the arrays they become."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from sepc.cli.dates import dates_of, naive
+from sepc.cli.gaps import is_number
+from sepc.cli.messages import InputError
+from sepc.cli.source import Source
+from sepc.cli.tables import BadCell, bad_cell_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Reading(StrEnum):
+    """What a column is read as."""
+
+    NUMBER = "numbers"
+    TEXT = "text"
+    DATE = "dates"
+    FOUND = "as its type says"
+
+
+def reading_of(kind: Any) -> Reading:
+    """What a column of this Arrow type is; without any cell, numbers."""
+    import pyarrow.types as types
+
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return Reading.NUMBER
+    if types.is_null(kind):
+        return Reading.NUMBER
+    return Reading.DATE if types.is_date(kind) or types.is_timestamp(kind) else Reading.TEXT
+
+
+def array_of(source: Source, name: str, column: Any, reading: Reading, first_row: int) -> NDArray[Any]:
+    """A column as an array: doubles with NaN, dates with NaT, or texts with None for gaps.
+
+    Parameters
+    ----------
+    source : Source
+    name : str
+    column : pyarrow array
+    reading : Reading
+    first_row : int
+        Number of its first row, for messages.
+    """
+    if reading is Reading.FOUND:
+        reading = reading_of(column.type)
+    if reading is Reading.NUMBER:
+        return _numbers(source, name, column, first_row)
+    if reading is Reading.DATE:
+        return _dates(source, name, column, first_row)
+    return _objects(without_gaps(source, as_text(column)))
+
+
+def as_text(column: Any) -> Any:
+    """A column as text without spaces around it; whole numbers have no decimals."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        whole = pc.equal(column, pc.round(column))
+        if pc.all(whole, min_count=0).as_py() and pc.all(pc.less(pc.abs(column), 2.0**53), min_count=0).as_py():
+            column = column.cast("int64")
+    if pa.types.is_binary(column.type) or not pa.types.is_string(column.type):
+        column = column.cast("string")
+    return pc.utf8_trim_whitespace(column)
+
+
+def without_gaps(source: Source, texts: Any) -> Any:
+    """Texts with null for all that mean a gap."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_gap = pc.is_in(texts, value_set=pa.array(sorted(source.gap_texts)))
+    return pc.if_else(is_gap, pa.scalar(None, pa.string()), texts)
+
+
+def _objects(texts: Any) -> NDArray[Any]:
+    import numpy as np
+
+    cells = np.empty(len(texts), dtype=object)
+    cells[:] = texts.to_pylist()
+    return cells
+
+
+def _numbers(source: Source, name: str, column: Any, first_row: int) -> NDArray[np.float64]:
+    import numpy as np
+    import pyarrow as pa
+
+    kind = reading_of(column.type)
+    if kind is Reading.DATE:
+        raise InputError(f"{source.name}, column {name!r} holds dates, not numbers.")
+    if kind is Reading.TEXT:
+        column = without_gaps(source, as_text(column))
+    try:
+        values = column.cast("double", safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        raise InputError(_first_bad_cell(source, name, column.to_pylist(), first_row)) from None
+    is_odd = np.isin(values, source.gap_numbers)
+    values = np.where(is_odd, np.nan, values) if is_odd.any() else values
+    if np.isinf(values).any():
+        row = first_row + int(np.isinf(values).argmax())
+        raise InputError(f"{source.name}, row {row:,}, column {name!r} is infinite.")
+    return np.asarray(values, dtype=np.float64)
+
+
+def _first_bad_cell(source: Source, name: str, cells: list[str | None], first_row: int) -> str:
+    i = next(i for i, cell in enumerate(cells) if cell is not None and not is_number(cell))
+    return bad_cell_line(source, name, BadCell(first_row + i, str(cells[i]), True))
+
+
+def _dates(source: Source, name: str, column: Any, first_row: int) -> NDArray[np.datetime64]:
+    kind = reading_of(column.type)
+    if kind is Reading.TEXT:
+        texts = without_gaps(source, as_text(column))
+        return dates_of(source, name, texts, source.dates.get(name, ""), first_row)
+    if kind is Reading.NUMBER and column.null_count < len(column):
+        raise InputError(f"{source.name}, column {name!r} holds numbers, not dates.")
+    return naive(column)

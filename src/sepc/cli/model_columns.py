@@ -1,0 +1,97 @@
+"""The columns that a model was fitted to, and what each of them was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sepc.cli.column_reading import Reading
+
+if TYPE_CHECKING:
+    from sepc.columns.preparation import Preparation
+
+
+@dataclass(frozen=True)
+class ModelColumns:
+    """What a model takes from a table.
+
+    Attributes
+    ----------
+    readings : dict of name to Reading
+        Columns that are no numbers.
+    categories : dict of name to set
+        Those of training, of every column of categories.
+    left_out : set of names
+        Columns that no part of the model looks at.
+    """
+
+    readings: dict[str, Reading] = field(default_factory=dict)
+    categories: dict[str, set[Any]] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
+
+
+def columns_of_model(model: Any) -> ModelColumns:
+    """The columns of a fitted estimator, from the preparations of all classifiers in it."""
+    from sepc.columns.kinds import Kind
+
+    readings: dict[str, Reading] = {}
+    categories: dict[str, set[Any]] = {}
+    used: set[str] = set()
+    unused: set[str] = set()
+    for preparation in preparations_in(model):
+        for column in preparation.columns:
+            (unused if column.kind is Kind.LEFT_OUT else used).add(column.name)
+            if column.kind is Kind.CATEGORY:
+                readings[column.name] = Reading.TEXT
+                categories.setdefault(column.name, set()).update(preparation.categories[column.name].values)
+            elif column.kind is Kind.DATE:
+                readings[column.name] = Reading.DATE
+    left_out = frozenset(unused - used)
+    return ModelColumns(readings | dict.fromkeys(left_out, Reading.FOUND), categories, left_out)
+
+
+def left_out_of(model: Any) -> dict[str, str]:
+    """The columns that no part of a model looks at, and what they seem to be."""
+    left_out = columns_of_model(model).left_out
+    return {
+        column.name: column.why
+        for preparation in preparations_in(model)
+        for column in preparation.columns
+        if column.name in left_out
+    }
+
+
+def taken_as(model: Any, names: Sequence[str]) -> Preparation:
+    """What each column was taken as by the classifier that saw all rows."""
+    from sepc.columns.kinds import Column, Kind
+    from sepc.columns.preparation import Preparation
+    from sepc.estimators.unwrapping import category_positions
+
+    kinds = {names[j]: Column(names[j], Kind.CATEGORY) for j in category_positions(model)}
+    own = main_classifier(model).preparation_
+    kinds |= {} if own is None else {column.name: column for column in own.columns}
+    return Preparation(tuple(kinds.get(name, Column(name, Kind.NUMBER)) for name in names), {}, ())
+
+
+def main_classifier(model: Any) -> Any:
+    """The `SEPClassifier` inside a model that `sepc fit` made."""
+    from sepc.estimators.unwrapping import unwrap
+
+    classifier = unwrap(model).classifier
+    for name in ("estimator_", "pooled_"):
+        if hasattr(classifier, name):
+            return main_classifier(getattr(classifier, name))
+    return classifier
+
+
+def preparations_in(model: Any) -> Iterator[Any]:
+    """How each classifier inside a model makes features of a table; those that take numbers as they are have none."""
+    from sepc.estimators.unwrapping import unwrap
+
+    classifier = unwrap(model).classifier
+    if getattr(classifier, "preparation_", None) is not None:
+        yield classifier.preparation_
+    inner = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
+    for part in [*inner, *getattr(classifier, "estimators_", {}).values()]:
+        yield from preparations_in(part)

@@ -1,0 +1,213 @@
+"""A table to score need not look like that of training: columns are read as the model knows them."""
+
+import json
+
+import numpy as np
+import pytest
+from command_runs import complaint, run_here
+from optional import package_or_skip
+
+from sepc import load
+
+pd, pa = package_or_skip("pandas"), package_or_skip("pyarrow")
+
+N_ROWS = 240
+
+
+@pytest.fixture(scope="module")
+def visits():
+    """Numbers, codes with zeros in front, dates, an id, gaps and labels that depend on all of them."""
+    rng = np.random.default_rng(0)
+    which = np.arange(N_ROWS) % 2
+    code = np.where(rng.random(N_ROWS) < 0.85, which, 1 - which)
+    return pd.DataFrame(
+        {
+            "visit": [f"V{i:04d}" for i in range(N_ROWS)],
+            "weight": (70.0 + 6.0 * rng.normal(size=N_ROWS) + 7.0 * which).round(1),
+            "ward": np.array(["0171", "0815"])[code],
+            "seen": pd.Timestamp("2022-01-01") + pd.to_timedelta(rng.integers(800, size=N_ROWS), "D"),
+            "smokes": np.array(["yes", "no"])[rng.integers(2, size=N_ROWS)],
+            "y": np.array(["well", "sick"])[which],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def place(visits, tmp_path_factory):
+    """A folder with the table and a model that the command made of it."""
+    from sepc.cli import main
+
+    folder = tmp_path_factory.mktemp("visits")
+    visits.to_csv(folder / "visits.csv", index=False)
+    assert (
+        main(["fit", str(folder / "visits.csv"), "--target", "y", "--output", str(folder / "m.sepc"), "--quiet"]) == 0
+    )
+    return folder
+
+
+def trust_of(capsys, place, table, tmp_path, *more):
+    ran = run_here(capsys, "score", place / "m.sepc", table, "--output", tmp_path / "out.parquet", *more)
+    assert (ran.code, ran.err) == (0, "")
+    return pd.read_parquet(tmp_path / "out.parquet")["trust"].to_numpy()
+
+
+@pytest.fixture
+def wanted(place, visits):
+    return load(place / "m.sepc").decide(visits.drop(columns="y")).trust
+
+
+def test_the_columns_are_what_they_seem(place, capsys, tmp_path):
+    words = ["fit", place / "visits.csv", "--target", "y", "--output", tmp_path / "m.sepc"]
+    facts = json.loads(run_here(capsys, *words, "--json").out)
+    assert facts["taken_as"] == "4 features: 1 number, 2 categories, 1 date; left out: 'visit' (an id)"
+    kinds = {column["name"]: column["kind"] for column in facts["columns"]}
+    assert kinds == {"visit": "left out", "weight": "number", "ward": "category", "seen": "date", "smokes": "category"}
+    kept = json.loads(run_here(capsys, *words, "--keep", "visit", "--drop", "seen,smokes", "--json").out)
+    assert kept["taken_as"] == "3 features: 1 number, 2 categories"
+
+
+DRESSES = {
+    "the same": lambda table: table,
+    "in other rows": lambda table: table[table["ward"] == "0171"],
+    "without what is left out": lambda table: table.drop(columns=["visit", "y"]),
+    "codes as numbers": lambda table: table.assign(ward=table["ward"].astype(int)),
+    "codes as fractions, as with gaps": lambda table: table.assign(ward=table["ward"].astype(float)),
+    "dates as text": lambda table: table.assign(seen=table["seen"].dt.strftime("%d.%m.%Y")),
+    "dates with times": lambda table: table.assign(seen=table["seen"].dt.strftime("%Y-%m-%dT%H:%M:%S")),
+    "spaces around text": lambda table: table.assign(ward=" " + table["ward"] + " "),
+    "columns in another order": lambda table: table[table.columns[::-1]],
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("dress", DRESSES)
+def test_columns_are_read_as_in_training(dress, suffix, place, visits, wanted, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 50)
+    table = DRESSES[dress](visits)
+    getattr(table, f"to_{suffix}")(tmp_path / f"new.{suffix}", index=False)
+    found = trust_of(capsys, place, tmp_path / f"new.{suffix}", tmp_path)
+    np.testing.assert_allclose(found, wanted[table.index])
+
+
+def test_a_category_that_is_new_is_said_so(place, visits, capsys, tmp_path):
+    visits[:3].assign(ward=["0999", "0171", "0815"]).to_csv(tmp_path / "new.csv", index=False)
+    ran = run_here(capsys, "explain", place / "m.sepc", tmp_path / "new.csv", "--row", "1", "--row", "2")
+    first, second = ran.out.split("\n\n")
+    assert "ward '0999' was not seen in training" in first
+    assert "was not seen" not in second
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("command", ["score", "explain", "report"])
+def test_a_text_where_the_model_knows_numbers(command, suffix, place, visits, capsys, tmp_path):
+    table = visits.assign(weight=visits["weight"].astype(str))
+    table.loc[6, "weight"] = "heavy"
+    getattr(table, f"to_{suffix}")(tmp_path / f"new.{suffix}", index=False)
+    words = {
+        "score": ["score", place / "m.sepc", tmp_path / f"new.{suffix}", "--output", tmp_path / "out.csv"],
+        "explain": ["explain", place / "m.sepc", tmp_path / f"new.{suffix}"],
+        "report": ["report", tmp_path / f"new.{suffix}", "--target", "y", "--model", place / "m.sepc", "--text"],
+    }[command]
+    line = complaint(run_here(capsys, *words))
+    assert f"new.{suffix}, row 7, column 'weight': 'heavy' is not a number; if it means a gap, give --na heavy" in line
+    assert run_here(capsys, *words, "--na", "heavy").code == 0
+
+
+def test_numbers_with_a_decimal_comma_after_whole_ones(place, visits, capsys, tmp_path):
+    visits[:2].assign(weight=["70", "71,5"]).to_csv(tmp_path / "new.csv", index=False)
+    words = ["score", place / "m.sepc", tmp_path / "new.csv", "--output", tmp_path / "out.csv"]
+    line = complaint(run_here(capsys, *words))
+    assert "row 2, column 'weight': '71,5' is not a number; give --decimal ,." in line
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("soon", "row 2, column 'seen': 'soon' is no date like those before it."),
+        ("07", "row 2, column 'seen': '07' is no date like those before it."),
+    ],
+)
+def test_what_is_no_date(cell, said, place, visits, capsys, tmp_path):
+    visits[:2].assign(seen=["2023-01-01", cell]).to_csv(tmp_path / "new.csv", index=False)
+    words = ["score", place / "m.sepc", tmp_path / "new.csv", "--output", tmp_path / "out.csv"]
+    assert said in complaint(run_here(capsys, *words))
+
+
+def test_dates_that_may_be_read_in_two_ways(place, visits, capsys, tmp_path):
+    visits[:2].assign(seen=["03/04/2023", "05/06/2023"]).to_csv(tmp_path / "new.csv", index=False)
+    words = ["score", place / "m.sepc", tmp_path / "new.csv", "--output", tmp_path / "out.csv"]
+    line = complaint(run_here(capsys, *words))
+    assert "'03/04/2023' may be %d/%m/%Y or %m/%d/%Y; say which, as in --date 'seen=%d/%m/%Y'." in line
+    seen = pd.to_datetime(["2023-03-04", "2023-05-06"])
+    wanted = load(place / "m.sepc").decide(visits[:2].drop(columns="y").assign(seen=seen)).trust
+    found = trust_of(capsys, place, tmp_path / "new.csv", tmp_path, "--date", "seen=%m/%d/%Y")
+    np.testing.assert_allclose(found, wanted)
+    wrong = [*words, "--date", "seen=%Y"]
+    assert "row 1, column 'seen': '03/04/2023' is no date of the format %Y." in complaint(run_here(capsys, *wrong))
+
+
+def test_rows_with_gaps_are_decided_on(place, visits, capsys, tmp_path):
+    """By default, and left alone or refused if asked for."""
+    table = visits.copy()
+    table.loc[[3, 8], "weight"] = np.nan
+    table.loc[9, "ward"] = None
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    wanted = load(place / "m.sepc").decide(table.drop(columns="y"))
+    found = trust_of(capsys, place, tmp_path / "gaps.csv", tmp_path)
+    np.testing.assert_allclose(found, wanted.trust)
+    causes = pd.read_parquet(tmp_path / "out.parquet")["cause"]
+    assert causes.tolist() == [wanted[i].cause.name for i in range(len(wanted))]
+    words = ["score", place / "m.sepc", tmp_path / "gaps.csv", "--output", tmp_path / "out.csv", "--missing"]
+    assert "3 left undecided" in run_here(capsys, *words, "leave").out
+    assert "row 4, column 'weight' is empty" in complaint(run_here(capsys, *words, "refuse"))
+
+
+def test_categories_that_look_like_numbers(visits, capsys, tmp_path):
+    table = visits.assign(ward=visits["ward"].astype(int)).drop(columns=["visit", "seen"])
+    for suffix in ("csv", "parquet"):
+        getattr(table, f"to_{suffix}")(tmp_path / f"t.{suffix}", index=False)
+    for suffix in ("csv", "parquet"):
+        words = ["fit", tmp_path / f"t.{suffix}", "--target", "y", "--categorical", "ward"]
+        facts = json.loads(run_here(capsys, *words, "--output", tmp_path / "m.sepc", "--json").out)
+        assert facts["taken_as"] == "3 features: 1 number, 2 categories"
+        trusts = [trust_of(capsys, tmp_path, tmp_path / f"t.{other}", tmp_path) for other in ("csv", "parquet")]
+        np.testing.assert_array_equal(*trusts)
+        assert load(tmp_path / "m.sepc").preparation_.categories["ward"].values == ("171", "815")
+
+
+def test_a_column_that_is_empty_for_long(capsys, tmp_path):
+    """What its first cells do not show, all of them do."""
+    rng = np.random.default_rng(0)
+    n = 60_000
+    table = pd.DataFrame({"x": np.arange(n) % 1000 + rng.random(n), "y": np.arange(n) % 2})
+    table["late"] = [""] * (n - 100) + [f"{i}.5" for i in range(100)]
+    table["text"] = [""] * (n - 100) + ["a", "b"] * 50
+    table[["late", "text", "x", "y"]].to_csv(tmp_path / "late.csv", index=False)
+    words = ["fit", tmp_path / "late.csv", "--target", "y", "--fit-rows", "200", "--output", tmp_path / "m.sepc"]
+    ran = run_here(capsys, *words)
+    assert "3 features: 2 numbers, 1 category\n" in ran.out, ran.err
+
+
+@pytest.mark.parametrize("words", [["--by", "smokes"], ["--max-risk", "0.4"], ["--by", "smokes", "--max-risk", "0.4"]])
+def test_models_around_models(words, place, visits, capsys, tmp_path):
+    """Parts of a model may leave out what others use; what all leave out need not be there."""
+    given = ["fit", place / "visits.csv", "--target", "y", "--output", tmp_path / "m.sepc", *words]
+    assert run_here(capsys, *given).code == 0
+    visits.drop(columns=["visit", "y"]).to_csv(tmp_path / "new.csv", index=False)
+    found = trust_of(capsys, tmp_path, tmp_path / "new.csv", tmp_path)
+    np.testing.assert_allclose(found, load(tmp_path / "m.sepc").decide(visits.drop(columns="y")).trust)
+
+
+@pytest.mark.parametrize("command", ["landscape", "report"])
+def test_other_commands_take_the_table_too(command, place, visits, capsys, tmp_path):
+    table = visits.copy()
+    table.loc[[3, 8], "weight"] = np.nan
+    table.to_csv(tmp_path / "gaps.csv", index=False, sep=";")
+    ran = run_here(
+        capsys, command, tmp_path / "gaps.csv", "--target", "y", *(["--text"] if command == "report" else [])
+    )
+    assert ran.code == 0, ran.err
+    assert "'visit' (an id)" in ran.err
+    if command == "landscape":
+        assert "2 rows with gaps left out of the landscape" in ran.err
+        assert "238 rows of 2 classes" in ran.out

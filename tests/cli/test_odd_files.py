@@ -1,0 +1,95 @@
+"""Files as people have them: what `sepc fit` says of each, and of those that are wrong on purpose one line."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from command_runs import Ran, complaint
+from optional import package_or_skip
+
+package_or_skip("pyarrow").__name__  # noqa: B018 - skips where it is missing
+
+PLAIN = "3 features: 2 numbers, 1 category\n"
+ROWS = "80 rows; labels: sick (40), well (40)\n"
+
+# What is printed of each; of the wrong ones, on standard error.
+SAID = {
+    "semicolons and decimal commas": PLAIN,
+    "tabs": PLAIN,
+    "pipes": PLAIN,
+    "a byte order mark": PLAIN,
+    "line ends of Windows": PLAIN,
+    "UTF-16": PLAIN,
+    "spaces after the commas": PLAIN,
+    "gzip": PLAIN,
+    "Zstandard": PLAIN,
+    "Excel, the second sheet": "4 features: 2 numbers, 1 category, 1 date\n",
+    "question marks for gaps": PLAIN,
+    "-999 for gaps": PLAIN,
+    "dates": "4 features: 2 numbers, 1 category, 1 date\n",
+    "dates, day first": "4 features: 2 numbers, 1 category, 1 date\n",
+    "yes and no, true and false": "5 features: 3 numbers, 2 categories\n",
+    "an id": "3 features: 2 numbers, 1 category; left out: 'patient_id' (an id)\n",
+    "the index that pandas writes": "3 features: 2 numbers, 1 category; left out: 'column 1' (an index)\n",
+    "a constant": "3 features: 2 numbers, 1 category; left out: 'country' (a constant)\n",
+    "an empty column": "3 features: 2 numbers, 1 category; left out: 'remarks' (empty)\n",
+    "free text with quotes and line breaks": "3 features: 2 numbers, 1 category; left out: 'note' (free text)\n",
+    "codes with zeros in front": "4 features: 2 numbers, 2 categories\n",
+    "a row without a label": "80 rows (1 row with empty cells left out); labels: sick (40), well (40)\n" + PLAIN,
+    "wrong: Latin-1": "latin.csv: column 'ward' is not utf-8 text; give its --encoding, such as latin-1 or cp1252.",
+    "wrong: a name twice": "twice.csv has 2 columns called 'weight'; give them different names.",
+    "wrong: a row too short": "ragged.csv: a row has 2 cells where the header has 4: '171.0,70.0'.",
+    "wrong: a text among numbers": "stray.csv, row 81, column 'weight': 'heavy' is not a number; if it means a gap, "
+    "give --na heavy, and if the column holds categories, --categorical weight.",
+    "wrong: no rows": "header.csv has a header but no rows.",
+    "wrong: no such target": "target.csv has no column 'y'; it has 'height', 'weight', 'ward' and 'Y'. "
+    "Did you mean 'Y'?",
+    "wrong: one label only": "one.csv, column 'y' holds only 'well'; a fit needs two labels or more.",
+    "wrong: no table at all": "picture.csv is not CSV; if it is Parquet or Excel, give --format parquet or "
+    "--format excel.",
+}
+
+
+@pytest.fixture
+def odd(monkeypatch):
+    """The benchmark that makes the files."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import odd_files
+
+    yield odd_files
+    sys.modules.pop("odd_files")
+
+
+def test_all_files_are_listed(odd):
+    assert [file.odd for file in odd.odd_files()] == list(SAID)
+    assert sum(name.startswith("wrong") for name in SAID) >= 5
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_of_an_odd_file(name, odd, tmp_path):
+    if "Excel" in name:
+        package_or_skip("openpyxl").__name__  # noqa: B018 - skips where it is missing
+    file = next(file for file in odd.odd_files() if file.odd == name)
+    ran = Ran(*odd.printed(file, tmp_path))
+    if name.startswith("wrong"):
+        assert complaint(ran) == f"sepc: {SAID[name]}\n"
+        assert [path.name for path in tmp_path.iterdir()] == [file.name]
+        return
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith(SAID[name] if "without a label" in name else ROWS + SAID[name])
+    assert ran.err.startswith("sepc: warning: left out, since they are no features:") == ("; left out" in ran.out)
+    assert ran.err.count("\n") == ("; left out" in ran.out)
+
+
+def test_the_dress_does_not_change_the_model(odd, tmp_path):
+    """Only how the files are written differs, so every model decides alike."""
+    from sepc import load
+
+    centers = []
+    for file in odd.odd_files():
+        if SAID[file.odd] == PLAIN and "gaps" not in file.odd:
+            odd.printed(file, tmp_path)
+            model = load(tmp_path / "model.sepc")
+            centers.append(repr(model.model_.centers.tolist()))
+    assert len(centers) == 9
+    assert len(set(centers)) == 1
