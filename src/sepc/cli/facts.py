@@ -56,8 +56,6 @@ def _size(estimator: Any) -> dict[str, Any]:
 
 def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, among all and among those accepted."""
-    import numpy as np
-
     from sepc.estimators.base import decide_rows
     from sepc.views.recall import recalls, warnings_of
 
