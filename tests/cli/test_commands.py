@@ -246,7 +246,8 @@ def test_the_account_of_a_fit(folder, tmp_path, capsys):
 
 def test_a_rare_label_is_counted_and_can_be_given_weight(write_csv, tmp_path, capsys):
     rng = np.random.default_rng(0)
-    rows = [(*rng.normal(size=2), "usual") for _ in range(1000)] + [(*rng.normal(1.6, 1.0, 2), "rare") for _ in range(40)]
+    rows = [(*rng.normal(size=2), "usual") for _ in range(1000)]
+    rows += [(*rng.normal(1.6, 1.0, 2), "rare") for _ in range(40)]
     words = ["fit", write_csv(["p", "q", "y"], *rows), "--target", "y", "--output", tmp_path / "m.sepc"]
     plain, weighted = (
         run_here(capsys, *words, "--test-size", "0.5", *more).out for more in ([], ["--class-weight", "balanced"])
