@@ -102,4 +102,4 @@ def _held_out_words(figures: dict[str, Any]) -> list[str]:
     if figures["has_rare"]:
         found = ", ".join(f"{own['label']} {own['found']:,} of {own['rows']:,}" for own in figures["classes"])
         lines.append(f"Found of each label: {found}.")
-    return lines + figures["warnings"]
+    return [*lines, *figures["warnings"]]
