@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepc.columns.kinds import Kind
+from sepc.columns.table import column_names, column_of, is_table
 from sepc.decisions.frames import frame_of
 from sepc.decisions.kinds import Cause, names_of
 from sepc.errors import ForeignModelError
 from sepc.estimators.base import decide_rows
+from sepc.estimators.unwrapping import column_kinds
 from sepc.model_files import load, save
 from sepc.reporting.card import model_card
 
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.sepc"
 CARD_FILE = "model_card.md"
 N_EXAMPLE_ROWS = 5
+
+# MLflow's types of columns, by NumPy kind; anything else is a string.
+COLUMN_TYPES = {"b": "boolean", "i": "long", "u": "long", "f": "double", "M": "datetime"}
 
 
 def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **options: Any) -> Any:
@@ -33,7 +40,9 @@ def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **o
     name : str
         Name of the model.
     X : array or DataFrame
-        Rows as the model will get them; the first ones become the input example and define the signature.
+        Rows as the model will get them. They define the signature: the type of each column, text if it is neither a
+        number nor a date; columns with gaps, or that the model leaves out, are optional. The first rows become the
+        input example.
     y : array, optional
         Labels of `X`, if these are held-out rows; the model card then reports how the model does on them.
     **options
@@ -76,15 +85,14 @@ def load_model(uri: str) -> Any:
 
 def _written(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
     """Write the model file and return the arguments for MLflow."""
-    from mlflow.models import infer_signature
-
     save(estimator, folder / MODEL_FILE)
     _refuse_foreign(folder / MODEL_FILE)
-    example = _with_names(X, estimator)[:N_EXAMPLE_ROWS]
+    table = _with_names(X, estimator)
+    example = table[:N_EXAMPLE_ROWS]
     return {
         "loader_module": "sepc.mlflow",
         "data_path": str(folder / MODEL_FILE),
-        "signature": infer_signature(example, answers(estimator, example)),
+        "signature": _signature(table, answers(estimator, example), column_kinds(estimator)),
         "input_example": example,
         "pip_requirements": _requirements(),
     }
@@ -104,21 +112,44 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
-    """Rows as a DataFrame of doubles, with the model's feature names, or x0, x1 and so on."""
-    if hasattr(X, "columns"):
-        return frame_of({str(name): np.asarray(X[name]) for name in X.columns})
+    """Rows as a DataFrame, with the model's feature names, or x0, x1 and so on."""
+    if is_table(X):
+        return frame_of({str(name): _typed(X, name) for name in column_names(X)})
     values = np.asarray(X, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(values.shape[1])])
     return frame_of({str(name): values[:, j] for j, name in enumerate(names)})
 
 
+def _typed(X: Any, name: Any) -> Any:
+    """A column in a type that MLflow knows."""
+    values = np.asarray(X[name])
+    return values if values.dtype.kind in COLUMN_TYPES else column_of(X, name)
+
+
+def _signature(table: pd.DataFrame, answered: pd.DataFrame, kinds: Mapping[str, Kind]) -> Any:
+    """The columns by name and type; those with gaps, and those that the model leaves out, are optional."""
+    from mlflow.models import ModelSignature, infer_signature
+    from mlflow.types import ColSpec, Schema
+
+    columns: list[Any] = []
+    for name in table.columns:
+        is_needed = kinds.get(name) is not Kind.LEFT_OUT and not table[name].isna().any()
+        columns.append(ColSpec(COLUMN_TYPES.get(table[name].dtype.kind, "string"), name, required=is_needed))
+    return ModelSignature(Schema(columns), infer_signature(answered).inputs)
+
+
 def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
     """The output of a served model: label, trust, accepted, and the cause if a row is not accepted."""
-    named = hasattr(estimator, "feature_names_in_")
-    decisions = decide_rows(estimator, rows if named else rows.to_numpy())
+    names = getattr(estimator, "feature_names_in_", None)
+    decisions = decide_rows(estimator, rows.to_numpy() if names is None else _complete(rows, names))
     causes = names_of(Cause, decisions.cause)
     label, trust, accepted = (np.asarray(getattr(decisions, name)) for name in ("label", "trust", "accepted"))
     return frame_of({"label": label, "trust": trust, "accepted": accepted, "cause": causes})
+
+
+def _complete(rows: pd.DataFrame, names: Any) -> pd.DataFrame:
+    """The rows with all columns of the model; a column that was not given is all gaps."""
+    return rows.reindex(columns=[*names, *(name for name in rows.columns if name not in names)])
 
 
 class Served:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sepc.columns.kinds import Kind
 from sepc.decisions.frames import frame_of
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.unwrapping import category_positions
+from sepc.estimators.unwrapping import column_kinds
 from sepc.model_files import from_bytes, to_bytes
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ N_KEPT = 4
 # Spark types of the columns of decisions, by NumPy kind; anything else is a string.
 SPARK_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
-# Prefixes of the names of Spark's numeric types.
+# Prefixes of the names of Spark's numeric types, and of its dates.
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
+DATES = ("date", "timestamp")
 
 
 def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
@@ -35,7 +37,7 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
         Fitted; it must not contain models of other libraries.
     frame : pyspark.sql.DataFrame
         With the columns that the estimator was fitted on or, if these had no names, with as many numeric columns
-        besides those to keep.
+        besides those to keep. Null is a gap.
     keep : names of columns, optional
         Columns to copy to the result, such as a key.
 
@@ -51,7 +53,7 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     """
     keep = list(keep)
     names = _features(estimator, frame.columns, keep)
-    _refuse_text(dict(frame.dtypes), _numbers(estimator, names))
+    _refuse_other_types(dict(frame.dtypes), column_kinds(estimator), names)
     decided = empty_decisions(estimator).to_frame()
     clash = sorted(set(keep) & set(decided.columns))
     if clash:
@@ -77,17 +79,13 @@ def _features(estimator: Any, columns: list[str], keep: list[str]) -> list[str]:
     return names
 
 
-def _numbers(estimator: Any, names: list[str]) -> list[str]:
-    """The features that are no categories of strata."""
-    categories = category_positions(estimator)
-    return [name for j, name in enumerate(names) if j not in categories]
-
-
-def _refuse_text(types: dict[str, str], names: list[str]) -> None:
-    text = [name for name in names if not types[name].startswith(NUMBERS)]
-    if text:
-        texts = ", ".join(f"{name!r} ({types[name]})" for name in text)
-        raise ValueError(f"The DataFrame has columns that are not numeric: {texts}. Cast or encode them first.")
+def _refuse_other_types(types: dict[str, str], kinds: Mapping[str, Kind], names: list[str]) -> None:
+    """Raise if columns of numbers or dates have another type; anything can be a category."""
+    for kind, known, told in ((Kind.NUMBER, NUMBERS, "numeric"), (Kind.DATE, DATES, "dates")):
+        odd = [name for name in names if kinds.get(name, Kind.NUMBER) is kind and not types[name].startswith(known)]
+        if odd:
+            texts = ", ".join(f"{name!r} ({types[name]})" for name in odd)
+            raise ValueError(f"The DataFrame has columns that are not {told}: {texts}. Cast or encode them first.")
 
 
 def _quoted(names: list[str], keep: list[str]) -> list[str]:
@@ -115,9 +113,9 @@ def _loaded(model: bytes) -> Any:
 
 
 def _decided(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    n_empty = rows[_numbers(estimator, list(rows.columns))].isna().sum()
-    if n_empty.any():
-        cells = ", ".join(f"{name!r} ({n:,} of {len(rows):,} rows of this batch)" for name, n in n_empty.items() if n)
-        raise ValueError(f"Missing values in {cells}. Fill them, or drop these rows with frame.dropna().")
-    named = hasattr(estimator, "feature_names_in_")
-    return decide_rows(estimator, rows if named else rows.to_numpy()).to_frame()
+    if not hasattr(estimator, "feature_names_in_"):
+        return decide_rows(estimator, rows.to_numpy(dtype="float64")).to_frame()
+    # Spark's dates and decimals are objects in pandas.
+    kinds, types = column_kinds(estimator), {Kind.NUMBER: "float64", Kind.DATE: "datetime64[us]"}
+    given = {name: types.get(kinds.get(name, Kind.NUMBER)) for name in rows.columns}
+    return decide_rows(estimator, rows.astype({name: own for name, own in given.items() if own})).to_frame()

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sepc import SEPClassifier
 from sepc.decisions.kinds import Cause
 from sepc.metrics import aurc
-from sepc.model.completion import Mixture, Pattern
+from sepc.model.mixture import Mixture, Pattern
 from sepc.model.possible import cuts_of
 
 

@@ -11,14 +11,16 @@ import urllib.request
 
 import numpy as np
 import pytest
+from mixed_tables import patients
 from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
-from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.decisions.kinds import Cause
 
-mlflow = package_or_skip("mlflow")
+mlflow, pd = package_or_skip("mlflow"), package_or_skip("pandas")
 import sepc.mlflow as door  # noqa: E402
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]  # MLflow's own warnings
@@ -69,6 +71,35 @@ def test_every_model_of_ours_is_saved(kind, rows, classifier, tmp_path):
     answered = loaded.predict(rows_given)
     np.testing.assert_array_equal(answered["trust"], model.decide(given).trust)
     assert not list((tmp_path / "model").rglob("*.pkl"))
+
+
+@pytest.mark.parametrize("kind", ["classifier", "selective", "stratified"])
+def test_tables_are_served_with_their_own_columns(kind, tmp_path):
+    (table, y), (fresh, _) = patients(), patients(100, seed=1)
+    table, fresh = (X.astype({"stage": "float64"}).assign(visits=np.arange(len(X)) % 3) for X in (table, fresh))
+    model = {
+        "classifier": lambda: SEPClassifier(categorical_features=["stage"]).fit(table, y),
+        "selective": lambda: SelectiveClassifier(SEPClassifier(), 0.1, random_state=0).fit(table, y),
+        "stratified": lambda: StratifiedClassifier(SEPClassifier(), by=["ward"], min_rows=50).fit(table, y),
+    }[kind]()
+    door.save_model(model, tmp_path / "model", X=table)
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert [(one.name, one.type.name, one.required) for one in loaded.metadata.get_input_schema()] == [
+        *(("age", "double", False), ("dose", "double", False), ("ward", "string", False), ("stage", "double", False)),
+        *(("since", "datetime", False), ("key", "string", False), ("visits", "long", True)),
+    ]
+    decided = model.decide(fresh)
+    assert decided.cause.max() == Cause.MISSING
+    for given in (fresh, fresh.drop(columns="key")):
+        answered = loaded.predict(given)
+        np.testing.assert_array_equal(answered["label"], decided.label)
+        np.testing.assert_array_equal(answered["trust"], decided.trust)
+        assert answered["cause"].tolist() == [Cause(cause).name for cause in decided.cause]
+    undated = loaded.predict(fresh.drop(columns="since"))
+    np.testing.assert_array_equal(undated["trust"], model.decide(fresh.assign(since=pd.NaT)).trust)
+    for wrong in (fresh.assign(age="old"), fresh.drop(columns="visits")):
+        with pytest.raises(mlflow.exceptions.MlflowException):
+            loaded.predict(wrong)
 
 
 def test_models_of_others_are_refused(rows, tmp_path):
@@ -135,6 +166,11 @@ def test_served_decisions_are_those_of_the_model(port, rows, classifier):
     decisions = classifier.decide(X)
     assert [one["label"] for one in answered["predictions"]] == decisions.label.tolist()
     np.testing.assert_allclose([one["trust"] for one in answered["predictions"]], decisions.trust, rtol=1e-15)
+    gaps = X.assign(**{"mean area": np.nan})
+    status, answered = ask(port, as_body(gaps.astype(object).where(gaps.notna(), None)))
+    assert status == 200
+    trust = [one["trust"] for one in answered["predictions"]]
+    np.testing.assert_allclose(trust, classifier.decide(gaps).trust, rtol=1e-15)
 
 
 def test_wrong_inputs_are_the_callers_fault(port, rows):
@@ -145,7 +181,7 @@ def test_wrong_inputs_are_the_callers_fault(port, rows):
         {"dataframe_split": {"columns": split["columns"][:3], "data": [row[:3] for row in split["data"]]}},
         {"dataframe_split": {"columns": split["columns"], "data": [["a", "b", "c", "d"]]}},
         {"dataframe_split": {"columns": split["columns"], "data": [[1.0, 2.0]]}},
-        {"dataframe_split": {"columns": split["columns"], "data": [[None, 1.0, 1.0, 1.0]]}},
+        {"dataframe_split": {"columns": split["columns"], "data": [[None, 1.0, 1.0, "none"]]}},
         {"dataframe_split": {"columns": ["other", *split["columns"][1:]], "data": split["data"]}},
         {"dataframe_split": {"columns": split["columns"], "data": []}},
         {"inputs": "nonsense"},

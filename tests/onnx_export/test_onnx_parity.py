@@ -80,7 +80,7 @@ def test_every_kind_of_trust(trust, tmp_path):
     model = SEPClassifier(trust=trust, min_trust=0.8, random_state=0).fit(X[:, :6], y)
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X[:, :6], 3000))
     assert set(decided.rule) >= {Rule.SINGLE, Rule.SHARED, Rule.NEAREST}
-    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED}
+    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED, Cause.MISSING}
 
 
 @pytest.mark.parametrize("trust", ["weights", "counts"])
@@ -178,7 +178,8 @@ def test_rows_that_are_not_numbers_are_never_accepted_and_spoil_no_others(value,
         assert np.isnan(said["trust"][bad]).all()
         assert np.isnan(said["probabilities"][bad]).all()
         assert not said["accepted"][bad].any()
-        assert (said["cause"][bad] == Cause.UNSEEN).all()
+        assert (said["cause"][bad] == (Cause.MISSING if np.isnan(value) else Cause.UNSEEN)).all()
+        assert (said["label"][bad] == model.classes_[model.model_.class_counts.argmax()]).all()
         for name, values in whole.items():
             np.testing.assert_array_equal(said[name][~bad], values[~bad])
 
@@ -207,7 +208,7 @@ def test_many_features_many_classes_and_isolated_rows_beside_ellipsoids(load, tm
     model = SEPClassifier(min_trust=0.9).fit(X, y)
     assert min(len(model.model_.isolated), model.model_.n_ellipsoids) > 0
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X, 2000))
-    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED}
+    assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED, Cause.MISSING}
 
 
 def test_fewer_rows_than_features(tmp_path):

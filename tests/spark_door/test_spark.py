@@ -1,13 +1,17 @@
 """A real local Spark session decides as NumPy does, and wrong tables are told so in plain words."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
+from mixed_tables import patients
 from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 
 import sepc.spark
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.decisions.kinds import Cause
 
 pd = package_or_skip("pandas")
 
@@ -116,12 +120,46 @@ def test_text_is_refused_before_a_row_is_read(classifier, spark, rows):
 
 
 @pytest.mark.parametrize("cell", [np.nan, None])
-def test_empty_cells_are_named_in_the_error(cell, classifier, spark, rows):
+def test_empty_cells_are_gaps(cell, classifier, spark, rows):
     X = rows[0][:5].astype(object)
     X.iloc[2, 3] = cell
-    table = spark.createDataFrame(X.to_numpy().tolist(), schema=list(X.columns)).coalesce(1)
-    with pytest.raises(Exception, match=r"Missing values in 'mean area' \(1 of 5 rows of this batch\)\. Fill"):
-        sepc.spark.decide(classifier, table).collect()
+    table = spark.createDataFrame(X.assign(id=range(5)).to_numpy().tolist(), schema=[*X.columns, "id"])
+    found = decided(classifier, table)
+    expected = classifier.decide(X.astype(float))
+    assert expected.missing.sum() == 1
+    np.testing.assert_allclose(found["trust"], expected.trust, rtol=0, atol=1e-12)
+    assert found["cause"].tolist() == expected.to_frame()["cause"].tolist()
+
+
+@pytest.fixture(scope="module")
+def mixed(spark):
+    """A table with dates, decimals and gaps, in Spark's types, and the same in pandas."""
+    (X, y), (fresh, _) = patients(), patients(120, seed=1)
+    X, fresh = (part.assign(since=part["since"].dt.floor("D")).astype({"stage": "float64"}) for part in (X, fresh))
+    plain = fresh.astype(object).where(fresh.notna(), None).assign(id=range(len(fresh)))
+    plain["since"] = [None if since is None else since.date() for since in plain["since"]]
+    types = "age decimal(4,1), dose double, ward string, stage double, since date, key string, id int"
+    plain["age"] = [None if age is None else Decimal(str(age)) for age in plain["age"]]
+    return X, y, fresh, spark.createDataFrame(plain.to_numpy().tolist(), schema=types).repartition(3)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "selective", "stratified"])
+def test_tables_of_all_types_with_gaps(kind, mixed):
+    X, y, fresh, table = mixed
+    model = {
+        "classifier": SEPClassifier(categorical_features=["stage"]),
+        "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
+        "stratified": StratifiedClassifier(SEPClassifier(), by=["ward"], min_rows=50),
+    }[kind].fit(X, y)
+    found, expected = decided(model, table), model.decide(fresh)
+    assert {Cause.ACCEPTED, Cause.MISSING} < set(expected.cause)
+    assert found["label"].tolist() == expected.label.tolist()
+    assert found["cause"].tolist() == expected.to_frame()["cause"].tolist()
+    np.testing.assert_allclose(found["trust"], expected.trust, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match=r"columns that are not dates: 'since' \(string\)\. Cast"):
+        sepc.spark.decide(model, table.withColumn("since", table["key"]))
+    with pytest.raises(ValueError, match=r"columns that are not numeric: 'age' \(string\)\. Cast"):
+        sepc.spark.decide(model, table.withColumn("age", table["key"]))
 
 
 def test_an_empty_table_gives_an_empty_one(classifier, table):

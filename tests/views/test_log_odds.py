@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from mixed_tables import patients
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from sepc import SEPClassifier
+from sepc.views.category_bars import categories_by_feature
 from sepc.views.log_odds import contrast_of, curves_of, ellipsoid_weights, spreads_of
 
 
@@ -138,3 +140,25 @@ def test_what_has_no_weights_is_refused(iris):
     counted = SEPClassifier(trust="counts").fit(X, np.arange(150) % 2)
     with pytest.raises(ValueError, match="trust='counts' has no weights"):
         curves_of(counted.model_, contrast_of(counted.model_), X)
+
+
+def test_bars_of_categories_are_the_terms_of_decisions():
+    table, y = patients(gaps=False, key=False)
+    classifier = SEPClassifier().fit(table, y)
+    model, known = classifier.model_, categories_by_feature(classifier.preparation_)
+    odd = table.assign(ward=table["ward"].where(table["age"] < 70, "south"))
+    rows = classifier.decide(odd).rows
+    curves = {curve.name: curve for curve in curves_of(model, contrast_of(model), rows, most=9, categories=known)}
+    terms = signed_terms(classifier, odd, "features")
+    names = odd["ward"].replace({"south": "not seen in training"}).to_numpy()
+    bars = curves["ward"]
+    assert set(bars.categories) == {"east", "north", "west ü", "not seen in training"}
+    assert bars.is_discrete
+    for category, term, n_rows in zip(bars.categories, bars.term, bars.n_rows, strict=True):
+        np.testing.assert_allclose(terms[names == category, bars.feature], term, atol=1e-9)
+        assert n_rows == (names == category).sum()
+    np.testing.assert_allclose(bars.spread, terms[:, bars.feature].std())
+    alone = {curve.name: curve for curve in curves_of(model, contrast_of(model), most=9, categories=known)}
+    at = dict(zip(alone["ward"].categories, alone["ward"].term, strict=True))
+    assert at["east"] == dict(zip(bars.categories, bars.term, strict=True))["east"]
+    assert set(at) == {"east", "north", "west ü"}

@@ -27,6 +27,11 @@ def refuse_text(X: Any, who: str) -> None:
         )
 
 
+def has_numbers(X: Any) -> bool:
+    """Whether a DataFrame has columns of numbers."""
+    return any(_holds_numbers(X[name]) for name in X.columns)
+
+
 def number_columns(X: Any, who: str) -> Any:
     """The numeric columns of a DataFrame, as a DataFrame of the same type; arrays are returned unchanged."""
     if not hasattr(X, "columns"):

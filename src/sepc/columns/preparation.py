@@ -156,6 +156,9 @@ class Preparation:
         return np.column_stack([*features, *codes])
 
     def _date(self, name: str, values: NDArray[Any]) -> FloatArray:
+        if values.dtype.kind == "f" and np.isnan(values).all():
+            # Of gaps alone nobody can tell that they are dates.
+            values = np.full(len(values), np.datetime64("NaT", "us"))
         if values.dtype.kind != "M":
             raise ValueError(f"Column {shown(name)} held dates in training, and now holds something else.")
         days = np.where(np.isnat(values), np.nan, (values - np.datetime64(0, "us")) / DAY)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+
+from sepc.columns.kinds import Kind
+from sepc.columns.preparation import Preparation
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,26 @@ def category_positions(model: Any) -> list[int]:
     if hasattr(classifier, "strata_"):
         return [int(position) for position in classifier.by_]
     return category_positions(classifier.estimator_) if hasattr(classifier, "estimator_") else []
+
+
+def column_kinds(model: Any) -> Mapping[str, Kind]:
+    """What the columns of a table are to a model that takes them as they are; columns not named here are numbers."""
+    unwrapped = unwrap(model)
+    classifier = unwrapped.classifier
+    if unwrapped.before:
+        return {}
+    if hasattr(classifier, "strata_"):
+        return {**column_kinds(classifier.pooled_), **dict.fromkeys(classifier.strata_.by, Kind.CATEGORY)}
+    if hasattr(classifier, "preparation_"):
+        own = classifier.preparation_
+        return {} if own is None else {column.name: column.kind for column in own.columns}
+    return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}
+
+
+def preparation_of(model: Any) -> Preparation | None:
+    """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers alone."""
+    classifier = unwrap(model).classifier
+    if hasattr(classifier, "preparation_"):
+        own: Preparation | None = classifier.preparation_
+        return own
+    return preparation_of(classifier.estimator_) if hasattr(classifier, "estimator_") else None

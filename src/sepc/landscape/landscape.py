@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc.cards import Card, ShownAsCard
+from sepc.columns.table import is_categorical
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
@@ -109,6 +110,7 @@ class Landscape(ShownAsCard):
             n_jobs=n_jobs,
             random_state=random_state,
         )
+        self.partition.set_params(keep=rows.names)
         _fit(self.partition, X, sample)
         self.figures: LandscapeFigures = _figures(rows, sample, self.partition.model_, float(small))
 
@@ -145,6 +147,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
     """Fit on the sample, with feature names if all columns have distinct ones."""
     names = list(getattr(X, "columns", ()))
     is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
+    is_named = is_named and not any(is_categorical(X, name) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
         # `_warn_if_flat` has warned about all rows already; a sample may be flat only because it is small.

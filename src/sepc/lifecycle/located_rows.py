@@ -56,7 +56,7 @@ class LocatedRows:
 def locate(estimator: Any, X: Any) -> LocatedRows:
     """Decide on rows, and locate them in the partition behind the decisions."""
     decisions = decide_in_memory(estimator, X)
-    return LocatedRows(decisions, decisions.region, _partition_of(decisions).rows)
+    return LocatedRows(decisions, decisions.region, _partition_of(decisions).features)
 
 
 def _partition_of(decisions: Decisions) -> SEPDecisions:

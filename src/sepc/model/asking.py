@@ -10,8 +10,8 @@ from sepc.model.gap_rules import judge_with_gaps
 from sepc.model.sep_model import SEPModel
 
 
-def settled_by(model: SEPModel, row: FloatArray, groups: list[IntArray], min_trust: float) -> FloatArray:
-    """For each group of missing features, how often the row would be accepted if these were known.
+def settled_by(model: SEPModel, row: FloatArray, groups: list[IntArray], min_trust: float) -> list[tuple[float, float]]:
+    """For each group of missing features, how often the row would be accepted if these were known, and its mean trust.
 
     Parameters
     ----------
@@ -23,9 +23,10 @@ def settled_by(model: SEPModel, row: FloatArray, groups: list[IntArray], min_tru
     min_trust : float
     """
     ((_, completions),) = completed(model, row[None])
-    shares = []
+    settled = []
     for group in groups:
         known = np.repeat(row[None], completions.shape[1], axis=0)
         known[:, group] = completions[0][:, group]
-        shares.append(judge_with_gaps(model, known, min_trust)[1].accepted.mean())
-    return np.array(shares)
+        judged = judge_with_gaps(model, known, min_trust)[1]
+        settled.append((float(judged.accepted.mean()), float(judged.trust.mean())))
+    return settled

@@ -1,128 +1,69 @@
-"""Rows with gaps: what the missing numbers may be, by the ellipsoids that the known ones fit.
+"""Rows with gaps: what the missing numbers may be, by the kinds of training rows that the known ones fit.
 
-Each ellipsoid is taken as a normal distribution with its center and shape, weighted by its training rows, and each
-isolated row as a narrow one around it. Given what is known of a row, the probability of each of these, and the
-distribution of what is missing, are closed forms: with precision matrix P, split into known and missing features, the
-missing ones have the precision P_mm and the mean c_m - P_mm^-1 P_mk (x_k - c_k), and what is known has the precision
-P_kk - P_km P_mm^-1 P_mk. A few completions of each row are drawn from that mixture, always at the same points of a
-low-discrepancy sequence, so that nothing is random.
+A few completions of each row are drawn from a mixture of normal distributions of scores, given what is known of the
+row. Models with weights know these distributions; otherwise each ellipsoid is taken as a normal distribution with its
+center and shape, weighted by its training rows, and each isolated row as a narrow one around it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
-from scipy.stats import qmc
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.mixture import N_DRAWS, Pattern
+from sepc.model.row_kinds import RowKinds
+from sepc.model.scores import Scores
 from sepc.model.sep_model import SEPModel
 
-# Completions of each row.
-N_DRAWS = 20
+# Rows with gaps that are completed at once.
+BLOCK_ROWS = 2_000
 
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Normal distributions in standardised features: one for each ellipsoid and each isolated row.
-
-    Attributes
-    ----------
-    centers : (K, d) array
-    precisions : (K, d, d) array
-        Inverses of the covariances.
-    log_weights : (K,) array
-    """
-
-    centers: FloatArray
-    precisions: FloatArray
-    log_weights: FloatArray
-
-    @classmethod
-    def of(cls, model: SEPModel) -> Mixture:
-        """The mixture of a model."""
-        d = len(model.shift)
-        inside = (d + 2.0) * np.einsum("kij,kil->kjl", model.roots, model.roots)
-        around = np.repeat(np.eye(d)[None] / max(model.reach, 1e-9) ** 2, len(model.isolated), axis=0)
-        rows = np.maximum(model.place_rows.astype(np.float64), 1.0)
-        return cls(
-            np.concatenate([model.centers, model.isolated]), np.concatenate([inside, around]), np.log(rows / rows.sum())
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Pattern:
-    """What a mixture says about rows that lack the same features.
-
-    Attributes
-    ----------
-    missing : (d,) bool array
-    log_shares : (n, K) array
-        Logarithm of the probability of each distribution, given what is known of each row.
-    means : (n, K, m) array
-        Means of the missing features.
-    roots : (K, m, m) array
-        Factors of their covariances.
-    """
-
-    missing: BoolArray
-    log_shares: FloatArray
-    means: FloatArray
-    roots: FloatArray
-
-    @classmethod
-    def of(cls, mixture: Mixture, rows: FloatArray, missing: BoolArray) -> Pattern:
-        """Condition the mixture on the known features of standardised rows."""
-        P, known = mixture.precisions, ~missing
-        across = P[:, missing][:, :, known]
-        covariances = np.linalg.inv(P[:, missing][:, :, missing])
-        pull = covariances @ across
-        marginal = P[:, known][:, :, known] - across.transpose(0, 2, 1) @ pull
-        apart = rows[:, None, known] - mixture.centers[None, :, known]
-        with np.errstate(over="ignore", invalid="ignore"):
-            squared = np.einsum("nki,kij,nkj->nk", apart, marginal, apart)
-        half_logdet = 0.5 * np.linalg.slogdet(marginal).logabsdet if known.any() else np.zeros(len(P))
-        logs = mixture.log_weights + half_logdet - 0.5 * squared
-        logs = np.where(np.isfinite(logs), logs, -np.inf)
-        # Infinitely far from everything, all distributions are as likely as their rows.
-        logs = np.where(np.isfinite(logs).any(axis=1, keepdims=True), logs, mixture.log_weights)
-        means = mixture.centers[None, :, missing] - np.einsum("kmi,nki->nkm", pull, apart)
-        symmetric = 0.5 * (covariances + covariances.transpose(0, 2, 1))
-        values, vectors = np.linalg.eigh(symmetric)
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        return cls(missing, logs - logsumexp(logs, axis=1, keepdims=True), means, roots)
-
-    def draws(self, n_draws: int = N_DRAWS) -> FloatArray:
-        """Values of the missing features, of shape (n, n_draws, m)."""
-        points = _points(n_draws, int(self.missing.sum()) + 1)
-        upto = np.cumsum(np.exp(self.log_shares), axis=1)
-        which = np.minimum((upto[:, None, :] < points[None, :, :1]).sum(axis=2), upto.shape[1] - 1)
-        normal = ndtri(points[:, 1:])
-        apart = np.einsum("nsij,sj->nsi", self.roots[which], normal)
-        return np.asarray(np.take_along_axis(self.means, which[:, :, None], axis=1) + apart)
-
-
-def _points(n: int, d: int) -> FloatArray:
-    """Points of a low-discrepancy sequence, strictly inside the unit cube."""
-    # The first point of the sequence is the origin.
-    return np.asarray(qmc.Halton(d, scramble=False).random(n + 1)[1:])
+def kinds_of(model: SEPModel) -> RowKinds:
+    """The kinds of training rows of a model; without weights, one for each ellipsoid and each isolated row."""
+    if model.row_kinds is not None:
+        return model.row_kinds
+    d = len(model.shift)
+    inside = np.linalg.inv((d + 2.0) * np.einsum("kij,kil->kjl", model.roots, model.roots))
+    around = np.repeat(np.eye(d)[None] * max(model.reach, 1e-9) ** 2, len(model.isolated), axis=0)
+    return RowKinds(
+        Scores.standardized(model.shift, model.scale),
+        np.concatenate([model.centers, model.isolated]),
+        np.concatenate([inside, around]),
+        model.counts_at(np.arange(model.n_places)).astype(np.float64),
+    )
 
 
 def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iterator[tuple[IntArray, FloatArray]]:
-    """For each set of features that rows lack: positions of the rows, and their completions, of shape (n, n_draws, d).
+    """Positions of rows with gaps, some at a time, and their completions, of shape (n, n_draws, width).
 
-    Rows are in the user's own features, with NaN for gaps.
+    Rows are in the user's own features, with NaN for gaps; codes of categories may follow.
     """
-    mixture, d = Mixture.of(model), len(model.shift)
+    kinds, d = kinds_of(model), len(model.shift)
     gaps = np.isnan(rows[:, :d])
-    patterns, which = np.unique(gaps, axis=0, return_inverse=True)
-    for i, missing in enumerate(patterns):
-        if not missing.any():
-            continue
-        where = np.flatnonzero(which.ravel() == i)
-        drawn = Pattern.of(mixture, model.standardize(rows[where]), missing).draws(n_draws)
-        complete = np.repeat(rows[where][:, None, :], n_draws, axis=1)
-        complete[:, :, np.flatnonzero(missing)] = drawn * model.scale[missing] + model.shift[missing]
-        yield where, complete
+    lacking = np.flatnonzero(gaps.any(axis=1))
+    patterns, which = np.unique(gaps[lacking], axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    for start in range(0, len(lacking), BLOCK_ROWS):
+        block = order[start : start + BLOCK_ROWS]
+        where = lacking[block]
+        yield where, _completions(kinds, rows[where], gaps[where], patterns, which.ravel()[block], n_draws)
+
+
+def _completions(
+    kinds: RowKinds, rows: FloatArray, gaps: BoolArray, patterns: BoolArray, which: IntArray, n_draws: int
+) -> FloatArray:
+    """Completions of rows that are ordered by what they lack, which is the pattern numbered `which`."""
+    known = kinds.scores.of(rows)
+    drawn = np.empty((len(rows), n_draws, gaps.shape[1]))
+    present, starts = np.unique(which, return_index=True)
+    for i, first, last in zip(present, starts, [*starts[1:], len(rows)], strict=True):
+        pattern = Pattern.of(kinds.mixture, known[first:last], patterns[i])
+        drawn[first:last, :, patterns[i]] = pattern.draws(n_draws)
+    complete = np.repeat(rows[:, None, :], n_draws, axis=1)
+    for j in np.flatnonzero(gaps.any(axis=0)):
+        lacks = gaps[:, j]
+        complete[lacks, :, j] = kinds.scores.values(drawn[lacks, :, j], int(j))
+    return complete

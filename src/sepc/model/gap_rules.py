@@ -11,9 +11,6 @@ from sepc.model.rules import JudgedRows, judge
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
 
-# Rows with gaps that are completed at once.
-BLOCK_ROWS = 2_000
-
 
 def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
     """Decide on rows of which some have gaps, which are NaN.
@@ -30,11 +27,9 @@ def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tupl
     known = np.flatnonzero(~np.isnan(rows[:, :d]).any(axis=1))
     parts, places, complete = [judge(model, rows[known], min_trust)], [known], rows.copy()
     for where, completions in completed(model, rows):
-        for start in range(0, len(where), BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
-            complete[where[block]], judged = _judge_completions(model, completions[block], min_trust)
-            parts.append(judged)
-            places.append(where[block])
+        complete[where], judged = _judge_completions(model, completions, min_trust)
+        parts.append(judged)
+        places.append(where)
     order = np.argsort(np.concatenate(places), kind="stable")
     together = {name: np.concatenate([vars(part)[name] for part in parts])[order] for name in vars(parts[0])}
     return complete, JudgedRows(**together)

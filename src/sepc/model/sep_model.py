@@ -15,6 +15,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.model.membership import Stack, stacked
 from sepc.model.moments import mean_square_distance
 from sepc.model.nearest import Places, prepared
+from sepc.model.row_kinds import RowKinds
 from sepc.model.signature_table import SignatureTable
 from sepc.model.weights import Weights
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -60,6 +61,8 @@ class SEPModel(ShownAsCard):
         Whether the rules, and with them the labels, are the paper's to the letter.
     weights : Weights or None
         Only with ``trust="weights"``; labels and probabilities then come from them.
+    row_kinds : RowKinds or None
+        What the gaps of rows are filled in by; only with weights, and without it by the ellipsoids.
     """
 
     classes: NDArray[Any]
@@ -78,6 +81,7 @@ class SEPModel(ShownAsCard):
     trust: str
     published: bool
     weights: Weights | None = None
+    row_kinds: RowKinds | None = None
 
     @property
     def n_ellipsoids(self) -> int:
@@ -95,7 +99,8 @@ class SEPModel(ShownAsCard):
         arrays = (self.class_counts, self.shift, self.scale, self.centers, self.roots, self.owners, self.is_terminal)
         more = (self.isolated, self.isolated_owners, self.table.memberships, self.table.counts)
         weights = 0 if self.weights is None else self.weights.n_bytes
-        return weights + sum(array.nbytes for array in (*arrays, *more))
+        kinds = 0 if self.row_kinds is None else self.row_kinds.n_bytes
+        return weights + kinds + sum(array.nbytes for array in (*arrays, *more))
 
     @cached_property
     def shares(self) -> FloatArray:

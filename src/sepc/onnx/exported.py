@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -20,6 +21,10 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.estimators.trusted.estimator import TrustedClassifier
+from sepc.onnx.columns import ColumnInput, inputs_of
+
+# The outputs after the label, in order, and their types.
+KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause": "INT64", "accepted": "BOOL"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +68,12 @@ class Exported:
         thresholds = _promised(model, inner.classes_) if is_promised else own
         return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
 
+    @cached_property
+    def inputs(self) -> tuple[ColumnInput, ...]:
+        """One input for each column of a table with categories or dates; empty if all rows come as one matrix."""
+        preparation = self.decider.preparation_
+        return () if preparation is None else inputs_of(preparation, ("label", *KINDS))
+
     def facts(self) -> dict[str, str]:
         """The metadata of the file: the version of sepc, and everything else as JSON."""
         least = dict(zip(self.decider.classes_.tolist(), self.thresholds.tolist(), strict=True))
@@ -73,6 +84,7 @@ class Exported:
             "classes": self.classes.tolist(),
             "feature_names": list(self.decider.model_.feature_names),
             "accepted_from_trust": [trust if math.isfinite(trust) else None for trust in accepted_from],
+            **({"inputs": [own.facts() for own in self.inputs]} if self.inputs else {}),
             "causes": {str(int(cause)): cause.name for cause in Cause if cause is not Cause.DRIFTED},
         }
         return {"sepc_version": version("sepc")} | {name: json.dumps(fact) for name, fact in facts.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.io.atomic_files import write_whole
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.causes import causes
-from sepc.onnx.exported import Exported, label_constant
+from sepc.onnx.columns import TEXT_DOMAIN, TEXT_OPSET, infos_of, rows_of, with_rounding
+from sepc.onnx.exported import KINDS, Exported, label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.locating import Lying
 from sepc.onnx.rules import judged
@@ -25,15 +27,14 @@ if TYPE_CHECKING:
 
 INPUT = "X"
 
-# The outputs after the label, in order, and their types.
-KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause": "INT64", "accepted": "BOOL"}
-
 
 def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as an ONNX file.
 
-    The input `X` is a tensor of doubles of shape (n, d), in the user's own features. The outputs are those of `decide`:
-    `label`, `probabilities`, `trust`, `region`, `cause` (as an integer, see `Cause`) and `accepted`. The file includes
+    The input `X` is a tensor of doubles of shape (n, d), in the user's own features. A model of a table with categories
+    or dates has one input for each column instead, of shape (n,) and with the name of the column: doubles for numbers,
+    strings for categories, and days since 1970 as doubles for dates. The outputs are those of `decide`: `label`,
+    `probabilities`, `trust`, `region`, `cause` (as an integer, see `Cause`) and `accepted`. The file includes
     `min_trust`, or the thresholds of a `SelectiveClassifier`.
 
     Parameters
@@ -45,8 +46,10 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
 
     Notes
     -----
-    An ONNX graph cannot raise errors. For rows with NaN or infinity, `trust` and `probabilities` are NaN, `accepted` is
-    false, `cause` is UNSEEN, `region` is -1, and `label` is meaningless.
+    An ONNX graph does not fill in gaps, and cannot raise errors. For rows with NaN or infinity, `trust` and
+    `probabilities` are NaN, `accepted` is false, `cause` is MISSING or, for infinity, UNSEEN, `region` is -1, and
+    `label` is the most common one of training, which says nothing about the row. A gap in a category is a category of
+    its own: the empty string.
 
     Examples
     --------
@@ -63,26 +66,29 @@ def as_proto(model: Any) -> ModelProto:
     onnx = onnx_package()
     exported = Exported.of(model)
     labels, label_kind = label_constant(exported.decider.classes_)
-    graph = Graph()
+    n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
+    inputs = exported.inputs
+    graph = Graph(taken=[*kinds, *(own.name for own in inputs)])
     values = _decided(graph, exported)
     values["label"] = graph("Gather", labels, values["label"])
-    n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
     if n_classes > len(labels):
         columns = exported.decider.classes_[:, None] == exported.classes
         values["probabilities"] = graph("MatMul", values["probabilities"], columns.astype(np.float64))
 
     shapes = {name: ["n", n_classes] if name == "probabilities" else ["n"] for name in kinds}
-    given = onnx.helper.make_tensor_value_info(INPUT, onnx.TensorProto.DOUBLE, ["n", exported.decider.n_features_in_])
+    matrix = onnx.helper.make_tensor_value_info(INPUT, onnx.TensorProto.DOUBLE, ["n", exported.decider.n_features_in_])
+    given = infos_of(inputs) if inputs else [matrix]
+    opsets = {"": OPSET} | ({TEXT_DOMAIN: TEXT_OPSET} if any(own.gap is not None for own in inputs) else {})
     outputs = {
         name: (values[name], onnx.helper.make_tensor_value_info(name, getattr(onnx.TensorProto, kind), shapes[name]))
         for name, kind in kinds.items()
     }
     proto: ModelProto = onnx.helper.make_model(
-        graph.finished([given], outputs),
+        graph.finished(given, outputs),
         producer_name="sepc",
         producer_version=version("sepc"),
         ir_version=IR_VERSION,
-        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in opsets.items()],
         doc_string="Decisions of a model of the Python package sepc.",
     )
     onnx.helper.set_model_props(proto, exported.facts())
@@ -93,21 +99,31 @@ def as_proto(model: Any) -> ModelProto:
 def _decided(graph: Graph, exported: Exported) -> dict[str, Value]:
     """All outputs, with labels as positions. Rows with NaN or infinity are replaced by zeros, and marked afterwards."""
     decider, min_trust = exported.decider, float(exported.decider.min_trust)
-    is_bad = graph("IsNaN", graph.total(graph("Mul", INPUT, 0.0), 1))
+    model, preparation = decider.model_, decider.preparation_
+    rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, exported.inputs)
+    if preparation is not None and model.weights is not None:
+        model = replace(model, weights=with_rounding(model.weights, preparation))
+    is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
-    given = graph("Where", bad_rows, np.zeros(decider.n_features_in_), INPUT)
-    values = _decide(graph, decider.model_, given, min_trust)
+    values = _decide(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows), codes, min_trust)
+    values["label"] = graph("Where", is_bad, np.int64(model.class_counts.argmax()), values["label"])
     values["region"] = graph("Where", is_bad, np.int64(-1), values["region"])
     values["probabilities"] = graph("Where", bad_rows, np.nan, values["probabilities"])
     values["trust"] = graph("Where", is_bad, np.nan, values["trust"])
     values |= _accepted(graph, exported, values)
-    values["cause"] = graph("Where", is_bad, np.int64(Cause.UNSEEN), values["cause"])
+    n_gaps = graph.total(graph.cast(graph("IsNaN", rows), "FLOAT"), 1)
+    has_gaps = graph("Greater", n_gaps, np.float32(0.0))
+    why = graph("Where", has_gaps, np.int64(Cause.MISSING), np.int64(Cause.UNSEEN))
+    values["cause"] = graph("Where", is_bad, why, values["cause"])
     return values
 
 
-def _decide(graph: Graph, model: SEPModel, given: Value, min_trust: float) -> dict[str, Value]:
+def _decide(graph: Graph, model: SEPModel, given: Value, codes: Value | None, min_trust: float) -> dict[str, Value]:
     lying, weights = Lying.of(graph, model, given), model.weights
-    values, inside = judged(graph, model, lying) if weights is None else weighed(graph, model, weights, lying)
+    if weights is None:
+        values, inside = judged(graph, model, lying)
+    else:
+        values, inside = weighed(graph, model, weights, lying, codes)
     accepted = graph("GreaterOrEqual", values["trust"], min_trust)
     return values | {"cause": causes(graph, model, lying, inside, accepted, min_trust)}
 

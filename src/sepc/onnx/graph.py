@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +36,14 @@ def onnx_package() -> ModuleType:
 class Graph:
     """A graph being built. A call adds a node and returns its output: ``graph("Add", "X", 1.0)``.
 
-    Inputs that are not names become constants: float64, int64, bool or text.
+    Inputs that are not names become constants: float64, int64, bool or text. No value gets one of the names `taken`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Collection[str] = ()) -> None:
         self._onnx = onnx_package()
         self._nodes: list[NodeProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], TensorProto] = {}
+        self._taken = set(taken)
         self._n_names = 0
 
     def __call__(self, operator: str, *inputs: Value | ArrayLike, **attributes: Any) -> Value:
@@ -142,7 +143,7 @@ class Graph:
         content = b"\0".join(stored) if text else np.ascontiguousarray(array).tobytes()
         key = (array.dtype.str, array.shape, content)
         if key not in self._constants:
-            name = f"c{len(self._constants)}"
+            name = self._free("c", len(self._constants))
             if text:
                 tensor = self._onnx.helper.make_tensor(name, self._kind("STRING"), array.shape, stored.tolist())
             else:
@@ -155,7 +156,14 @@ class Graph:
 
     def _name(self) -> Value:
         self._n_names += 1
-        return f"v{self._n_names}"
+        return self._free("v", self._n_names)
+
+    def _free(self, letter: str, number: int) -> Value:
+        """A name for a value: the letter once, or more often if an input has that name."""
+        name = f"{letter}{number}"
+        while name in self._taken:
+            name = letter + name
+        return name
 
 
 def _is_nearly(constant: ArrayLike, neutral: float) -> bool:

@@ -24,11 +24,19 @@ from sepc.onnx.trust import most_likely, of_label
 FILLED_UP = 2
 
 
-def weighed(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> tuple[dict[str, Value], Value]:
-    """Label (as a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
+def weighed(
+    graph: Graph, model: SEPModel, weights: Weights, lying: Lying, codes: Value | None
+) -> tuple[dict[str, Value], Value]:
+    """Label (as a position), trust, probabilities and region, and whether each row lies in an ellipsoid.
+
+    `codes`, of shape (q, n), are those of categories, if the model has any.
+    """
     place, gauge = _smallest_gauge(graph, model, lying)
     region, inside = _regions(graph, model, lying, place)
-    near, n_classes = graph("Softmax", _scores(graph, model, weights, lying), axis=1), len(model.classes)
+    scores = _scores(graph, model, weights, lying)
+    if codes is not None:
+        scores = graph("Add", scores, _categories(graph, weights, codes))
+    near, n_classes = graph("Softmax", scores, axis=1), len(model.classes)
     probabilities = _faded(graph, near, gauge, n_classes)
     label = most_likely(graph, probabilities, model.shares)
     # A model of one class fades as if there were two.
@@ -76,6 +84,15 @@ def _curves(graph: Graph, weights: Weights, columns: Value, which: IntArray) -> 
     # Single precision counts exactly, and twice as fast as integers.
     n_passed = graph.cast(graph.total(graph.cast(passed, "FLOAT"), 1), "INT64")
     return graph.total(graph("Gather", levels, graph("Add", n_passed, starts[:, np.newaxis])), 0)
+
+
+def _categories(graph: Graph, weights: Weights, codes: Value) -> Value:
+    """What categories add to the scores, of shape (n, C); one not seen in training adds nothing."""
+    nothing, ends = np.zeros((1, len(weights.offsets))), np.cumsum(weights.n_categories)
+    columns = np.split(weights.category_levels, ends[:-1])
+    levels = np.concatenate([part for own in columns for part in (own, nothing)])
+    starts = ends - weights.n_categories + np.arange(len(ends))
+    return graph.total(graph("Gather", levels, graph("Add", codes, starts[:, np.newaxis])), 0)
 
 
 def _groups(n_knots: IntArray) -> list[IntArray]:

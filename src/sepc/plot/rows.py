@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
@@ -31,7 +30,7 @@ class Rows(ShownOnOneLine):
     Attributes
     ----------
     values : (n, d) array
-        In the user's features.
+        In the features of the model, with gaps filled in.
     owner : (n,) array
         Their classes as positions in `model.classes`; -1 if unknown.
     n_all : int
@@ -50,8 +49,8 @@ class Rows(ShownOnOneLine):
             if y is not None:
                 raise ValueError("y is given without X; give the rows that the labels belong to.")
             return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
-        # This also checks the names and the order of the columns.
-        values = validate_data(classifier, X, dtype=np.float64, reset=False, ensure_min_samples=0)
+        # This also checks the names and the order of the columns, and fills in gaps.
+        values = classifier.decide(X).features if np.shape(X)[0] else np.empty((0, len(model.feature_names)))
         owner = np.full(len(values), -1)
         if y is not None:
             labels = np.asarray(y)

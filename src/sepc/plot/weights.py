@@ -14,7 +14,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import for_matplotlib, panels
 from sepc.plot.models import partition_of
 from sepc.plot.palette import look
-from sepc.plot.rows import Rows
+from sepc.views.category_bars import categories_by_feature
 from sepc.views.log_odds import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights
 from sepc.wording import counted
 
@@ -115,8 +115,10 @@ class WeightsDisplay(ShownOnOneLine):
         classifier = partition_of(estimator, cls.__name__)
         model: SEPModel = classifier.model_
         contrast = contrast_of(model, label)
-        rows = None if X is None else Rows.checked(classifier, X, None).values
-        curves = curves_of(model, contrast, rows, features, max_features)
+        rows = None if X is None or np.shape(X)[0] == 0 else classifier.decide(X).rows
+        curves = curves_of(
+            model, contrast, rows, features, max_features, categories_by_feature(classifier.preparation_)
+        )
         return cls(model, contrast, curves, ellipsoid_weights(model, contrast, rows, max_ellipsoids)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -162,7 +164,8 @@ class WeightsDisplay(ShownOnOneLine):
             colours = [own if term > 0.0 else other for term in curve.term]
             ax.bar(at, curve.term, 0.8, color=colours, edgecolor="0.15", linewidth=0.6)
             step = 1 + (len(at) - 1) // 8
-            ax.set_xticks(at[::step], [f"{value:.6g}" for value in curve.x[::step]])
+            texts = [for_matplotlib(name, 12) for name in curve.categories] or [f"{value:.6g}" for value in curve.x]
+            ax.set_xticks(at[::step], texts[::step])
             ax.set_xlim(-0.6, len(at) - 0.4)
         else:
             ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=own, alpha=FILLED, linewidth=0.0)

@@ -18,6 +18,12 @@ from sepc.wording import counted
 NUMBER_KINDS = "biuf"
 CELL_KINDS = "OUS"
 
+# What to do with columns of a collection that are no numbers.
+NUMBERS_ONLY = (
+    "Leave them out, or fit on a sample of the rows in memory, where a table may have categories and dates; the model "
+    "then decides on all rows, wherever they are."
+)
+
 # The types of pandas' missing values in columns that are not floats; NumPy converts None by itself.
 MISSING_TYPES = ("NAType", "NaTType")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray
 from sepc.points.class_split import Labels, points_by_class
 from sepc.points.in_memory import BlockPoints
-from sepc.points.inputs import NUMBER_KINDS
+from sepc.points.inputs import NUMBER_KINDS, NUMBERS_ONLY
 from sepc.wording import MOST_NAMES, listed, shown
 
 # Cells of a block, 64 MB of doubles: row groups are joined up to it. Two blocks are in memory at a time, or two row
@@ -160,7 +160,7 @@ def _refuse_text(schema: Any, features: tuple[str, ...], path: Any) -> None:
     text = [name for name in features if np.dtype(schema.field(name).type.to_pandas_dtype()).kind not in NUMBER_KINDS]
     if text:
         named = listed(map(shown, text), MOST_NAMES)
-        raise ValueError(f"{path} has columns that are not numbers: {named}. Leave them out.")
+        raise ValueError(f"{path} has columns that are not numbers: {named}. {NUMBERS_ONLY}")
 
 
 def _runs(sizes: Sequence[int], n_most: int) -> list[list[int]]:

@@ -18,7 +18,7 @@ from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.regions import Regions
-from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
 from sepc.plain_values import json_fields
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.facts import Facts, facts_of, parameters_of
@@ -37,6 +37,7 @@ from sepc.reporting.held_out import (
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.what_counts import WhatCounts, terms_of, what_counts
+from sepc.views.category_bars import categories_by_feature
 from sepc.views.outcomes import is_right, rows_to_review
 from sepc.views.recall import Recall, recalls
 from sepc.wording import counted, name_of, percent, short, visible
@@ -141,7 +142,8 @@ def figures_of(
     figures = held_out(decisions, right, labels, classes)
     regional = _regional(decisions)
     drawn = None if regional is None else picture(regional, accepted, right, labels)
-    weighed = None if regional is None else what_counts(regional, accepted, labels)
+    categories = categories_by_feature(preparation_of(estimator))
+    weighed = None if regional is None else what_counts(regional, accepted, labels, categories)
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
     return ReportFigures(

@@ -86,8 +86,7 @@ def picture(
     plane = feature_plane(model.feature_names, (0, 1)) if n_features == 2 else principal_plane(model)
     shadows = _shadows(model, plane)
     chosen = _some(len(decisions))
-    # Codes of categories may follow the features.
-    places = plane.place(decisions.rows[chosen, :n_features])
+    places = plane.place(decisions.features[chosen])
     owners = _positions(model.classes, (decisions.label if y is None else y)[chosen])
     marks = [None] * len(chosen) if right is None else right[chosen].tolist()
     return Picture(

@@ -14,6 +14,8 @@ WIDTH, HEIGHT = 330.0, 226.0
 FOOT = 0.17
 # Of a discrete feature with more values than this, only some get a tick.
 MOST_WRITTEN = 8
+# Names of categories are longer: fewer of them, and no longer than this.
+FEW_WRITTEN, LONGEST_TICK = 5, 10
 LONGEST_AXIS = 46
 
 
@@ -32,14 +34,17 @@ def _curve(i: int, curve: FeatureCurve, weights: WhatCounts, low: float, high: f
     frame = Frame(start, end, low - foot, high, 46.0, WIDTH - 8.0, 8.0, HEIGHT - 42.0)
     written = None
     if curve.is_discrete:
-        written = [(k, tick_text(curve.x[k], False)) for k in range(0, n, 1 + (n - 1) // MOST_WRITTEN)]
+        texts = [short(name, LONGEST_TICK) for name in curve.categories]
+        texts = texts or [tick_text(value, False) for value in curve.x]
+        most = FEW_WRITTEN if curve.categories else MOST_WRITTEN
+        written = [(k, texts[k]) for k in range(0, n, 1 + (n - 1) // most)]
     axes = frame.axes(short(curve.name, LONGEST_AXIS), "log-odds", x_ticks=written, y_least=low, about=4)
     drawn = _bars(frame, curve, weights) if curve.is_discrete else _area(i, frame, curve, weights)
     zero = number(frame.y(0.0))
     line = tag("line", x1=number(frame.left), x2=number(frame.right), y1=zero, y2=zero, class_="zero")
     least, most = min(range(n), key=lambda k: curve.term[k]), max(range(n), key=lambda k: curve.term[k])
     description = (
-        f"From {curve.term[least]:+.2f} at {curve.x[least]:.4g} to {curve.term[most]:+.2f} at {curve.x[most]:.4g}; "
+        f"From {curve.term[least]:+.2f} at {curve.value(least)} to {curve.term[most]:+.2f} at {curve.value(most)}; "
         "at the foot, a histogram of the held-out rows."
     )
     return drawing(
@@ -50,9 +55,9 @@ def _curve(i: int, curve: FeatureCurve, weights: WhatCounts, low: float, high: f
 def _bars(frame: Frame, curve: FeatureCurve, weights: WhatCounts) -> list[Markup]:
     """A bar for each value."""
     bars = []
-    for k, (value, term) in enumerate(zip(curve.x, curve.term, strict=True)):
+    for k, term in enumerate(curve.term):
         colour = colour_of(weights.positions[0 if term > 0.0 else 1])
-        title = tag("title", f"{value:.6g}: {term:+.2f}, {counted(curve.n_rows[k], 'row')}")
+        title = tag("title", f"{curve.value(k, 6)}: {term:+.2f}, {counted(curve.n_rows[k], 'row')}")
         bars.append(_rect(frame, (k - 0.4, k + 0.4), (min(term, 0.0), max(term, 0.0)), f"term {colour}", title))
     return bars
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.columns.categories import Categories
 from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
 from sepc.model.sep_model import SEPModel
 from sepc.views.log_odds import Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights, spreads_of
@@ -34,12 +36,20 @@ class FeatureCurve:
     spread: float
     edges: tuple[float, ...]
     n_rows: tuple[int, ...]
+    categories: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, curve: Curve) -> FeatureCurve:
         """A curve in plain numbers."""
         arrays = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
-        return cls(name_of(curve.name), is_discrete=curve.is_discrete, spread=curve.spread, **arrays)
+        categories = tuple(map(name_of, curve.categories))
+        return cls(
+            name_of(curve.name), is_discrete=curve.is_discrete, spread=curve.spread, categories=categories, **arrays
+        )
+
+    def value(self, k: int, digits: int = 4) -> str:
+        """The value of a corner, or the category of a bar."""
+        return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
 
 
 @dataclass(frozen=True)
@@ -120,7 +130,9 @@ class WhatCounts:
     disagreement: Disagreement
 
 
-def what_counts(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> WhatCounts | None:
+def what_counts(
+    decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None, categories: Mapping[int, Categories]
+) -> WhatCounts | None:
     """What counts most in the model behind these decisions; None if it has no weights."""
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
@@ -132,7 +144,9 @@ def what_counts(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | 
         against=None if other is None else name_of(model.classes[other]),
         positions=(contrast.label, -1 if other is None else other),
         classes=tuple(map(name_of, model.classes)),
-        curves=tuple(map(FeatureCurve.of, curves_of(model, contrast, decisions.rows, most=N_CURVES))),
+        curves=tuple(
+            map(FeatureCurve.of, curves_of(model, contrast, decisions.rows, most=N_CURVES, categories=categories))
+        ),
         n_features=len(model.feature_names),
         ellipsoids=ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS),
         n_ellipsoids=model.n_ellipsoids,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
+from sepc.columns.categories import Categories
 from sepc.model.membership import squared_radii
 from sepc.model.moments import even_variance
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights, depth, nearness
+from sepc.views.category_bars import category_bars
 from sepc.views.planes import position_of
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -67,6 +69,8 @@ class Curve(ShownOnOneLine):
         without rows.
     knots : array
         Where the curve steps: quantiles of the training rows.
+    categories : tuple of str
+        If the feature is a category, the names of its values; then `x` are their positions, and `is_discrete`.
     """
 
     feature: int
@@ -78,6 +82,7 @@ class Curve(ShownOnOneLine):
     edges: FloatArray
     n_rows: IntArray
     knots: FloatArray
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,10 +141,12 @@ def curves_of(
     rows: FloatArray | None = None,
     features: Sequence[str | int] | None = None,
     most: int = 6,
+    categories: Mapping[int, Categories] | None = None,
 ) -> tuple[Curve, ...]:
     """The curves of these features; by default of those whose terms vary most, in that order.
 
-    Rows are in the user's own features.
+    Rows are in the user's own features, with the codes of categories after these. The categories of a column are given
+    by the position of its first feature.
     """
     weights_of(model)
     if rows is not None and len(rows) == 0:
@@ -149,18 +156,38 @@ def curves_of(
         chosen: Sequence[int] = np.argsort(-spreads, kind="stable")[:most].tolist()
     else:
         chosen = [position_of(model.feature_names, feature) for feature in features]
-    return tuple(_curve(model, contrast, j, None if rows is None else rows[:, j]) for j in chosen)
+    known = categories or {}
+    return tuple(
+        _bars(model, contrast, j, known[j], rows)
+        if j in known
+        else _curve(model, contrast, j, None if rows is None else rows[:, j])
+        for j in chosen
+    )
 
 
 def spreads_of(model: SEPModel, coefficients: FloatArray, rows: FloatArray | None = None) -> FloatArray:
     """Standard deviations of the terms of each feature, of shape (d, M), for contrasts of shape (C, M)."""
     weights = weights_of(model)
     spreads = np.empty((len(model.feature_names), coefficients.shape[1]))
-    some = None if rows is None else model.standardize(sample(rows))
+    some = None if rows is None else sample(rows)
+    standardized = None if some is None else model.standardize(some)
     for j, (knots, levels) in enumerate(weights.curves):
-        values = _knots_from_below(knots) if some is None else some[:, j]
-        spreads[j] = _terms(weights.lines[j] @ coefficients, knots, levels.T @ coefficients, values).std(axis=0)
+        values = _knots_from_below(knots) if standardized is None else standardized[:, j]
+        terms = _terms(weights.lines[j] @ coefficients, knots, levels.T @ coefficients, values)
+        spreads[j] = (terms + _of_categories(weights, j, some, coefficients)).std(axis=0)
     return spreads
+
+
+def _of_categories(weights: Weights, j: int, rows: FloatArray | None, coefficients: FloatArray) -> FloatArray:
+    """What the categories of a feature add, for each row or, without rows, for each category; 0 for numbers."""
+    columns = weights.category_features.tolist()
+    if j not in columns:
+        return np.zeros((1, coefficients.shape[1]))
+    column = columns.index(j)
+    if rows is None:
+        first = int(weights.n_categories[:column].sum())
+        return np.asarray(weights.category_levels[first : first + weights.n_categories[column]] @ coefficients)
+    return np.asarray(weights.category_terms(rows[:, len(weights.lines) :])[:, column] @ coefficients)
 
 
 def ellipsoid_weights(
@@ -216,6 +243,16 @@ def _curve(model: SEPModel, contrast: Contrast, j: int, values: FloatArray | Non
         if values is not None:
             n_rows, edges = np.histogram(values, N_BARS, (x[0], x[-1]))
     return Curve(j, str(model.feature_names[j]), x, term, is_discrete, spread, edges, n_rows, shift + scale * knots)
+
+
+def _bars(model: SEPModel, contrast: Contrast, j: int, categories: Categories, rows: FloatArray | None) -> Curve:
+    weights = weights_of(model)
+    bars = category_bars(model, weights, j, categories, contrast.coefficients, rows)
+    spread = spreads_of(model, contrast.coefficients[:, np.newaxis], rows)[j, 0]
+    at, none = np.arange(len(bars.names), dtype=np.float64), np.empty(0)
+    return Curve(
+        j, str(model.feature_names[j]), at, bars.term, True, float(spread), none, bars.n_rows, none, bars.names
+    )
 
 
 def _terms(slope: Any, knots: FloatArray, levels: FloatArray, values: FloatArray) -> FloatArray:

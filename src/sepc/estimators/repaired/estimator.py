@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import IntArray
@@ -179,3 +179,8 @@ class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecision
         if not isinstance(self.estimator, SEPClassifier):
             kind = type(self.estimator).__name__
             raise TypeError(f"estimator is a {kind}; only the regions of an SEPClassifier can be repaired.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags

@@ -38,7 +38,10 @@ def with_class_weights(model: SEPModel, class_weight: Any) -> SEPModel:
     if model.weights is not None:
         logs = np.log(weights)
         offsets = model.weights.offsets + (logs - logs.mean())
-        return replace(model, weights=replace(model.weights, offsets=offsets))
+        kinds = model.row_kinds
+        if kinds is not None:
+            kinds = replace(kinds, class_rows=kinds.class_rows * weights)
+        return replace(model, weights=replace(model.weights, offsets=offsets), row_kinds=kinds)
     counts = model.table.counts
     weighted = np.maximum(np.round(counts * weights), counts > 0).astype(np.int64)
     return replace(model, class_counts=weighted.sum(axis=0), table=replace(model.table, counts=weighted))

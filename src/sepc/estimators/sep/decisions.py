@@ -15,8 +15,9 @@ from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.asking import settled_by
+from sepc.model.certain import is_certain
 from sepc.model.gap_rules import judge_with_gaps
-from sepc.model.possible import is_certain, possible_ellipsoids
+from sepc.model.possible import possible_ellipsoids
 from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
@@ -78,6 +79,11 @@ class SEPDecisions(Decisions):
             **vars(judged),
         )
 
+    @property
+    def features(self) -> FloatArray:
+        """The rows without the codes of categories, of shape (n, d)."""
+        return self.rows[:, : len(self.model.shift)]
+
     def alone(self) -> SEPDecision:
         """The only decision, as single values."""
         return SEPDecision(self)
@@ -124,7 +130,10 @@ class SEPDecision(Decision):
         return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)))
 
     def ask_for(self) -> list[tuple[str, float]]:
-        """The missing features, and how often knowing one of them would be enough to accept the row; best first."""
+        """The missing features, and how often knowing one of them would be enough to accept the row; best first.
+
+        Of those that are enough equally often, such as never, the one that adds most trust comes first.
+        """
         names = self.alone.model.feature_names
         missing = [j for j, gone in enumerate(self.missing) if gone]
         groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
@@ -132,8 +141,9 @@ class SEPDecision(Decision):
         if not groups:
             return []
         columns = [np.array(group) for group in groups.values()]
-        shares = settled_by(self.alone.model, self._with_gaps(), columns, self.alone.min_trust)
-        return sorted(zip(groups, shares.tolist(), strict=True), key=lambda item: -item[1])
+        settled = settled_by(self.alone.model, self._with_gaps(), columns, self.alone.min_trust)
+        ranked = sorted(zip(settled, groups, strict=True), key=lambda item: item[0], reverse=True)
+        return [(name, share) for (share, _), name in ranked]
 
     def _with_gaps(self) -> FloatArray:
         row = np.array(self.rows)

@@ -316,13 +316,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _rows(self, X: Any) -> FloatArray:
         """Rows of numbers, as the model takes them."""
+        self.check_columns(X)
         if self.preparation_ is None:
-            self.check_columns(X)
             rows: FloatArray = self._validated(X, reset=False, ensure_all_finite="allow-nan")
             return rows
-        if not is_table(X):
-            kind = type(self).__name__
-            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
         validate_data(self, X, skip_check_array=True, reset=False)
         return self.preparation_.check_finite(self.preparation_.rows_of(X))
 
@@ -336,8 +333,12 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return SEPDecisions.of(self.model_, np.empty((0, self._n_features + self.model_.n_codes)), self.min_trust)
 
     def check_columns(self, X: Any) -> None:
-        """Raise if a column does not hold numbers."""
-        refuse_text(X, type(self).__name__)
+        """Raise if a column does not hold numbers or, for a model of a table, if this is none."""
+        kind = type(self).__name__
+        if self.preparation_ is None:
+            refuse_text(X, kind)
+        elif not is_table(X):
+            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sepc.estimators.sep.describing import describe
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, CategoryColumn, grown, weigh
@@ -73,7 +74,8 @@ def fit_model(
         model = _in_rows(model, row_unit)
     if is_weighed:
         few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
-        model = replace(model, weights=weigh(model, few, category_columns, row_unit))
+        weights, kinds = weigh(model, few, category_columns, row_unit), describe(model, few, row_unit)
+        model = replace(model, weights=weights, row_kinds=kinds)
     return model, pieces
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.estimators.sep.row_kinds_state import row_kinds_from, row_kinds_to_node
 from sepc.estimators.sep.weights_state import weights_from, weights_to_node
 from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.membership import FARTHEST
+from sepc.model.row_kinds import RowKinds
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.weights import Weights
@@ -36,7 +38,7 @@ def model_to_node(model: SEPModel, writer: Writer) -> Node:
         memberships=model.table.memberships,
         counts=model.table.counts,
     )
-    weights = model.weights
+    weights, kinds = model.weights, model.row_kinds
     return {
         "classes": labels_to_node(model.classes),
         "feature_names": list(model.feature_names),
@@ -44,6 +46,7 @@ def model_to_node(model: SEPModel, writer: Writer) -> Node:
         "trust": model.trust,
         "published": model.published,
         "weights": None if weights is None else weights_to_node(weights, writer.under("weights")),
+        "row_kinds": None if kinds is None else row_kinds_to_node(kinds, writer.under("row_kinds")),
     }
 
 
@@ -53,12 +56,13 @@ def model_from(reader: Reader) -> SEPModel:
     n_classes, d = len(classes), len(names)
     centers = reader.floats("centers", None, d)
     isolated = reader.floats("isolated", None, d)
+    shift, scale = reader.floats("shift", d), reader.floats("scale", d)
     model = SEPModel(
         classes=classes,
         class_counts=reader.counts("class_counts", n_classes),
         feature_names=names,
-        shift=reader.floats("shift", d),
-        scale=reader.floats("scale", d),
+        shift=shift,
+        scale=scale,
         centers=centers,
         roots=reader.floats("roots", len(centers), d, d),
         owners=reader.ints("owners", len(centers), below=n_classes),
@@ -70,6 +74,7 @@ def model_from(reader: Reader) -> SEPModel:
         trust=reader.text("trust"),
         published=reader.value("published", bool),
         weights=_weights_from(reader, n_classes, d, len(centers), len(isolated)),
+        row_kinds=_row_kinds_from(reader, shift, scale, n_classes),
     )
     _check(model, reader)
     return model
@@ -82,6 +87,15 @@ def _weights_from(reader: Reader, n_classes: int, d: int, n_ellipsoids: int, n_i
     if not reader.has("weights"):
         return None
     return weights_from(reader.part("weights"), n_classes, d, n_ellipsoids, n_isolated)
+
+
+def _row_kinds_from(reader: Reader, shift: FloatArray, scale: FloatArray, n_classes: int) -> RowKinds | None:
+    """The kinds of rows, which only a model with weights has."""
+    if not reader.has("row_kinds"):
+        return None
+    if not reader.has("weights"):
+        raise reader.wrong("has kinds of rows without weights")
+    return row_kinds_from(reader.part("row_kinds"), shift, scale, n_classes)
 
 
 def _table_from(reader: Reader, n_ellipsoids: int, n_classes: int) -> SignatureTable:

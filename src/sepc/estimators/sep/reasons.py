@@ -10,8 +10,8 @@ import numpy as np
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.decisions.kinds import Rule
-from sepc.model.completion import N_DRAWS
 from sepc.model.membership import FARTHEST, squared_radii
+from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.wording import decimal, listed, percent, shown
 
@@ -28,14 +28,14 @@ def sentences_about(decision: SEPDecision) -> list[str]:
     """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
     return [
         f"{shown(decision.label)} with trust {decimal(decision.trust)}: {where(decision)}.",
-        _about_gaps(decision),
+        about_gaps(decision),
         decision.notes,
         _disagreement(decision),
         other_side(decision),
     ]
 
 
-def _about_gaps(decision: SEPDecision) -> str:
+def about_gaps(decision: SEPDecision) -> str:
     """What is missing, and how the row was decided without it."""
     features = zip(decision.model.feature_names, decision.missing, strict=True)
     names = list(dict.fromkeys(origin_of(name) for name, gone in features if gone))
@@ -85,7 +85,7 @@ def other_side(decision: SEPDecision) -> str:
 
 def _disagreement(decision: SEPDecision) -> str:
     """What outweighs the training rows where the row lies, if these alone would give another label."""
-    if decision.counts_label == decision.label:
+    if decision.counts_label == decision.label or decision.model.weights is None:
         return ""
     terms = decision.terms()
     named = [*terms.named(), ("what is usual", float(terms.offset))]

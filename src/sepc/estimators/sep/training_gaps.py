@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.model.completion import N_DRAWS, Mixture, Pattern
+from sepc.model.completion import kinds_of
+from sepc.model.mixture import N_DRAWS, Pattern
+from sepc.model.row_kinds import RowKinds
+from sepc.model.scores import Scores
 from sepc.model.sep_model import SEPModel
 
 # A class is described by the ellipsoids of its complete rows if there are so many for each feature, else by one normal
@@ -40,21 +42,15 @@ def filled(
     complete = ~gaps.any(axis=1)
     counts = np.bincount(classes[complete], minlength=int(classes.max()) + 1)
     result = rows.copy()
-    if counts.min() >= ROWS_A_FEATURE * n_features:
-        model = fit(rows[complete], classes[complete])
-        shift, scale, mixture = model.shift, model.scale, Mixture.of(model)
-        of_classes = model.counts_at(np.arange(model.n_places))
-    else:
-        shift, scale = np.nanmean(rows[:, :n_features], axis=0), np.nanstd(rows[:, :n_features], axis=0)
-        scale = np.where(scale > 0.0, scale, 1.0)
-        mixture, of_classes = _one_a_class((rows[:, :n_features] - shift) / scale, classes)
+    enough = counts.min() >= ROWS_A_FEATURE * n_features
+    kinds = kinds_of(fit(rows[complete], classes[complete])) if enough else _one_a_class(rows[:, :n_features], classes)
     for c in range(int(classes.max()) + 1):
-        with np.errstate(divide="ignore"):
-            own = replace(mixture, log_weights=np.log(of_classes[:, c] / max(of_classes[:, c].sum(), 1)))
+        mixture = kinds.of_class(c)
         for where, missing in _patterns(gaps, np.flatnonzero((classes == c) & ~complete)):
-            drawn = Pattern.of(own, (rows[where, :n_features] - shift) / scale, missing).draws()
-            values = drawn[np.arange(len(where)), where % N_DRAWS] * scale[missing] + shift[missing]
-            result[np.ix_(where, np.flatnonzero(missing))] = values
+            drawn = Pattern.of(mixture, kinds.scores.of(rows[where]), missing).draws()
+            chosen = drawn[np.arange(len(where)), where % N_DRAWS]
+            for j, own in zip(np.flatnonzero(missing), chosen.T, strict=True):
+                result[where, j] = kinds.scores.values(own, int(j))
     return result
 
 
@@ -64,15 +60,16 @@ def _patterns(gaps: BoolArray, rows: IntArray) -> list[tuple[IntArray, BoolArray
     return [(rows[which.ravel() == i], missing) for i, missing in enumerate(patterns)]
 
 
-def _one_a_class(rows: FloatArray, classes: IntArray) -> tuple[Mixture, IntArray]:
-    """A normal distribution for each class, estimated from rows with gaps, and the rows of each class it stands for."""
+def _one_a_class(rows: FloatArray, classes: IntArray) -> RowKinds:
+    """A normal distribution for each class, estimated from rows with gaps."""
+    shift, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+    scores = Scores.fitted(rows, np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
     n_classes, d = int(classes.max()) + 1, rows.shape[1]
-    n_rows = np.bincount(classes, minlength=n_classes)
-    centers, covariances = map(np.array, zip(*(_normal(rows[classes == c]) for c in range(n_classes)), strict=True))
+    n_rows, values = np.bincount(classes, minlength=n_classes), scores.of(rows)
+    centers, covariances = map(np.array, zip(*(_normal(values[classes == c]) for c in range(n_classes)), strict=True))
     pooled = np.average(covariances, axis=0, weights=n_rows)
     own = (n_rows / (n_rows + SHRINKAGE * d))[:, None, None]
-    precisions = np.linalg.inv(own * covariances + (1.0 - own) * pooled)
-    return Mixture(centers, precisions, np.zeros(n_classes)), np.diag(n_rows)
+    return RowKinds(scores, centers, own * covariances + (1.0 - own) * pooled, np.diag(n_rows.astype(np.float64)))
 
 
 def _normal(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

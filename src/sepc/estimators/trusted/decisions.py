@@ -12,7 +12,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.reasons import other_side, where
+from sepc.estimators.sep.reasons import about_gaps, other_side, where
 from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.wording import decimal, percent, shown
 
@@ -92,4 +92,4 @@ class TrustedDecisions(Decisions):
         if not self.agreement[0]:
             own = f"The partition says {shown(decision.label)} ({percent(decision.trust)})"
             agreeing = f"{own} and gives {label} {percent(self.support[0])}."
-        return [head, agreeing, other_side(decision)]
+        return [head, agreeing, about_gaps(decision), decision.notes, other_side(decision)]

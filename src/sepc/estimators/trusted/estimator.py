@@ -156,5 +156,5 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.transformer is not None and get_tags(self.estimator).input_tags.allow_nan
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags

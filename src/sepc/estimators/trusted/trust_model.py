@@ -66,11 +66,12 @@ class TrustModel(ShownOnOneLine):
         return self._faded(self.calibration.apply(signals(base, decided)), decided.gauge)
 
     def causes(self, decided: SEPDecisions, accepted: BoolArray, min_trust: float) -> IntArray:
-        """Why rows are not accepted, judged by the training rows around them."""
+        """Why rows are not accepted: what the partition misses, or else the training rows around them."""
         cause = np.full(len(accepted), int(Cause.ACCEPTED))
         refused = np.flatnonzero(~accepted)
         standardized = self.partition.standardize(decided.rows[refused])
-        cause[refused] = causes(self.partition, standardized, decided.rule[refused] != Rule.NEAREST, min_trust)
+        around = causes(self.partition, standardized, decided.rule[refused] != Rule.NEAREST, min_trust)
+        cause[refused] = np.where(decided.cause[refused] == Cause.MISSING, int(Cause.MISSING), around)
         return cause
 
     def _faded(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:

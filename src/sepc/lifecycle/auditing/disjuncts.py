@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownInLists, ShownOnOneLine
-from sepc.columns.number_columns import number_columns
+from sepc.columns.number_columns import has_numbers, number_columns
 from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.lifecycle.auditing.cluster_scan import Cluster, scan
 from sepc.lifecycle.auditing.feedback import Feedback
@@ -107,7 +107,9 @@ class Disjunct(ShownInLists):
 
 
 def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
-    """Scan for clusters of wrong rows in the numeric columns of `X`."""
+    """Scan for clusters of wrong rows in the numeric columns of `X`; without any, there are none."""
+    if hasattr(X, "columns") and not has_numbers(X):
+        return ()
     rows, names = _numbers(X)
     extent = Extent.of(ArrayPoints(rows))
     varies = ~extent.is_constant

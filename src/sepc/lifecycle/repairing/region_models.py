@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.model.rules import judge
 
 # Regions with fewer rows than this get no model.
 FEWEST_ROWS = 10
@@ -141,7 +141,7 @@ def n_errors(made: RegionModel, rows: RowsInRegions) -> int:
     """How many of the rows get a wrong label."""
     if len(rows) == 0:
         return 0
-    return int(np.sum(judge(made.classifier.model_, rows.X, min_trust=0.0).label != rows.labels))
+    return int(np.sum(SEPDecisions.of(made.classifier.model_, rows.X, min_trust=0.0).label != rows.labels))
 
 
 def _every_third(region: IntArray) -> BoolArray:

@@ -43,7 +43,7 @@ def repair(
     Parameters
     ----------
     model : SEPClassifier or RepairedClassifier
-        Fitted.
+        Fitted, on numbers alone.
     X, y : array or DataFrame of n rows, and their labels
         Feedback: rows that were not used to train the model.
     audit : Audit, optional
@@ -113,6 +113,11 @@ def _parts_of(model: Any) -> tuple[SEPClassifier, dict[int, SEPClassifier]]:
             "wrapper, give the classifier inside and rows as it sees them; any other model must be refitted."
         )
     check_is_fitted(model)
+    if model.preparation_ is not None:
+        raise TypeError(
+            "repair takes models of numbers alone, and this one was fitted on a table with categories, dates or "
+            "columns that are left out. Fit it anew, with the feedback added to its training rows."
+        )
     return model, {}
 
 

@@ -16,7 +16,8 @@ from sepc._typing import FloatArray
 from sepc.points.class_split import Labels, classes_of
 from sepc.points.dask.dask_points import Block, DaskPoints, answers_of
 from sepc.points.dask.shards import Masks, counted
-from sepc.points.inputs import as_points
+from sepc.points.inputs import NUMBER_KINDS, NUMBERS_ONLY, as_points
+from sepc.wording import MOST_NAMES, listed, shown
 
 
 class RefusedBlockError(ValueError):
@@ -41,7 +42,7 @@ def labelled_points(X: Any, y: Any) -> tuple[DaskPoints, tuple[DaskPoints, ...],
     y : Dask array or Series, array, or name of a column of `X`
         Labels. An array in memory needs blocks of known sizes.
     """
-    _check_table(X)
+    _check_table(X, y)
     client = _client()
     pairs = zip(_blocks_of(X), _blocks_of(_aligned(y, X)), strict=True)
     blocks = client.compute([delayed(_prepared, pure=False)(rows, own, i) for i, (rows, own) in enumerate(pairs)])
@@ -53,12 +54,23 @@ def labelled_points(X: Any, y: Any) -> tuple[DaskPoints, tuple[DaskPoints, ...],
     return _resident(client, blocks, [(n, d) for n, d, _ in facts], classes)
 
 
-def _check_table(X: Any) -> None:
+def _check_table(X: Any, y: Any) -> None:
     if getattr(X, "ndim", None) != 2:
         raise ValueError(
             f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns. "
             "For one feature use X.reshape(-1, 1)."
         )
+    if hasattr(X, "columns"):
+        typed = zip(X.columns, X.dtypes, strict=True)
+        other = [name for name, dtype in typed if not (isinstance(y, str) and name == y) and not _may_be_numbers(dtype)]
+        if other:
+            named = listed(map(shown, other), MOST_NAMES)
+            raise ValueError(f"The Dask DataFrame has columns that are not numbers: {named}. {NUMBERS_ONLY}")
+
+
+def _may_be_numbers(dtype: Any) -> bool:
+    """Whether a column of this type may hold numbers; objects may, and workers look at each of them."""
+    return dtype.kind in NUMBER_KINDS or (dtype.kind == "O" and dtype.name == "object")
 
 
 def _client() -> Client:

@@ -1,0 +1,83 @@
+"""Describe the kinds of training rows, by which the gaps of other rows are filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.model.membership import squared_radii
+from sepc.model.row_kinds import RowKinds
+from sepc.model.scores import Scores
+from sepc.model.sep_model import SEPModel
+from sepc.points.proportional_sample import ClassSample
+
+# A kind has at least so many rows for each feature, and its covariance is drawn towards that of its class, and this
+# towards that of all classes, as by so many.
+ROWS_A_FEATURE = 1.0
+# Added to all variances. Less than the thickness of ellipsoids of a flat set, so that completions lie in these.
+RIDGE = 1e-9
+# With more features a model would be mostly covariances.
+MOST_FEATURES = 256
+
+
+def describe(model: SEPModel, samples: Sequence[ClassSample], row_unit: float) -> RowKinds | None:
+    """The kinds of rows in samples of the classes, in the user's own features; None if there are too many features.
+
+    Each row counts as `row_unit` rows.
+    """
+    d = len(model.shift)
+    if d > MOST_FEATURES:
+        return None
+    rows = np.concatenate([sample.rows[:, :d] for sample in samples])
+    classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
+    shares = np.array([sample.weight for sample in samples])
+    scores = Scores.fitted(rows, shares[classes], model.shift, model.scale)
+    kind = _kinds(model, rows, classes, row_unit)
+    owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * row_unit
+    owners[kind] = classes
+    class_rows = np.zeros((len(n_rows), len(samples)))
+    class_rows[np.arange(len(n_rows)), owners] = n_rows * shares[owners]
+    centers, covariances = _distributions(scores.of(rows), kind, owners, shares, row_unit)
+    return RowKinds(scores, centers, covariances, class_rows)
+
+
+def _kinds(model: SEPModel, rows: FloatArray, classes: IntArray, row_unit: float) -> IntArray:
+    """The kind of each row, numbered from 0: its class if it lies in no ellipsoid of its class that has enough rows."""
+    n_classes, kind = len(model.classes), classes.copy()
+    if model.n_ellipsoids:
+        squared = squared_radii(model.standardize(rows), model.centers, model.roots)
+        deepest = squared.argmin(axis=1)
+        is_inside = squared.min(axis=1) <= 1.0 + model.slack
+        is_own = is_inside & (model.owners[deepest] == classes)
+        n_own = np.bincount(deepest[is_own], minlength=model.n_ellipsoids)
+        has_enough = n_own * row_unit >= ROWS_A_FEATURE * rows.shape[1]
+        is_own &= has_enough[deepest]
+        kind[is_own] = n_classes + deepest[is_own]
+    return np.asarray(np.unique(kind, return_inverse=True)[1].ravel())
+
+
+def _distributions(
+    scores: FloatArray, kind: IntArray, owners: IntArray, shares: FloatArray, row_unit: float
+) -> tuple[FloatArray, FloatArray]:
+    """Means and covariances of the kinds."""
+    d, n_classes = scores.shape[1], len(shares)
+    by_kind = [scores[kind == g] for g in range(len(owners))]
+    centers = np.array([own.mean(axis=0) for own in by_kind])
+    scatters = np.array([_scatter(own - center) for own, center in zip(by_kind, centers, strict=True)])
+    scatters *= row_unit
+    n_rows, pull = np.bincount(kind) * row_unit, ROWS_A_FEATURE * d
+    everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
+    covariances = np.empty_like(scatters)
+    for c in range(n_classes):
+        own = np.flatnonzero(owners == c)
+        of_class = (scatters[own].sum(axis=0) + pull * everyone) / (n_rows[own].sum() + pull)
+        covariances[own] = (scatters[own] + pull * of_class) / (n_rows[own] + pull)[:, None, None]
+    return centers, covariances + RIDGE * np.eye(d)
+
+
+def _scatter(apart: FloatArray) -> FloatArray:
+    """Sums of products, symmetric to the last bit."""
+    products = apart.T @ apart
+    return np.asarray(0.5 * (products + products.T))

@@ -1,0 +1,188 @@
+"""Whether a label is certain: bounds on the scores over all ways to fill the gaps of a row within ellipsoids.
+
+What known features leave of an ellipsoid is held by a box along its axes. Over a box every term of the score is
+bounded: a curve by its values between the ends of the feature's range, an ellipsoid's term by how near and how deep a
+row of the box can lie, isolated rows by how near they can be. Where the sum of these bounds leaves the label on top,
+the box is settled; any other is halved, until none is left, or a row is found that has another label, or there are too
+many boxes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sepc._typing import FloatArray, IntArray
+from sepc.model.possible import Cut, cuts_of
+from sepc.model.sep_model import SEPModel
+from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
+
+# The most boxes looked at in each ellipsoid at a time, and how often they are halved.
+MOST_BOXES = 512
+MOST_ROUNDS = 30
+# A lead in the scores that rounding cannot turn.
+LEAST_LEAD = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Boxes in the coordinates of a cut, in which this is the ball of radius 1.
+
+    Attributes
+    ----------
+    middles, halves : (B, m) arrays
+        A box holds all points that differ from its middle by at most half its widths.
+    """
+
+    middles: FloatArray
+    halves: FloatArray
+
+    @property
+    def reach(self) -> FloatArray:
+        """How far a point of box and ball can be from the middle of the box, of shape (B,)."""
+        from_origin = np.linalg.norm(self.middles, axis=1)
+        return np.asarray(np.minimum(np.linalg.norm(self.halves, axis=1), 1.0 + from_origin))
+
+    def spread(self, matrices: FloatArray) -> FloatArray:
+        """For matrices of shape (..., m), bounds on the length they give the way from a middle, of shape (B, ...)."""
+        by_axis = self.halves @ np.linalg.norm(matrices, axis=-2).T
+        by_reach = self.reach[:, None] * np.linalg.norm(matrices, ord=2, axis=(-2, -1))
+        return np.asarray(np.minimum(by_axis, by_reach))
+
+    def points(self) -> Boxes:
+        """Their middles, where these lie in the ball."""
+        middles = self.middles[np.linalg.norm(self.middles, axis=1) <= 1.0]
+        return Boxes(middles, np.zeros_like(middles))
+
+    def halved(self, lengths: FloatArray) -> Boxes:
+        """Each box cut across its longest side, by the lengths of the axes; without those that miss the ball."""
+        each, side = np.arange(len(self.halves)), (self.halves * lengths).argmax(axis=1)
+        halves, step = self.halves.copy(), np.zeros_like(self.halves)
+        halves[each, side] *= 0.5
+        step[each, side] = halves[each, side]
+        middles = np.concatenate([self.middles - step, self.middles + step])
+        halves = np.concatenate([halves, halves])
+        meets = (np.maximum(np.abs(middles) - halves, 0.0) ** 2).sum(axis=1) <= 1.0
+        return Boxes(middles[meets], halves[meets])
+
+
+def is_certain(model: SEPModel, row: FloatArray, label: int) -> bool:
+    """Whether a row keeps this label, a position among the classes, however its gaps are filled within ellipsoids."""
+    weights, cuts = model.weights, cuts_of(model, row)
+    if weights is None or not cuts:
+        return False
+    codes = row[len(model.shift) :]
+    others = [other for other in range(len(model.classes)) if other != label]
+    return all(
+        _is_ahead(Lead.of(model, weights, cut, codes, label, other)) for cut in cuts.values() for other in others
+    )
+
+
+def _is_ahead(lead: Lead) -> bool:
+    m = lead.cut.root.shape[1]
+    boxes, lengths = Boxes(np.zeros((1, m)), np.ones((1, m))), np.linalg.norm(lead.cut.root, axis=0)
+    for _ in range(MOST_ROUNDS):
+        is_open = lead.least(boxes) <= LEAST_LEAD
+        boxes = Boxes(boxes.middles[is_open], boxes.halves[is_open])
+        if not is_open.any():
+            return True
+        if (lead.least(boxes.points()) <= LEAST_LEAD).any() or 2 * len(boxes.middles) > MOST_BOXES:
+            return False
+        boxes = boxes.halved(lengths)
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class Lead:
+    """The score of a label minus that of another, in a cut.
+
+    Attributes
+    ----------
+    model, weights, cut
+    constant : float
+        What does not depend on the gaps.
+    label, other : int
+    apart, turned : (K, d) and (K, d, m) arrays
+        The cut's center and axes, in the coordinates where each ellipsoid is the unit ball.
+    """
+
+    model: SEPModel
+    weights: Weights
+    cut: Cut
+    constant: float
+    label: int
+    other: int
+    apart: FloatArray
+    turned: FloatArray
+
+    @classmethod
+    def of(cls, model: SEPModel, weights: Weights, cut: Cut, codes: FloatArray, label: int, other: int) -> Lead:
+        """Prepare what all boxes share."""
+        by_class = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
+        by_class = by_class + weights.category_terms(codes[None])[0].sum(axis=0)
+        by_class = by_class + weights.feature_terms(cut.center[:, None])[0][~cut.missing].sum(axis=0)
+        apart = np.einsum("kij,kj->ki", model.roots, cut.center - model.centers)
+        turned = model.roots[:, :, cut.missing] @ cut.root
+        return cls(model, weights, cut, float(by_class[label] - by_class[other]), label, other, apart, turned)
+
+    def least(self, boxes: Boxes) -> FloatArray:
+        """Lower bounds, one for each box; at points, the lead itself."""
+        return np.asarray(
+            self.constant + self._of_curves(boxes) + self._of_ellipsoids(boxes) + self._of_isolated(boxes)
+        )
+
+    def _of_curves(self, boxes: Boxes) -> FloatArray:
+        root, least = self.cut.root, np.zeros(len(boxes.middles))
+        middles = self.cut.center[self.cut.missing] + boxes.middles @ root.T
+        reach = boxes.spread(root[:, None, :])
+        for j, low, high in zip(
+            np.flatnonzero(self.cut.missing), (middles - reach).T, (middles + reach).T, strict=True
+        ):
+            knots, levels = self.weights.curves[j]
+            slope = self.weights.lines[j, self.label] - self.weights.lines[j, self.other]
+            least += _least(slope, np.clip(low, -LINE_END, LINE_END), np.clip(high, -LINE_END, LINE_END))
+            first, last = (np.searchsorted(knots, end, side="right") for end in (low, high))
+            least += _least_between(levels[self.label] - levels[self.other], first, last)
+        return least
+
+    def _of_ellipsoids(self, boxes: Boxes) -> FloatArray:
+        at_middle = np.linalg.norm(self.apart + np.einsum("kim,bm->bki", self.turned, boxes.middles), axis=2)
+        spread = boxes.spread(self.turned)
+        low, high = np.maximum(at_middle - spread, 0.0) ** 2, (at_middle + spread) ** 2
+        near, deep = (table[:, self.label] - table[:, self.other] for table in (self.weights.near, self.weights.deep))
+        terms = _least(near, nearness(high), nearness(low)) + _least(deep, depth(low), depth(high))
+        return np.asarray(terms.sum(axis=1))
+
+    def _of_isolated(self, boxes: Boxes) -> FloatArray:
+        coefficients = self.weights.isolated[:, self.label] - self.weights.isolated[:, self.other]
+        if len(coefficients) == 0:
+            return np.zeros(len(boxes.middles))
+        rows = np.repeat(self.cut.center[None], len(boxes.middles), axis=0)
+        rows[:, self.cut.missing] += boxes.middles @ self.cut.root.T
+        distance = cdist(rows, self.model.isolated)
+        spread = boxes.spread(self.cut.root[None])
+        bells = (
+            _bell(distance + spread, self.weights.width),
+            _bell(np.maximum(distance - spread, 0), self.weights.width),
+        )
+        return np.asarray(_least(coefficients, *bells).sum(axis=1))
+
+
+def _least(coefficients: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """The least product of coefficients with anything between two bounds."""
+    return np.asarray(np.minimum(coefficients * low, coefficients * high))
+
+
+def _least_between(levels: FloatArray, first: IntArray, last: IntArray) -> FloatArray:
+    """The least of the levels from each first position to each last one."""
+    upto = np.array(
+        [np.minimum.accumulate(np.concatenate([np.full(i, np.inf), levels[i:]])) for i in range(len(levels))]
+    )
+    return np.asarray(upto[first, last])
+
+
+def _bell(distance: FloatArray, width: float) -> FloatArray:
+    flat = isolated_nearness(distance.reshape(-1, 1), np.zeros((1, 1)), width)
+    return np.asarray(flat.reshape(distance.shape))

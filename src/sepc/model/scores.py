@@ -1,0 +1,98 @@
+"""Scores of features: numbers that are about normal, in which rows with gaps are completed.
+
+A feature that is about normal already is only standardised, so that exact relations between features, such as a sum,
+stay exact. Any other, such as one that is zero in most rows, is replaced by the normal quantile of its rank among the
+training rows. On the way back such a score becomes a value that occurs in training: zeros stay zeros, and whole numbers
+stay whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from sepc._typing import BoolArray, FloatArray
+
+# Values of each feature that are kept, the smallest and the largest included.
+N_QUANTILES = 100
+# A feature is about normal if its squared correlation with its ranks' normal quantiles is so high, and so many of the
+# values kept are distinct. Chosen, with the constants of `estimators/sep/describing.py`, on the first folds of the nine
+# sets of docs/explanation/gaps.md.
+LEAST_CORRELATION = 0.8
+FEWEST_DISTINCT = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How features become scores, and scores features.
+
+    Attributes
+    ----------
+    shift, scale : (d,) arrays
+        A feature that is about normal is standardised as ``(x - shift) / scale``.
+    is_normal : (d,) bool array
+    quantiles : (d, Q) array
+        Values of each feature in ascending order, as frequent as in training.
+    """
+
+    shift: FloatArray
+    scale: FloatArray
+    is_normal: BoolArray
+    quantiles: FloatArray
+
+    @classmethod
+    def standardized(cls, shift: FloatArray, scale: FloatArray) -> Scores:
+        """Scores that are standardised features, without limits."""
+        ends = np.repeat([[-np.inf, np.inf]], len(shift), axis=0)
+        return cls(shift, scale, np.ones(len(shift), dtype=bool), ends)
+
+    @classmethod
+    def fitted(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> Scores:
+        """Scores by the values of rows of these weights; NaN is a gap."""
+        quantiles = np.array([_quantiles(column, weights) for column in rows.T])
+        ranked = cls(shift, scale, np.zeros(rows.shape[1], dtype=bool), quantiles)
+        is_varied = (np.diff(quantiles, axis=1) > 0.0).sum(axis=1) >= FEWEST_DISTINCT - 1
+        is_normal = [
+            bool(varied) and _squared_correlation(column, own, weights) >= LEAST_CORRELATION
+            for column, own, varied in zip(rows.T, ranked.of(rows).T, is_varied, strict=True)
+        ]
+        return cls(shift, scale, np.array(is_normal), quantiles)
+
+    def of(self, rows: FloatArray) -> FloatArray:
+        """Scores of the features of rows; NaN stays NaN."""
+        d, n_kept = self.quantiles.shape
+        with np.errstate(over="ignore"):
+            scores = np.asarray((rows[:, :d] - self.shift) / self.scale)
+        for j in np.flatnonzero(~self.is_normal):
+            first = np.searchsorted(self.quantiles[j], rows[:, j], side="left")
+            last = np.searchsorted(self.quantiles[j], rows[:, j], side="right")
+            ranks = np.clip(0.5 * (first + last), 0.5, n_kept - 0.5)
+            scores[:, j] = np.where(np.isnan(rows[:, j]), np.nan, ndtri(ranks / n_kept))
+        return scores
+
+    def values(self, scores: FloatArray, j: int) -> FloatArray:
+        """Values of feature `j`, within the range of training, that have these scores."""
+        kept, n_kept = self.quantiles[j], self.quantiles.shape[1]
+        if self.is_normal[j]:
+            return np.asarray(np.clip(scores * self.scale[j] + self.shift[j], kept[0], kept[-1]))
+        return np.asarray(kept[np.minimum((ndtr(scores) * n_kept).astype(np.int64), n_kept - 1)])
+
+
+def _quantiles(column: FloatArray, weights: FloatArray) -> FloatArray:
+    """Known values of a column at evenly spaced ranks, the smallest and the largest included."""
+    known = np.flatnonzero(~np.isnan(column))
+    order = known[np.argsort(column[known], kind="stable")]
+    ranks = np.cumsum(weights[order])
+    where = np.searchsorted(ranks, np.linspace(0.0, ranks[-1], N_QUANTILES))
+    return np.asarray(column[order][np.minimum(where, len(order) - 1)])
+
+
+def _squared_correlation(column: FloatArray, scores: FloatArray, weights: FloatArray) -> float:
+    """The squared correlation of the known values of a column with their scores."""
+    known = ~np.isnan(column)
+    # Of huge values, squares would overflow.
+    size = np.abs(column[known]).max()
+    covariance = np.cov(column[known] / size, scores[known], aweights=weights[known])
+    return float(covariance[0, 1] ** 2 / (covariance[0, 0] * covariance[1, 1]))

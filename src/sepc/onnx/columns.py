@@ -1,0 +1,157 @@
+"""The columns of a table as rows of the graph: mirrors `sepc.columns.preparation`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.columns.categories import Categories
+from sepc.columns.kinds import Kind
+from sepc.columns.preparation import DAYS_A_YEAR, Preparation
+from sepc.model.weights import Weights
+from sepc.onnx.graph import Graph, Value, onnx_package
+from sepc.wording import MOST_NAMES, listed, shown
+
+if TYPE_CHECKING:
+    from onnx import ValueInfoProto
+
+# The domain of the operator that looks up text, and the version of it that belongs to the opset of the graph.
+TEXT_DOMAIN, TEXT_OPSET = "ai.onnx.ml", 3
+
+# The last digits of a sine are not the same everywhere, and curves step at values of training rows. So the graph steps
+# this much earlier, in deviations: seconds of the year.
+EARLIER = 1e-12
+
+
+@dataclass(frozen=True)
+class ColumnInput:
+    """An input of the graph: one column of the table, of shape (n,).
+
+    Attributes
+    ----------
+    name : str
+        That of the column, unless an output has it.
+    column : str
+    kind : Kind
+    gap : str or None
+        What stands for a gap, if the input is text; else that is NaN.
+    """
+
+    name: str
+    column: str
+    kind: Kind
+    gap: str | None
+
+    @property
+    def type(self) -> str:
+        """The type of its numbers or texts, named as in `onnx.TensorProto`."""
+        return "DOUBLE" if self.gap is None else "STRING"
+
+    def facts(self) -> dict[str, Any]:
+        """The input in the metadata of the file."""
+        gap = {} if self.gap is None else {"gap": self.gap}
+        return {"input": self.name, "column": self.column, "kind": self.kind.value, **gap}
+
+
+def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
+    """One input for each column that is a feature; none has the name of an output."""
+    used = [column for column in preparation.columns if column.kind is not Kind.LEFT_OUT]
+    # The runtime takes an input without a name as one that is not there.
+    taken = {*outputs, *(column.name for column in used), ""}
+    inputs = []
+    for column in used:
+        name = column.name
+        if name in outputs or not name:
+            while name in taken:
+                name = f"in_{name}"
+            taken.add(name)
+        gap = _gap_of(column.name, preparation.categories[column.name]) if column.kind is Kind.CATEGORY else None
+        inputs.append(ColumnInput(name, column.name, column.kind, gap))
+    return tuple(inputs)
+
+
+def infos_of(inputs: Collection[ColumnInput]) -> list[ValueInfoProto]:
+    """The inputs as the graph declares them."""
+    onnx = onnx_package()
+    return [onnx.helper.make_tensor_value_info(own.name, getattr(onnx.TensorProto, own.type), ["n"]) for own in inputs]
+
+
+def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInput]) -> tuple[Value, Value | None]:
+    """The features, of shape (n, d), and the codes of the categories, of shape (q, n), if there are any."""
+    features, codes = [], []
+    for own in inputs:
+        if own.kind is Kind.CATEGORY:
+            categories = preparation.categories[own.column]
+            code = _codes(graph, own, categories)
+            codes.append(graph("Unsqueeze", code, [0]))
+            features.append(graph("Gather", _with_unseen(categories.encodings), code))
+        else:
+            values = graph("Unsqueeze", own.name, [1])
+            features.append(_with_season(graph, values) if own.column in preparation.seasons else values)
+    return _joined(graph, features, 1), _joined(graph, codes, 0) if codes else None
+
+
+def with_rounding(weights: Weights, preparation: Preparation) -> Weights:
+    """Weights whose curves of the time of year do not depend on how a runtime rounds."""
+    is_wave = np.array([name != column and column in preparation.seasons for column, name in preparation.features])
+    return replace(weights, knots=weights.knots - EARLIER * np.repeat(is_wave, weights.n_knots))
+
+
+def _joined(graph: Graph, values: list[Value], axis: int) -> Value:
+    return graph("Concat", *values, axis=axis) if len(values) > 1 else values[0]
+
+
+def _with_unseen(encodings: FloatArray) -> FloatArray:
+    return np.concatenate([encodings, np.zeros((1, encodings.shape[1]))])
+
+
+def _with_season(graph: Graph, days: Value) -> Value:
+    """Days, and the time of year as a point on a circle."""
+    angle = graph("Div", graph("Mul", days, 2.0 * np.pi), DAYS_A_YEAR)
+    return graph("Concat", days, graph("Sin", angle), graph("Cos", angle), axis=1)
+
+
+def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
+    """The position of each value among the categories; their number for one not seen in training."""
+    unseen = len(categories.values)
+    if own.gap is not None:
+        return graph(
+            "LabelEncoder",
+            own.name,
+            domain=TEXT_DOMAIN,
+            keys_strings=[own.gap if value is None else str(value) for value in categories.values],
+            values_int64s=list(range(unseen)),
+            default_int64=unseen,
+        )
+    # The first test that holds: is it this number, a gap (the last category, if there are any), or anything else?
+    values = graph("Unsqueeze", own.name, [1])
+    numbers = np.array([value for value in categories.values if value is not None], dtype=np.float64)
+    is_gap = graph("IsNaN", values)
+    tests = [graph("Equal", values, numbers[np.newaxis])]
+    if len(numbers) < unseen:
+        tests.append(is_gap)
+    tests.append(graph("Or", is_gap, graph("Not", is_gap)))
+    return graph("ArgMax", graph.cast(_joined(graph, tests, 1), "INT32"), axis=1, keepdims=0)
+
+
+def _gap_of(name: str, categories: Categories) -> str | None:
+    """What stands for a gap where categories are texts: an empty text, unless that is a category; None for numbers."""
+    known = [value for value in categories.values if value is not None]
+    if not any(isinstance(value, str) for value in known):
+        return None
+    texts = [str(value) for value in known]
+    same = sorted({text for text in texts if texts.count(text) > 1})
+    if same:
+        named = listed(map(shown, same), MOST_NAMES)
+        raise TypeError(
+            f"Column {shown(name)} has {named} both as text and as a number; in ONNX, categories are one or the other. "
+            "Convert the column before fit."
+        )
+    gap = ""
+    while gap in texts:
+        gap = f"<{gap or 'missing'}>"
+    return gap

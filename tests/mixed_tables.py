@@ -1,0 +1,34 @@
+"""A small table as people have it, which tests share: numbers, categories, a date and an id, with gaps."""
+
+import numpy as np
+from optional import package_or_skip
+
+pd = package_or_skip("pandas")
+
+
+def patients(n=300, seed=0, gaps=True, key=True):
+    """The table, and labels that depend on all of its columns but the key."""
+    rng = np.random.default_rng(seed)
+    ward = rng.choice(["east", "north", "west ü"], size=n).astype(object)
+    stage = rng.choice([1.0, 2.0, 3.5], size=n)
+    days = rng.integers(0, 1200, size=n) + rng.random(n).round(3)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(60, 12, size=n).round(1),
+            "dose": rng.gamma(2.0, 2.0, size=n),
+            "ward": ward,
+            "stage": pd.Categorical(stage),
+            "since": pd.Timestamp("2021-03-01") + pd.to_timedelta(days, unit="D"),
+        }
+    )
+    score = (table["age"] - 60) / 12 + 1.5 * (ward == "east") + (stage - 2.0) - (days - 600) / 600 + table["dose"] / 4
+    y = np.where(score + 0.4 * rng.standard_normal(n) > 1.5, "ill", "well")
+    if gaps:
+        holes = rng.random((n, 5)) < 0.08
+        table = table.mask(pd.DataFrame(holes, columns=table.columns))
+    return (table.assign(key=[f"p{i}" for i in range(n)]) if key else table), y
+
+
+def complete(table):
+    """The rows without gaps in numbers and dates; a gap in a category is a category."""
+    return table[table[["age", "dose", "since"]].notna().all(axis=1)]
