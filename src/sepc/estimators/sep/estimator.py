@@ -66,8 +66,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     fit_rows : int or None, default=10000
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
-    categorical_features : "from_dtype", list of names or None, default="from_dtype"
-        Columns of a DataFrame that hold categories: by default those with text or a categorical type. None for none.
+    categorical_features : "from_dtype" or list of names, default="from_dtype"
+        Columns of a DataFrame that hold categories, beside those with text or a categorical type, which always do.
     keep : list of names or None, default=None
         Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text,
         which are left out otherwise, with a warning that names them.
