@@ -216,6 +216,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
                 preparation.warn_of_left_out()
                 self.preparation_ = preparation
                 return self._filled(preparation.check_finite(prepared), classes), given, copies
+        elif self._categorical() or self.keep:
+            raise TypeError("categorical_features and keep name columns of a table, and X is none.")
         rows, labels = self._validated(X, y, ensure_min_samples=2, ensure_all_finite="allow-nan")
         check_classification_targets(labels)
         copies = Copies.once(len(labels)) if weights is None else Copies.of(weights)
