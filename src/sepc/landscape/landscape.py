@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc.cards import Card, ShownAsCard
-from sepc.columns.table import is_categorical
+from sepc.columns.table import column_names, is_categorical, is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
@@ -110,7 +110,6 @@ class Landscape(ShownAsCard):
             n_jobs=n_jobs,
             random_state=random_state,
         )
-        self.partition.set_params(keep=rows.names)
         _fit(self.partition, X, sample)
         self.figures: LandscapeFigures = _figures(rows, sample, self.partition.model_, float(small))
 
@@ -152,7 +151,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
     with warnings.catch_warnings():
         # `_warn_if_flat` has warned about all rows already; a sample may be flat only because it is small.
         warnings.simplefilter("ignore", FlatSetWarning)
-        classifier.fit(rows, sample.labels)
+        classifier.set_params(keep=names if is_named else None).fit(rows, sample.labels)
 
 
 @single_threaded

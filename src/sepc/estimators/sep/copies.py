@@ -46,7 +46,7 @@ class Copies:
         array([0, 0, 2])
         >>> copies = Copies.of(np.array([0.5, 0.75, 0.75, 2.0]))
         >>> copies.positions, copies.unit
-        (array([0, 1, 2, 2, 3, 3, 3, 3]), 0.5)
+        (array([0, 1, 1, 2, 3, 3, 3, 3]), 0.5)
         """
         total, n_most = float(weights.sum()), max(2 * len(weights), MOST_COPIES)
         if total <= n_most and (weights == np.round(weights)).all():
