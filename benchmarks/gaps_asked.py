@@ -1,7 +1,7 @@
 """Which missing cell to fetch next: the advised order beside a random one, until a row is accepted or complete.
 
 Sixty per cent of the cells of the test rows are taken away. Of the rows with at least four gaps that are not accepted
-as they are, the first sixty are completed cell by cell: the one that `ask_for` names first, or any, in three random
+as they are, the first forty are completed cell by cell: the one that `ask_for` names first, or any, in three random
 orders. Rows that are not accepted even when complete need nearly all their cells in any order; the last columns leave
 them out.
 """
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 
 SETS = ("wdbc", "segment", "htru2", "page_blocks", "vehicle", "ionosphere", "parkinsons")
-SHARE, FEWEST_GAPS, N_ROWS, N_ORDERS = 0.6, 4, 60, 3
+SHARE, FEWEST_GAPS, N_ROWS, N_ORDERS = 0.6, 4, 40, 3
 
 
 def n_fetched(classifier: SEPClassifier, row: Rows, complete: Rows, choose: Callable[[Any, Rows], int]) -> int:
