@@ -9,7 +9,7 @@ import pytest
 
 OPTIONAL = {
     *("pandas", "polars", "matplotlib", "dask", "pyarrow", "pyspark", "onnx", "onnxruntime", "mlflow", "skl2onnx"),
-    *("cvxpy", "clarabel", "piqp", "mapie", "nautilus", "interpret", "hbbrain", "build", "skactiveml"),
+    *("openpyxl", "cvxpy", "clarabel", "piqp", "mapie", "nautilus", "interpret", "hbbrain", "build", "skactiveml"),
 }
 
 

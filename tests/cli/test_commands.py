@@ -244,6 +244,21 @@ def test_the_account_of_a_fit(folder, tmp_path, capsys):
     assert run_here(capsys, *words, "--quiet").out == ""
 
 
+def test_fit_warns_of_a_rare_class_that_accepted_rows_miss(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(5_000, 2)), rng.normal(size=(50, 2)) + 1.5])
+    labels = np.repeat(["common", "odd"], [5_000, 50])
+    pd.DataFrame(rows, columns=["a", "b"]).assign(kind=labels).to_csv(tmp_path / "rare.csv", index=False)
+    words = ["fit", tmp_path / "rare.csv", "--target", "kind", "--test-size", "0.3", "--output", tmp_path / "m.sepc"]
+    told = {bool(more): run_here(capsys, *words, *more).out for more in ([], ["--class-weight", "balanced"])}
+    assert re.search(r"^Found: [\d,]+ of [\d,]+ of common and \d+ of \d+ of odd\.$", told[False], re.MULTILINE)
+    assert "'odd' is rare" in told[False]
+    assert "for example with --class-weight balanced" in told[False]
+    assert "'odd' is rare" not in told[True]
+    found, n_rare = map(int, re.search(r"and (\d+) of (\d+) of odd", told[True]).groups())
+    assert found >= 0.8 * n_rare
+
+
 def test_rows_with_empty_cells_can_be_dropped(wdbc, tmp_path, capsys):
     table = wdbc[[*FEATURES, "target"]].copy()
     table.loc[3, "worst area"] = np.nan

@@ -219,6 +219,26 @@ def test_a_row_alone_has_gaps_of_any_kind():
     assert "age and since are missing;" in alone.why(0)
 
 
+def test_dates_are_dates_in_any_dress():
+    table, y = people()
+    table["since"] = table["since"].where(table["age"] > 25).dt.floor("s")
+    decided = SEPClassifier().fit(table, y).decide(table)
+    zoned = table["since"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+    objects = pd.Series([None if when is pd.NaT else when.to_pydatetime() for when in zoned], dtype=object)
+    polars, pyarrow = package_or_skip("polars"), package_or_skip("pyarrow")
+    arrow = pyarrow.Table.from_pandas(table.assign(town=table["town"].astype(object)))
+    in_tokyo = arrow.column("since").cast(pyarrow.timestamp("us", "Asia/Tokyo"))
+    arrow = arrow.set_column(arrow.column_names.index("since"), "since", in_tokyo)
+    for X in (table.assign(since=zoned), table.assign(since=objects), arrow, polars.from_arrow(arrow)):
+        other = SEPClassifier().fit(X, y)
+        assert other.preparation_.summary() == "5 features: 2 numbers, 2 categories, 1 date"
+        np.testing.assert_array_equal(other.decide(X).trust, decided.trust)
+    days = table["since"].dt.floor("D")
+    dates = pd.Series([None if when is pd.NaT else when.date() for when in days], dtype=object)
+    whole, of_dates = (SEPClassifier().fit(table.assign(since=own), y).decide(table) for own in (days, dates))
+    np.testing.assert_array_equal(whole.trust, of_dates.trust)
+
+
 def test_columns_of_other_kinds_are_refused_by_name():
     table, y = people()
     with pytest.raises(ValueError, match="Column 'pay' has infinite numbers"):

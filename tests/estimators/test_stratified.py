@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import SEPClassifier, TrustedClassifier
 from sepc.decisions.kinds import Cause
+from sepc.errors import LeftOutWarning
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 
@@ -227,11 +228,23 @@ def test_promises_can_be_made_on_top(fitted):
     assert "among town" in promised.decide(X.head(1))[0].inner.why()
 
 
+def test_columns_that_are_constant_in_a_stratum_are_left_out_there_without_a_word():
+    X, y = towns(300, 7)
+    X["colour"] = np.where(X["town"] == "north", "red", np.resize(["blue", "green"], 300))
+    model = StratifiedClassifier(SMALL, by="town").fit(X, y)
+    summaries = [own.preparation_.summary() for own in model.estimators_.values()]
+    assert any("left out: 'colour' (a constant)" in summary for summary in summaries)
+    assert model.pooled_.preparation_.summary() == "3 features: 2 numbers, 1 category"
+    with pytest.warns(LeftOutWarning) as caught:
+        StratifiedClassifier(SMALL, by="town").fit(X.assign(colour="red"), y)
+    assert len(caught) == 1
+
+
 def test_names_the_columns_of_text_that_the_models_cannot_take():
     X, y = towns(300, 7)
     X["colour"] = "red"
     with pytest.raises(ValueError, match=r"column 'colour', not in by, holds text or categories. Name them in by"):
-        StratifiedClassifier(SMALL, by="town").fit(X, y)
+        StratifiedClassifier(SVC(), by="town").fit(X, y)
     with pytest.raises(ValueError, match=r"SVC could not be fitted; columns 'x1', 'x3', not in by, hold text"):
         StratifiedClassifier(SVC(), by=[]).fit(X.to_numpy(), y)
 

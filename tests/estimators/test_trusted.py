@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mixed_tables import patients
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -19,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.decisions.decisions import positions_of, probability_of
 from sepc.decisions.kinds import Cause
-from sepc.errors import FlatSetWarning
+from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.trusted.cross_fitting import splits_of
 from sepc.estimators.trusted.trust_model import N_SIGNALS, signals
 from sepc.metrics import aurc, ece
@@ -165,14 +166,27 @@ def test_classifier_and_partition_take_the_table_as_it_is():
     assert len(trusted.decide(X)) == 150
 
 
-def test_missing_values_need_a_view():
+@pytest.mark.parametrize("kind", ["frame", "array"])
+@pytest.mark.parametrize("transformer", [None, SimpleImputer()])
+def test_gaps_are_taken_by_the_partition_or_filled_by_a_transformer(transformer, kind):
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.05)
-    base = HistGradientBoostingClassifier(max_iter=10)
-    with pytest.raises(ValueError, match="Column 'sepal length .cm.' has gaps .*SimpleImputer"):
-        TrustedClassifier(base, cv=2).fit(X, y)
-    trusted = TrustedClassifier(base, transformer=SimpleImputer(), cv=2).fit(X, y)
-    assert np.mean(trusted.decide(X).trust > 0.8) > 0.8
+    X = X if kind == "frame" else X.to_numpy()
+    trusted = TrustedClassifier(HistGradientBoostingClassifier(max_iter=10), transformer=transformer, cv=2).fit(X, y)
+    decisions = trusted.decide(X)
+    assert np.mean(decisions.trust > 0.8) > 0.8
+    gone = int(np.flatnonzero(np.isnan(np.asarray(X)).any(axis=1))[0])
+    assert ("fill that in like training rows" in decisions.why(gone)) == (transformer is None)
+    with pytest.raises(ValueError, match="infinity|infinite"):
+        trusted.decide(X * np.inf)
+
+
+def test_columns_left_out_are_told_of_once_not_in_every_fold():
+    table, y = patients()
+    with pytest.warns(LeftOutWarning) as caught:
+        TrustedClassifier(SEPClassifier(), cv=3).fit(table, y)
+    assert len({str(warning.message) for warning in caught}) == 1
+    assert len(caught) == 2
 
 
 def test_folds_may_keep_groups_together():

@@ -231,9 +231,21 @@ def test_the_landscape_is_that_of_the_training_rows():
 def test_a_landscape_that_cannot_be_made_is_left_out_with_the_reason(moons):
     X = moons[0].copy()
     classifier = SEPClassifier().fit(*moons[:2])
-    X[0, 0] = np.nan
+    X[0, 0] = np.inf
     made = report(classifier, moons[2], X_train=X, y_train=moons[1])
-    assert "NaN" in made.figures.left_out["landscape"]
+    assert "inf" in made.figures.left_out["landscape"]
+
+
+def test_a_report_on_a_table_with_text_dates_and_gaps(moons):
+    X, y = moons[:2]
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(ward=np.array(["north", "south"])[(X[:, 0] > 0).astype(int)])
+    table["seen"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(X)) % 50, "D")
+    table.loc[[3, 8], "a"] = np.nan
+    made = report(SEPClassifier().fit(table, y), table, y, X_train=table, y_train=y)
+    assert made.figures.picture.n_rows == len(X)
+    assert "landscape" not in made.figures.left_out
+    assert made.figures.landscape.n_rows == tuple(np.bincount(y[~table["a"].isna()]))
+    assert made.to_html()
 
 
 def test_what_cannot_be_reported_is_refused(moons, classifier):

@@ -76,6 +76,8 @@ class _Lines(io.RawIOBase):
 
 def _lines(sheet: Any) -> Iterator[str]:
     """Lines of CSV; empty rows are left out, and empty cells at the end of rows as far as the header is empty too."""
+    # What the file says of its size need not be true, and empty rows would be filled up to it.
+    sheet.reset_dimensions()
     width = 0
     for row in sheet.iter_rows(values_only=True):
         n = max((j + 1 for j, cell in enumerate(row) if cell not in (None, "")), default=0)

@@ -8,7 +8,7 @@ from typing import Any
 from sepc.cli.labelled_rows import LabelledRows
 from sepc.cli.model_columns import taken_as
 from sepc.plain_values import plain
-from sepc.wording import counted, percent, visible
+from sepc.wording import MOST_NAMES, counted, listed, percent, visible
 
 
 def facts_of(
@@ -57,10 +57,16 @@ def _size(estimator: Any) -> dict[str, Any]:
 def held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, among all and among those accepted."""
     from sepc.estimators.base import decide_rows
+    from sepc.views.recall import recalls, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
+    found = recalls(decisions.label, accepted, rows.y, estimator.classes_)
     return {
+        "by_class": [
+            {"label": own.name, "rows": own.n_rows, "found": own.n_found, "rare": own.is_rare} for own in found
+        ],
+        "warnings": list(warnings_of(found, "--class-weight balanced")),
         "rows": len(rows.y),
         "right": float(right.mean()),
         "accepted": float(accepted.mean()),
@@ -76,7 +82,7 @@ def summary_of(facts: dict[str, Any]) -> str:
     lines = [head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
     lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
-        lines.append(_held_out_words(facts["held_out"]))
+        lines += _held_out_lines(facts["held_out"])
     return "\n".join(map(visible, lines))
 
 
@@ -87,8 +93,12 @@ def _size_words(facts: dict[str, Any]) -> str:
     return words + (f", {counted(facts['isolated'], 'row')} isolated" if facts["isolated"] else "")
 
 
-def _held_out_words(figures: dict[str, Any]) -> str:
+def _held_out_lines(figures: dict[str, Any]) -> list[str]:
     right = figures["right_among_accepted"]
     accepted = f"accepted {percent(figures['accepted'])}"
     accepted += "" if right is None else f", of these {percent(right)} right"
-    return f"On {counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."
+    lines = [f"On {counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."]
+    if any(own["rare"] for own in figures["by_class"]):
+        each = [f"{own['found']:,} of {own['rows']:,} of {own['label']}" for own in figures["by_class"]]
+        lines.append(f"Found: {listed(each, MOST_NAMES)}.")
+    return [*lines, *figures["warnings"]]

@@ -42,6 +42,11 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
     )
     model.add_argument("--trust", choices=TRUSTS, help="how labels and trust are computed; weights by default")
     model.add_argument("--min-trust", type=float, metavar="T", help="the least trust at which a label is accepted")
+    model.add_argument(
+        "--class-weight",
+        choices=("balanced",),
+        help="decide as if all labels were equally frequent, so that a rare one is not missed",
+    )
     model.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 10,000 by default")
     model.add_argument(
         "--by",
@@ -83,7 +88,7 @@ def check_fit_options(options: argparse.Namespace) -> None:
 def _partition(options: argparse.Namespace) -> Any:
     from sepc.estimators.sep.estimator import SEPClassifier
 
-    names = ("n_impure", "min_trust", "trust", "fit_rows")
+    names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     named = {"categorical_features": options.categorical or "from_dtype", "keep": options.keep}
     return SEPClassifier(**given, **named, random_state=options.seed)

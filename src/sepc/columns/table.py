@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ def column_names(X: Any) -> list[Any]:
 
 
 def column_of(X: Any, name: Any) -> NDArray[Any]:
-    """A column as an array: numbers as doubles, dates as datetime64, anything else as objects with None for gaps."""
+    """A column as an array: numbers as doubles, dates as datetime64, anything else as objects with None for gaps.
+
+    Dates with a time zone are converted to UTC.
+    """
     column = X.column(name) if hasattr(X, "column_names") else X[name]
     values = _as_array(column)
     if values.dtype.kind in NUMBER_KINDS:
@@ -35,12 +39,25 @@ def column_of(X: Any, name: Any) -> NDArray[Any]:
     objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
     if all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in objects):
         return numbers_of(objects)
+    if all(value is None or isinstance(value, date) for value in objects):
+        return dates_of(objects)
     return objects
 
 
 def numbers_of(values: NDArray[Any]) -> FloatArray:
     """Objects as doubles, with NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def dates_of(values: NDArray[Any]) -> NDArray[Any]:
+    """Python's dates and times as datetime64, with NaT for None."""
+    return np.array([None if value is None else _without_zone(value) for value in values], dtype="datetime64[us]")
+
+
+def _without_zone(value: date) -> date:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
 
 
 def is_categorical(X: Any, name: Any) -> bool:
@@ -51,6 +68,8 @@ def is_categorical(X: Any, name: Any) -> bool:
 
 
 def _as_array(column: Any) -> NDArray[Any]:
+    if getattr(getattr(column, "dtype", None), "tz", None) is not None:
+        column = column.dt.tz_convert(None)
     if hasattr(column, "to_numpy"):
         try:
             values = column.to_numpy(zero_copy_only=False) if hasattr(column, "type") else column.to_numpy()

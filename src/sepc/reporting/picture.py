@@ -61,7 +61,7 @@ class Picture:
     shadows : tuple of Shadow
         Those with the most training rows, of `n_ellipsoids`.
     points : tuple of Point
-        Drawn at random from `n_rows`, those without a gap.
+        Drawn at random from `n_rows`.
     """
 
     axes: tuple[str, str]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray
-from sepc.wording import counted, name_of, visible
+from sepc.wording import counted, name_of, shown
 
 # A class with a smaller share of the rows is rare.
 RARE_SHARE = 0.05
@@ -67,12 +67,12 @@ def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], class
     )
 
 
-def warnings_of(classes: Sequence[Recall]) -> tuple[str, ...]:
+def warnings_of(classes: Sequence[Recall], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
     """A sentence for every rare class of which the accepted rows miss most."""
     return tuple(
-        f"{visible(own.name)} is rare ({counted(own.n_rows, 'row')}), and accepted rows miss most of it: of "
+        f"{shown(own.name)} is rare ({counted(own.n_rows, 'row')}), and accepted rows miss most of it: of "
         f"{own.n_accepted:,} accepted, {own.n_accepted - own.n_found_accepted:,} have another label. "
-        "Give it more weight, for example with class_weight='balanced'."
+        f"Give it more weight, for example with {advice}."
         for own in classes
         if own.is_missed
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from sklearn.utils.validation import (
 
 from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
+from sepc.errors import LeftOutWarning
 from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
@@ -143,7 +145,9 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         )
         rest = self._without_by(X)
         own = np.flatnonzero(self.strata_.fitted)
-        jobs = [delayed(_fit)(clone(self.estimator), *_taken(rest, labels, stratum == s)) for s in own]
+        # A column may be constant in one stratum alone; of others the pooled model warns, if it is of the same kind.
+        quiet = self.pooled is None
+        jobs = [delayed(_fit)(clone(self.estimator), *_taken(rest, labels, stratum == s), quiet=quiet) for s in own]
         if self.pooled is None:
             pooled = delayed(_fit)(clone(self.estimator), rest, labels)
         else:
@@ -241,10 +245,19 @@ def _taken(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any
     return _safe_indexing(X, rows), labels[rows]
 
 
-def _fit(estimator: Any, X: Any, labels: NDArray[Any], advice: str = "Name them in by, or encode them") -> Any:
+def _fit(
+    estimator: Any,
+    X: Any,
+    labels: NDArray[Any],
+    advice: str = "Name them in by, or encode them",
+    quiet: bool = False,
+) -> Any:
     """Fit; if that fails and there are text columns, name them in the error and say how to encode them."""
     try:
-        return estimator.fit(X, labels)
+        with warnings.catch_warnings():
+            if quiet:
+                warnings.simplefilter("ignore", LeftOutWarning)
+            return estimator.fit(X, labels)
     except ValueError as error:
         text = text_columns(X)
         if not (text and advice):

@@ -14,8 +14,7 @@ from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.columns.table import is_table
-from sepc.errors import FlatSetWarning
+from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
@@ -33,13 +32,13 @@ class TransformedPartition:
     def fitted(self, X: Any, labels: NDArray[Any]) -> TransformedPartition:
         """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit its own rows."""
         transformer = None if self.transformer is None else clone(self.transformer)
-        rows = _numbers(X) if transformer is None else _finite(transformer.fit_transform(X, labels))
+        rows = X if transformer is None else transformer.fit_transform(X, labels)
         return replace(self, partition=clone(self.partition).fit(rows, labels), transformer=transformer)
 
     def decide(self, X: Any) -> SEPDecisions:
         """The partition's decisions on rows of `X`."""
         decisions: SEPDecisions = self.partition.decide(
-            _numbers(X) if self.transformer is None else _finite(self.transformer.transform(X))
+            X if self.transformer is None else self.transformer.transform(X)
         )
         return decisions
 
@@ -75,27 +74,10 @@ def signals_on_left_out(
 ) -> tuple[FloatArray, BoolArray]:
     """Signals of the labels of left-out rows, and whether the labels are right; a frozen model is not refitted."""
     seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
-    base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
     with warnings.catch_warnings():
         # The fit on all rows has warned already.
-        warnings.simplefilter("ignore", FlatSetWarning)
+        for category in (FlatSetWarning, LeftOutWarning):
+            warnings.simplefilter("ignore", category)
+        base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
         decided = partition.fitted(seen, labels[train]).decide(left_out)
     return signals(base, decided), np.asarray(base.label == labels[test])
-
-
-def _numbers(X: Any) -> Any:
-    """Rows as the partition takes them: tables as they are, anything else if it is finite."""
-    return X if is_table(X) else _finite(X)
-
-
-def _finite(rows: Any) -> Any:
-    """Return the rows if all are finite, else raise an error that names the column."""
-    values = np.asarray(rows, dtype=np.float64) if not hasattr(rows, "toarray") else rows.toarray()
-    if np.isfinite(values).all():
-        return rows
-    j = int(np.flatnonzero(~np.isfinite(values).all(axis=0))[0])
-    name = list(getattr(rows, "columns", range(values.shape[1])))[j]
-    raise ValueError(
-        f"Input X contains NaN or infinity in column {name!r}, and the partition needs finite numbers; give "
-        "TrustedClassifier a transformer that fills them, for example transformer=SimpleImputer()."
-    )

@@ -1,0 +1,97 @@
+"""Large Parquet files of complete numbers are fitted block by block; of others the command says why they are not."""
+
+import json
+
+import numpy as np
+import pytest
+from command_runs import complaint, run_here
+from optional import package_or_skip
+from test_hostile_tables import measured
+
+from sepc import SEPClassifier, load
+
+pd, pa = package_or_skip("pandas"), package_or_skip("pyarrow")
+
+
+def table_of(n, d=3):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=n)
+    columns = {f"x{j}": rng.normal(size=n) + 2.0 * y * (j == 0) for j in range(d)}
+    return pd.DataFrame(columns | {"y": np.array(["no", "yes"])[y]})
+
+
+@pytest.fixture
+def fit(capsys, tmp_path, monkeypatch):
+    """Fit on a table as if it were large."""
+    monkeypatch.setattr("sepc.cli.parquet_fit.SMALL_CELLS", 0)
+
+    def fitted(table, *more):
+        table.to_parquet(tmp_path / "t.parquet", row_group_size=100)
+        words = ["fit", tmp_path / "t.parquet", "--target", "y", "--output", tmp_path / "m.sepc", *more]
+        return run_here(capsys, *words)
+
+    return fitted
+
+
+def test_a_fit_from_a_file_is_that_of_the_library(fit, tmp_path):
+    table = table_of(400)
+    facts = json.loads(fit(table, "--json").out)
+    assert facts["read"] == "Read block by block."
+    assert facts["taken_as"] == "3 features: 3 numbers"
+    assert facts["classes"] == [
+        {"label": label, "rows": int(n)} for label, n in table["y"].value_counts(sort=False).sort_index().items()
+    ]
+    again = SEPClassifier(random_state=0).fit(tmp_path / "t.parquet", "y")
+    rows = table.drop(columns="y")
+    np.testing.assert_array_equal(load(tmp_path / "m.sepc").decide(rows).trust, again.decide(rows).trust)
+
+
+ODD = {
+    "column 'x1' has gaps": lambda table: table.assign(x1=table["x1"].where(table["x1"] > -2.0)),
+    "column 'ward' does not hold numbers": lambda table: table.assign(ward=np.arange(len(table)) % 3).astype(
+        {"ward": str}
+    ),
+    "column 'nr' may be a constant or an index": lambda table: table.assign(nr=range(len(table))),
+    "column 'one' may be a constant or an index": lambda table: table.assign(one=1.0),
+    "some cells of column 'y' are empty or no labels": lambda table: table.assign(y=table["y"].where(table.index > 4)),
+}
+
+
+@pytest.mark.parametrize("why", ODD)
+def test_why_a_file_is_read_into_memory(why, fit):
+    ran = fit(ODD[why](table_of(400)))
+    assert ran.code == 0, ran.err
+    assert f"\nRead into memory, since {why}.\n" in ran.out
+    assert ("left out" in ran.err) == ("constant or an index" in why)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["--drop", "x2"], "some of its columns are not used"),
+        (["--test-size", "0.2"], "--test-size needs all rows at once"),
+        (["--max-risk", "0.3"], "--max-risk needs all rows at once"),
+    ],
+)
+def test_options_that_need_memory(given, why, fit):
+    assert f"\nRead into memory, since {why}.\n" in fit(table_of(400), *given).out
+
+
+def test_labels_are_told_from_memory(fit):
+    assert "holds only 'yes'" in complaint(fit(table_of(400).assign(y="yes")))
+    assert "has 1,400 different labels" in complaint(fit(table_of(1400).assign(y=[f"case {i}" for i in range(1400)])))
+
+
+def test_small_files_are_read_without_a_word(capsys, tmp_path):
+    table_of(400).to_parquet(tmp_path / "t.parquet")
+    words = ["fit", tmp_path / "t.parquet", "--target", "y", "--output", tmp_path / "m.sepc"]
+    assert "Read" not in run_here(capsys, *words).out
+
+
+def test_a_fit_from_a_file_takes_little_memory(tmp_path):
+    """In memory it would take 200 MB more."""
+    table_of(1_500_000, 8).to_parquet(tmp_path / "t.parquet", row_group_size=100_000)
+    words = ["fit", tmp_path / "t.parquet", "--target", "y", "--output", tmp_path / "m.sepc"]
+    ran, megabytes = measured(*words, "--fit-rows", "1000", "--trust", "counts", "--n-impure", "0.4")
+    assert "Read block by block." in ran.out
+    assert megabytes < 580
