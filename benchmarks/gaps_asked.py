@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 
-SETS = ("wdbc", "segment", "htru2", "page_blocks", "vehicle", "ionosphere", "parkinsons")
+SETS = ("htru2", "page_blocks", "segment", "wdbc", "magic", "vehicle")
 SHARE, FEWEST_GAPS, N_ROWS, N_ORDERS = 0.6, 4, 40, 3
 
 
@@ -75,7 +75,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for name in names:
             records.append(asked(name, n_rows))
-            print(f"done: {name}", file=sys.stderr, flush=True)
+            print(f"done: {records[-1]}", file=sys.stderr, flush=True)
     show("asked", records)
     save(options.output, {"asked": records})
 
