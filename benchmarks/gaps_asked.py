@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 
-SETS = ("htru2", "page_blocks", "segment", "wdbc", "magic", "vehicle")
+SETS = ("htru2", "page_blocks", "segment", "wdbc", "magic", "vehicle", "pendigits", "shuttle")
 SHARE, FEWEST_GAPS, N_ROWS, N_ORDERS = 0.6, 4, 40, 3
 
 
