@@ -39,12 +39,27 @@ MAY_IMPORT = {
     "shapes": {"numpy", "scipy"},
     "points": {"numpy", "scipy", "dask", "pyarrow"},
 }
-TABLES = ("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py")
+TABLES = (
+    *("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py"),
+    *("source.py", "readings.py", "column_reading.py", "dates.py"),
+)
 ENGINES = {
     "dask": {"dask_points.py", "inputs.py", "dask_scoring.py", "base.py"},
     "pyarrow": {"on_parquet.py", *TABLES},
 }
-OPTIONAL = ["matplotlib", "pandas", "polars", "dask", "pyarrow", "pyspark", "onnx", "mlflow", "cvxpy", "IPython"]
+OPTIONAL = [
+    "matplotlib",
+    "pandas",
+    "polars",
+    "dask",
+    "pyarrow",
+    "pyspark",
+    "onnx",
+    "mlflow",
+    "openpyxl",
+    "cvxpy",
+    "IPython",
+]
 
 
 def level(package: str) -> int:

@@ -67,6 +67,18 @@ def test_an_archive_of_three_gigabytes(kind, command, folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["bomb.csv.gz"]
 
 
+def test_an_archive_of_zstandard(tmp_path, folder):
+    bomb = tmp_path / "bomb.csv.zst"
+    bomb.write_bytes(pa.compress(HEADER + b"0" * 2**30, "zstd", asbytes=True))
+    ran, megabytes = measured(*words_of("fit", folder, bomb, tmp_path))
+    assert "a row does not end within 1 MB" in complaint(ran)
+    assert megabytes < 400
+    bomb.write_bytes(bomb.read_bytes()[:1000])
+    assert "bomb.csv.zst" in complaint(measured(*words_of("fit", folder, bomb, tmp_path))[0])
+    bomb.write_bytes(b"p,y\n1,a\n")
+    assert "bomb.csv.zst cannot be read" in complaint(measured(*words_of("fit", folder, bomb, tmp_path))[0])
+
+
 @pytest.mark.parametrize("command", ["fit", "score"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_hundred_thousand_columns(suffix, command, folder, tmp_path):

@@ -90,6 +90,7 @@ def test_the_dress_does_not_change_the_model(odd, tmp_path):
         if SAID[file.odd] == PLAIN and "gaps" not in file.odd:
             odd.printed(file, tmp_path)
             model = load(tmp_path / "model.sepc")
+            assert model.preparation_.categories["ward"].values == ("east", "north", "south")
             centers.append(repr(model.model_.centers.tolist()))
     assert len(centers) == 9
     assert len(set(centers)) == 1

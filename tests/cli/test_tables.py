@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
-from sepc.cli.column_reading import Reading, array_of
+from sepc.cli.column_reading import array_of
 from sepc.cli.messages import InputError
 from sepc.cli.open_table import open_table
 from sepc.cli.read_ahead import read_ahead
+from sepc.cli.readings import Reading
 from sepc.cli.source import Source
 
 pa = package_or_skip("pyarrow")

@@ -165,6 +165,27 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     assert fresh.accepted.mean() < 0.02
 
 
+@pytest.mark.parametrize("parameter", ["categorical_features", "keep"])
+def test_names_of_columns_that_are_not_there_are_refused(parameter):
+    table, y = people()
+    with pytest.raises(ValueError, match=r"There is no column 'jop'; there are 'age', 'pay', 'job'"):
+        SEPClassifier(**{parameter: ["jop"]}).fit(table, y)
+    with pytest.raises(TypeError, match="name columns of a table, and X is none"):
+        SEPClassifier(**{parameter: ["job"]}).fit(table[["age", "pay"]].to_numpy(), y)
+
+
+@pytest.mark.parametrize("n_kinds", [2, 6])
+def test_new_rows_of_a_category_lie_among_its_training_rows(n_kinds):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(n_kinds, size=1_000)
+    table = pd.DataFrame({"kind": [f"k{i}" for i in kind], "noise": rng.normal(size=1_000)})
+    y = np.where(kind % 2 == 0, "even", "odd")
+    decisions = SEPClassifier().fit(table[:600], y[:600]).decide(table[600:])
+    assert (decisions.label == y[600:]).all()
+    assert decisions.accepted.mean() > 0.95
+    assert (decisions.gauge < 1.0).mean() > 0.95
+
+
 def test_copies_of_a_row_are_left_out_together_in_any_order():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(300, 3)), rng.integers(3, size=300)

@@ -1,39 +1,19 @@
-"""What the columns of a file are read as, and the arrays they become."""
+"""The arrays that columns of a file become."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli.dates import dates_of, naive
 from sepc.cli.gaps import is_number
 from sepc.cli.messages import InputError
+from sepc.cli.readings import Reading, reading_of
 from sepc.cli.source import Source
 from sepc.cli.tables import BadCell, bad_cell_line
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-class Reading(StrEnum):
-    """What a column is read as."""
-
-    NUMBER = "numbers"
-    TEXT = "text"
-    DATE = "dates"
-    FOUND = "as its type says"
-
-
-def reading_of(kind: Any) -> Reading:
-    """What a column of this Arrow type is; without any cell, numbers."""
-    import pyarrow.types as types
-
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return Reading.NUMBER
-    if types.is_null(kind):
-        return Reading.NUMBER
-    return Reading.DATE if types.is_date(kind) or types.is_timestamp(kind) else Reading.TEXT
 
 
 def array_of(source: Source, name: str, column: Any, reading: Reading, first_row: int) -> NDArray[Any]:

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sepc.cli.column_reading import Reading, reading_of
 from sepc.cli.csv_dress import CODE, sniffed_separator
 from sepc.cli.csv_header import read_header, wrong_encoding
 from sepc.cli.gaps import is_number
 from sepc.cli.messages import InputError
+from sepc.cli.readings import Reading, reading_of
 from sepc.cli.source import DAMAGED, Source
 from sepc.cli.tables import BadCell, Batch, bad_cell_line, batch_rows
 

@@ -28,16 +28,24 @@ def excel_as_csv(path: str, name: str, sheet: str | None) -> IO[bytes]:
     try:
         _refuse_too_much_text(path, name)
         book = load_workbook(path, read_only=True, data_only=True)
-        sheets = {own.title: own for own in book.worksheets}
     except DAMAGED as error:
         raise InputError(f"{name} cannot be read as an Excel file: {' '.join(str(error).split())[:160]}") from error
+    try:
+        return io.BufferedReader(_Lines(name, book, _chosen(book, name, sheet)), 2**16)
+    except InputError:
+        book.close()
+        raise
+
+
+def _chosen(book: Any, name: str, sheet: str | None) -> Any:
+    """The first sheet of a book, or the one with this name."""
+    sheets = {own.title: own for own in book.worksheets}
     if not sheets:
         raise InputError(f"{name} has no sheet with cells.")
     if sheet is not None and sheet not in sheets:
         known = listed(map(shown, sheets), MOST_NAMES)
         raise InputError(f"{name} has no sheet {sheet!r}; it has {known}.{did_you_mean(sheet, list(sheets))}")
-    chosen = next(iter(sheets.values())) if sheet is None else sheets[sheet]
-    return io.BufferedReader(_Lines(name, chosen), 2**16)
+    return next(iter(sheets.values())) if sheet is None else sheets[sheet]
 
 
 def _refuse_too_much_text(path: str, name: str) -> None:
@@ -51,11 +59,15 @@ def _refuse_too_much_text(path: str, name: str) -> None:
 
 
 class _Lines(io.RawIOBase):
-    """The rows of a sheet as lines of CSV."""
+    """The rows of a sheet as lines of CSV; closes its book."""
 
-    def __init__(self, name: str, sheet: Any) -> None:
+    def __init__(self, name: str, book: Any, sheet: Any) -> None:
         super().__init__()
-        self._name, self._waiting, self._lines = name, b"", _lines(sheet)
+        self._name, self._book, self._waiting, self._lines = name, book, b"", _lines(sheet)
+
+    def close(self) -> None:
+        self._book.close()
+        super().close()
 
     def readable(self) -> bool:
         return True

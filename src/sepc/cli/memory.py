@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sepc.cli.messages import InputError
-from sepc.cli.source import Source
 from sepc.wording import counted
+
+if TYPE_CHECKING:
+    from sepc.cli.source import Source
 
 GIGABYTE = 10**9
 

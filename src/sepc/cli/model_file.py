@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cli.category_matching import matched
-from sepc.cli.column_reading import Reading, array_of
+from sepc.cli.column_reading import array_of
 from sepc.cli.messages import InputError
 from sepc.cli.model_columns import ModelColumns, columns_of_model
+from sepc.cli.readings import Reading
 from sepc.cli.source import Source, check_readable
 from sepc.cli.tables import Batch, Table, check_names
 

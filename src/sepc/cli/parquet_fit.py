@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sepc.cli.column_reading import Reading
 from sepc.cli.labelled_rows import LONGEST_LABEL, FoundFeatures
 from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.readings import Reading
 from sepc.cli.tables import Table
 
 # Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
@@ -71,9 +71,7 @@ def _oddity(table: Table, features: FoundFeatures, options: argparse.Namespace, 
 
 
 def _distinct(labels: Any) -> set[Any]:
-    import pyarrow.compute as pc
-
-    return set(pc.unique(labels).to_pylist())
+    return set(labels.unique().to_pylist())
 
 
 def _is_odd(label: Any, na: Sequence[str]) -> bool:

@@ -8,12 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
-from sepc.cli.column_reading import Reading
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import Scorer, load_model, scorer_for
 from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
+from sepc.cli.readings import Reading
 from sepc.cli.source import add_table_arguments, check_writable, names_in, source_from
 from sepc.cli.tables import Batch, Table, check_names, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sepc.cli.csv_dress import is_decimal_comma
 from sepc.cli.messages import InputError, did_you_mean
+from sepc.cli.readings import Reading
 from sepc.cli.source import Source
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from sepc.cli.column_reading import Reading
 
 # Rows per batch: many, so that the few rows outside all ellipsoids are solved for together. Of wide tables fewer, so
 # that a batch takes no more than 32 MB.

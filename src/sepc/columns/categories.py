@@ -104,16 +104,17 @@ def _log_odds(
     encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING / unit)
     every, here = np.arange(n_values)[:, None], codes[:, None]
     encoder.fit(np.repeat(here, copies, axis=0), np.repeat(labels, copies))
-    usual = encoder.transform([[n_values]])
-    log_odds = _centred(encoder.transform(every)) - _centred(usual)
-    # The only row of a class is never left out; it is encoded as what is usual.
-    of_rows = np.zeros((len(codes), log_odds.shape[1]))
+    usual = _centred(encoder.transform([[n_values]]))
+    # Rows that are never left out are encoded as what is usual.
+    of_rows, of_folds = np.zeros((len(codes), usual.shape[1])), []
     for fold in np.unique(folds[folds >= 0]):
         left_out = folds == fold
         others = np.repeat(np.flatnonzero(~left_out), copies[~left_out])
         encoder.fit(here[others], labels[others])
-        of_rows[left_out] = _centred(encoder.transform(here[left_out])) - _centred(usual)
-    return log_odds, of_rows
+        of_rows[left_out] = _centred(encoder.transform(here[left_out])) - usual
+        of_folds.append(_centred(encoder.transform(every)) - usual)
+    # The mean over the folds: all rows together would put a category farther out than any of its training rows.
+    return np.mean(of_folds or [np.zeros((n_values, usual.shape[1]))], axis=0), of_rows
 
 
 def _centred(probabilities: FloatArray) -> FloatArray:

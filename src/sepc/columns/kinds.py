@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc.columns.table import column_names, column_of, is_categorical
+from sepc.wording import MOST_NAMES, listed, shown
 
 # Fewer rows do not show whether a column is an id or an index.
 FEWEST_ROWS = 20
@@ -58,7 +59,11 @@ def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tup
     keep : names
         Columns that are features, even if they look like an id, an index, a constant or free text.
     """
-    return tuple(_column(X, name, name in categorical, name in keep) for name in column_names(X))
+    names = column_names(X)
+    unknown = [name for name in (*categorical, *keep) if name not in names]
+    if unknown:
+        raise ValueError(f"There is no column {shown(unknown[0])}; there are {listed(map(shown, names), MOST_NAMES)}.")
+    return tuple(_column(X, name, name in categorical, name in keep) for name in names)
 
 
 def _column(X: Any, name: Any, is_category: bool, is_kept: bool) -> Column:

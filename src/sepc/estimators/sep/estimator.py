@@ -8,29 +8,25 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.number_columns import refuse_text
 from sepc.columns.preparation import Preparation
-from sepc.columns.table import is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.checks import check_probability, checked_labels
+from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.class_weights import check_class_weight, with_class_weights
-from sepc.estimators.sep.copies import Copies, checked_weights
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import fit_model, most_ellipsoids
+from sepc.estimators.sep.given_tables import TakesTables
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.standardization import Standardization
-from sepc.estimators.sep.training_gaps import filled
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.estimators.sep.weighing import CategoryColumn
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
@@ -40,7 +36,7 @@ from sepc.partition.sequence import Round
 from sepc.wording import MOST_NAMES, listed, shown
 
 
-class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids cut out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -66,8 +62,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     fit_rows : int or None, default=10000
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
-    categorical_features : "from_dtype", list of names or None, default="from_dtype"
-        Columns of a DataFrame that hold categories: by default those with text or a categorical type. None for none.
+    categorical_features : "from_dtype" or list of names, default="from_dtype"
+        Columns of a DataFrame that hold categories, beside those with text or a categorical type, which always do.
     keep : list of names or None, default=None
         Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text,
         which are left out otherwise, with a warning that names them.
@@ -115,7 +111,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     """
 
     model_: SEPModel
-    feature_names_in_: NDArray[Any]
     _local_rows = LOCAL_ROWS
 
     def __init__(
@@ -188,63 +183,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         training = TrainingSet.of_arrays(rows, labels, self._n_features)
         return self._set_fitted_attributes(self._fit_training(training, copies.unit))
 
-    def _weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
-        """The rows and labels that have weight, and their weights; None if every row counts once."""
-        if sample_weight is None:
-            return X, y, None
-        X, labels = indexable(X, checked_labels(y, type(self).__name__))
-        weights = checked_weights(sample_weight, len(labels))
-        counts = np.flatnonzero(weights > 0.0)
-        if len(counts) == len(weights):
-            return X, labels, weights
-        return _safe_indexing(X, counts), labels[counts], weights[counts]
-
-    def _prepare(self, X: Any, y: Any, weights: FloatArray | None) -> tuple[FloatArray, NDArray[Any], Copies]:
-        """Rows of numbers, labels, and how often each row counts; learns what the columns of a table are."""
-        self.preparation_: Preparation | None = None
-        if is_table(X):
-            validate_data(self, X, skip_check_array=True)
-            given = checked_labels(y, type(self).__name__)
-            check_consistent_length(X, given)
-            columns = kinds_of(X, self._categorical(), self.keep or ())
-            if any(column.kind is not Kind.NUMBER for column in columns):
-                classes = np.unique(given, return_inverse=True)[1]
-                copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
-                preparation, prepared = Preparation.fitted(
-                    X, columns, classes, copies.counts, copies.unit, self._seed()
-                )
-                preparation.warn_of_left_out()
-                self.preparation_ = preparation
-                return self._filled(preparation.check_finite(prepared), classes), given, copies
-        rows, labels = self._validated(X, y, ensure_min_samples=2, ensure_all_finite="allow-nan")
-        check_classification_targets(labels)
-        copies = Copies.once(len(labels)) if weights is None else Copies.of(weights)
-        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels, copies
-
-    def _filled(self, rows: FloatArray, classes: IntArray) -> FloatArray:
-        """Training rows with their gaps filled in."""
-        empty = np.isnan(rows).all(axis=0)
-        if empty.any():
-            raise ValueError(f"Feature {self._names()[int(empty.argmax())]!r} has no values at all; leave it out.")
-        if not np.isnan(rows).any():
-            return rows
-        return filled(rows, classes, self._n_features, self._first_model)
-
     def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
         model, _ = self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)
         return model
-
-    def _categorical(self) -> Collection[Any]:
-        chosen = self.categorical_features
-        return () if chosen is None or isinstance(chosen, str) else chosen
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    @property
-    def _n_features(self) -> int:
-        """Number of features of the model, which may be more or fewer than there are columns."""
-        return self.n_features_in_ if self.preparation_ is None else len(self.preparation_.feature_names)
 
     def _fit_points(self, training: TrainingSet) -> Self:
         check_classification_targets(training.labels)
@@ -314,31 +255,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         notes = None if self.preparation_ is None else self.preparation_.notes_on(X, rows)
         return SEPDecisions.of(self.model_, rows, self.min_trust, notes)
 
-    def _rows(self, X: Any) -> FloatArray:
-        """Rows of numbers, as the model takes them."""
-        self.check_columns(X)
-        if self.preparation_ is None:
-            rows: FloatArray = self._validated(X, reset=False, ensure_all_finite="allow-nan")
-            return rows
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return self.preparation_.check_finite(self.preparation_.rows_of(X))
-
-    def _validated(self, *tables: Any, **checks: Any) -> Any:
-        # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
-        with np.errstate(invalid="ignore"):
-            return validate_data(self, *tables, dtype=np.float64, **checks)
-
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
         return SEPDecisions.of(self.model_, np.empty((0, self._n_features + self.model_.n_codes)), self.min_trust)
-
-    def check_columns(self, X: Any) -> None:
-        """Raise if a column does not hold numbers or, for a model of a table, if this is none."""
-        kind = type(self).__name__
-        if self.preparation_ is None:
-            refuse_text(X, kind)
-        elif not is_table(X):
-            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
@@ -373,17 +292,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         for k, fitted in enumerate(own):
             rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
         return rows
-
-    def _names(self) -> tuple[str, ...]:
-        if self.preparation_ is not None:
-            return self.preparation_.feature_names
-        names = getattr(self, "feature_names_in_", None)
-        return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""

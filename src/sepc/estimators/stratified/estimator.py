@@ -42,8 +42,9 @@ def _all_have_probabilities(self: StratifiedClassifier) -> bool:
 class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDecisions]):
     """Fit one classifier for each combination of categories with enough rows, and a pooled one for the rest.
 
-    Ellipsoids need numbers, and a category is not one; within one combination of categories only numbers are left. The
-    models of the strata do not see the columns `by`.
+    An `SEPClassifier` takes categories by itself, in one model of all rows. This is the paper's way, for groups that
+    need models of their own: within one combination of categories the numbers may mean something else. The models of
+    the strata do not see the columns `by`.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
         The partition, fitted in the same way on all rows and for every fold; by default an `SEPClassifier` with default
         settings.
     transformer : transformer or None, default=None
-        Turns `X` into the finite numbers that the partition sees, for example an imputer or an encoder. By default the
-        partition sees all numeric columns.
+        Turns `X` into the columns that the partition sees, for example some of them. By default it sees `X` as it is,
+        with categories, dates and gaps.
     cv : int, splitter or iterable of splits, default=5
         The folds of cross-fitting; a number means folds of rows drawn at random. Grouped rows or time series need a
         suitable splitter.

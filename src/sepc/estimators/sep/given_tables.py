@@ -1,0 +1,128 @@
+"""What an `SEPClassifier` is given: tables, gaps and weights, as rows of numbers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from sepc._typing import FloatArray, IntArray
+from sepc.columns.kinds import Kind, kinds_of
+from sepc.columns.number_columns import refuse_text
+from sepc.columns.preparation import Preparation
+from sepc.columns.table import is_table
+from sepc.estimators.checks import checked_labels
+from sepc.estimators.sep.copies import Copies, checked_weights
+from sepc.estimators.sep.training_gaps import filled
+from sepc.model.sep_model import SEPModel
+
+
+class TakesTables(BaseEstimator):
+    """Reads tables and arrays, and learns in training what the columns of a table are."""
+
+    categorical_features: Any
+    keep: Collection[Any] | None
+    random_state: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    preparation_: Preparation | None
+
+    def _weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
+        """The rows and labels that have weight, and their weights; None if every row counts once."""
+        if sample_weight is None:
+            return X, y, None
+        X, labels = indexable(X, checked_labels(y, type(self).__name__))
+        weights = checked_weights(sample_weight, len(labels))
+        counts = np.flatnonzero(weights > 0.0)
+        if len(counts) == len(weights):
+            return X, labels, weights
+        return _safe_indexing(X, counts), labels[counts], weights[counts]
+
+    def _prepare(self, X: Any, y: Any, weights: FloatArray | None) -> tuple[FloatArray, NDArray[Any], Copies]:
+        """Rows of numbers, labels, and how often each row counts; learns what the columns of a table are."""
+        self.preparation_ = None
+        if is_table(X):
+            validate_data(self, X, skip_check_array=True)
+            given = checked_labels(y, type(self).__name__)
+            check_consistent_length(X, given)
+            columns = kinds_of(X, self._categorical(), self.keep or ())
+            if any(column.kind is not Kind.NUMBER for column in columns):
+                classes = np.unique(given, return_inverse=True)[1]
+                copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
+                preparation, prepared = Preparation.fitted(
+                    X, columns, classes, copies.counts, copies.unit, self._seed()
+                )
+                preparation.warn_of_left_out()
+                self.preparation_ = preparation
+                return self._filled(preparation.check_finite(prepared), classes), given, copies
+        elif self._categorical() or self.keep:
+            raise TypeError("categorical_features and keep name columns of a table, and X is none.")
+        rows, labels = self._validated(X, y, ensure_min_samples=2, ensure_all_finite="allow-nan")
+        check_classification_targets(labels)
+        copies = Copies.once(len(labels)) if weights is None else Copies.of(weights)
+        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels, copies
+
+    def _filled(self, rows: FloatArray, classes: IntArray) -> FloatArray:
+        """Training rows with their gaps filled in."""
+        empty = np.isnan(rows).all(axis=0)
+        if empty.any():
+            raise ValueError(f"Feature {self._names()[int(empty.argmax())]!r} has no values at all; leave it out.")
+        if not np.isnan(rows).any():
+            return rows
+        return filled(rows, classes, self._n_features, self._first_model)
+
+    @abstractmethod
+    def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
+        """A model of complete rows, by which the gaps of the others are filled in."""
+
+    def _categorical(self) -> Collection[Any]:
+        chosen = self.categorical_features
+        return () if chosen is None or isinstance(chosen, str) else chosen
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    @property
+    def _n_features(self) -> int:
+        """Number of features of the model, which may be more or fewer than there are columns."""
+        return self.n_features_in_ if self.preparation_ is None else len(self.preparation_.feature_names)
+
+    def _names(self) -> tuple[str, ...]:
+        if self.preparation_ is not None:
+            return self.preparation_.feature_names
+        names = getattr(self, "feature_names_in_", None)
+        return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
+
+    def _rows(self, X: Any) -> FloatArray:
+        """Rows of numbers, as the model takes them."""
+        self.check_columns(X)
+        if self.preparation_ is None:
+            rows: FloatArray = self._validated(X, reset=False, ensure_all_finite="allow-nan")
+            return rows
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return self.preparation_.check_finite(self.preparation_.rows_of(X))
+
+    def _validated(self, *tables: Any, **checks: Any) -> Any:
+        # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
+        with np.errstate(invalid="ignore"):
+            return validate_data(self, *tables, dtype=np.float64, **checks)
+
+    def check_columns(self, X: Any) -> None:
+        """Raise if a column does not hold numbers or, for a model of a table, if this is none."""
+        kind = type(self).__name__
+        if self.preparation_ is None:
+            refuse_text(X, kind)
+        elif not is_table(X):
+            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
