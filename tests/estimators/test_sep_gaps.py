@@ -185,9 +185,11 @@ def test_completions_of_columns_that_are_mostly_zero_are_mostly_zero():
     for where, completions in completed(model, gone):
         lacks = np.isnan(gone[where])
         drawn = completions.transpose(0, 2, 1)[lacks]
+        # Equal values share one rank, so that the most frequent one comes out a little too often.
         assert abs((drawn == 0).mean() - (X == 0).mean()) < 0.08
         assert drawn.min() >= 0.0
-        assert (completions.max(axis=(0, 1)) <= X[::2].max(axis=0)).all()
+        largest = np.where(lacks, completions.max(axis=1), 0.0).max(axis=0)
+        assert (largest <= X[::2].max(axis=0)).all()
         known = completions.transpose(0, 2, 1)[~lacks]
         np.testing.assert_array_equal(known, np.repeat(gone[where][~lacks][:, None], known.shape[1], axis=1))
 
