@@ -8,7 +8,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sepc import SEPClassifier
 from sepc.decisions.kinds import Cause
+from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
+from sepc.model.asking import settled_by
+from sepc.model.completion import completed
 from sepc.model.mixture import Mixture, Pattern
 from sepc.model.possible import cuts_of
 
@@ -164,3 +167,76 @@ def test_a_feature_without_any_value_is_refused():
     X[:, 2] = np.nan
     with pytest.raises(ValueError, match="Feature 'x2' has no values at all; leave it out"):
         SEPClassifier().fit(X, y)
+
+
+def zero_heavy(n=600, seed=0):
+    """Counts that are zero in most rows, each more often in one class than in the other."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    frequent = np.where(y[:, None] == np.arange(12) % 2, 0.5, 0.1)
+    X = np.where(rng.random((n, 12)) < frequent, rng.lognormal(0, 1.5, (n, 12)), 0.0)
+    return X, y
+
+
+def test_completions_of_columns_that_are_mostly_zero_are_mostly_zero():
+    X, y = zero_heavy()
+    model = SEPClassifier().fit(X[::2], y[::2]).model_
+    gone = with_gaps(X[1::2], 0.4)
+    for where, completions in completed(model, gone):
+        lacks = np.isnan(gone[where])
+        drawn = completions.transpose(0, 2, 1)[lacks]
+        # Equal values share one rank, so that the most frequent one comes out a little too often.
+        assert abs((drawn == 0).mean() - (X == 0).mean()) < 0.08
+        assert drawn.min() >= 0.0
+        largest = np.where(lacks, completions.max(axis=1), 0.0).max(axis=0)
+        assert (largest <= X[::2].max(axis=0)).all()
+        known = completions.transpose(0, 2, 1)[~lacks]
+        np.testing.assert_array_equal(known, np.repeat(gone[where][~lacks][:, None], known.shape[1], axis=1))
+
+
+def test_columns_that_are_mostly_zero_cost_no_more_than_in_boosted_trees_with_gaps():
+    X, y = zero_heavy(2000)
+    gone = with_gaps(X[1::2], 0.4)
+    decided = SEPClassifier().fit(X[::2], y[::2]).decide(gone)
+    trees = HistGradientBoostingClassifier(random_state=0).fit(with_gaps(X[::2], 0.4, seed=1), y[::2])
+    theirs = aurc(trees.predict(gone) == y[1::2], trees.predict_proba(gone).max(axis=1))
+    assert aurc(decided.label == y[1::2], decided.trust) < theirs
+
+
+def test_a_sum_of_features_is_completed_exactly():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.warns(FlatSetWarning):
+        model = SEPClassifier().fit(X, y).model_
+    gone = X[:50].copy()
+    gone[:, 1] = np.nan
+    ((where, completions),) = completed(model, gone)
+    np.testing.assert_allclose(completions[:, :, 1], np.repeat((X[where, 2] - X[where, 0])[:, None], 20, 1), atol=2e-3)
+
+
+def test_without_weights_ellipsoids_fill_the_gaps():
+    X, y = wdbc()
+    model = SEPClassifier(trust="counts").fit(X[::2], y[::2])
+    assert model.model_.row_kinds is None
+    assert model.score(with_gaps(X[1::2], 0.2), y[1::2]) > 0.8
+
+
+def test_kinds_of_rows_are_as_frequent_as_the_classes_and_follow_their_weights(fitted):
+    kinds = fitted[0].model_.row_kinds
+    np.testing.assert_allclose(kinds.class_rows.sum(axis=0), fitted[0].model_.class_counts)
+    X, y = wdbc()
+    weighted = SEPClassifier(class_weight={0: 3.0}).fit(X[::2], y[::2]).model_.row_kinds
+    np.testing.assert_allclose(weighted.class_rows, kinds.class_rows * [3.0, 1.0])
+    np.testing.assert_allclose(np.exp(weighted.mixture.log_weights).sum(), 1.0)
+
+
+def test_what_is_asked_for_first_adds_most_trust_if_nothing_is_enough(fitted):
+    model, X, _ = fitted
+    strict = SEPClassifier(min_trust=1.0).fit(*(part[::2] for part in wdbc()))
+    decision = strict.decide(np.where(np.arange(6) < 1, X[:1], np.nan))[0]
+    advised = decision.ask_for()
+    assert [share for _, share in advised] == [0.0] * 5
+    settled = settled_by(strict.model_, decision._with_gaps(), [np.array([j]) for j in range(1, 6)], 1.0)
+    assert advised[0][0] == f"x{1 + int(np.argmax([trust for _, trust in settled]))}"

@@ -23,10 +23,9 @@ def settled_by(model: SEPModel, row: FloatArray, groups: list[IntArray], min_tru
     min_trust : float
     """
     ((_, completions),) = completed(model, row[None])
-    settled = []
-    for group in groups:
-        known = np.repeat(row[None], completions.shape[1], axis=0)
-        known[:, group] = completions[0][:, group]
-        judged = judge_with_gaps(model, known, min_trust)[1]
-        settled.append((float(judged.accepted.mean()), float(judged.trust.mean())))
-    return settled
+    known = np.repeat(row[None], len(groups) * completions.shape[1], axis=0).reshape(len(groups), -1, len(row))
+    for own, group in zip(known, groups, strict=True):
+        own[:, group] = completions[0][:, group]
+    judged = judge_with_gaps(model, known.reshape(-1, len(row)), min_trust)[1]
+    accepted, trust = (values.reshape(len(groups), -1).mean(axis=1) for values in (judged.accepted, judged.trust))
+    return list(zip(accepted.tolist(), trust.tolist(), strict=True))
