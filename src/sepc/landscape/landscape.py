@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc.cards import Card, ShownAsCard
-from sepc.columns.table import column_names, is_categorical, is_table
+from sepc.columns.table import is_categorical
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
