@@ -174,6 +174,16 @@ def test_names_of_columns_that_are_not_there_are_refused(parameter):
         SEPClassifier(**{parameter: ["job"]}).fit(table[["age", "pay"]].to_numpy(), y)
 
 
+def test_columns_that_held_numbers_in_training_must_hold_them_later():
+    table, y = people()
+    numbers = table[["age", "pay"]]
+    classifier = SEPClassifier().fit(numbers, y)
+    with pytest.raises(ValueError, match="was fitted to numbers, and column 'pay' now holds something else"):
+        classifier.decide(numbers.assign(pay="much"))
+    with pytest.raises(ValueError, match="columns 'age' and 'pay' now hold something else"):
+        classifier.decide(numbers.assign(age="old", pay=table["since"]))
+
+
 @pytest.mark.parametrize("n_kinds", [2, 6])
 def test_new_rows_of_a_category_lie_among_its_training_rows(n_kinds):
     rng = np.random.default_rng(0)

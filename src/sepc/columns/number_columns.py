@@ -1,4 +1,4 @@
-"""Numeric columns of a table; text columns are left out, or refused with advice on how to encode them."""
+"""Numeric columns of a table; others are left out, or refused."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import IntArray
+from sepc.columns.table import NUMBER_KINDS
 from sepc.wording import MOST_NAMES, listed, shown
 
-# NumPy dtype kinds that are numbers.
-NUMBER_KINDS = "biuf"
-# Those that NumPy would turn into numbers, though they are none.
+# NumPy dtype kinds that NumPy would turn into numbers, though they are none.
 DATE_KINDS = "mM"
 
 
 def refuse_text(X: Any, who: str) -> None:
-    """Raise if a DataFrame has columns that are not numeric, and say how to encode them."""
+    """Raise if a DataFrame has columns that do not hold numbers, as those of training did."""
     text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
     if text:
-        named = listed(map(shown, text), MOST_NAMES)
+        held = f"column{'s' if len(text) > 1 else ''} {listed(map(shown, text), MOST_NAMES)}"
         raise ValueError(
-            f"{who} needs numbers, but column{'s' if len(text) > 1 else ''} {named} hold{'' if len(text) > 1 else 's'} "
-            f"text or categories. Encode in a pipeline, for example make_pipeline(make_column_transformer("
-            f"(OneHotEncoder(), {text}), remainder='passthrough'), {who}())."
+            f"{who} was fitted to numbers, and {held} now hold{'' if len(text) > 1 else 's'} something else."
         )
 
 
