@@ -11,7 +11,7 @@ from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
 from sepc.model.asking import settled_by
-from sepc.model.completion import completed
+from sepc.model.completion import completed, kinds_of
 from sepc.model.mixture import Mixture, Pattern
 from sepc.model.possible import cuts_of
 
@@ -240,3 +240,16 @@ def test_what_is_asked_for_first_adds_most_trust_if_nothing_is_enough(fitted):
     assert [share for _, share in advised] == [0.0] * 5
     settled = settled_by(strict.model_, decision._with_gaps(), [np.array([j]) for j in range(1, 6)], 1.0)
     assert advised[0][0] == f"x{1 + int(np.argmax([trust for _, trust in settled]))}"
+
+
+def test_gaps_of_very_many_features_take_little_memory_and_see_both_classes():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(300, 400)), rng.integers(2, size=300)
+    rows[labels == 1] += 0.5
+    model = SEPClassifier().fit(rows, labels).model_
+    kinds = kinds_of(model)
+    assert model.row_kinds is None
+    assert kinds.covariances.size <= 2**22
+    assert (kinds.class_rows.sum(axis=0) > 0).all()
+    gaps = np.where(rng.random((20, 400)) < 0.1, np.nan, rows[:20])
+    assert (SEPClassifier().fit(rows, labels).decide(gaps).label == labels[:20]).mean() > 0.8

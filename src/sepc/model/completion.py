@@ -19,6 +19,8 @@ from sepc.model.sep_model import SEPModel
 
 # Rows with gaps that are completed at once.
 BLOCK_ROWS = 2_000
+# Isolated rows have covariances of at most so many numbers together, 32 MB; of more, some are left out.
+MOST_CELLS = 2**22
 
 
 def kinds_of(model: SEPModel) -> RowKinds:
@@ -27,12 +29,14 @@ def kinds_of(model: SEPModel) -> RowKinds:
         return model.row_kinds
     d = len(model.shift)
     inside = np.linalg.inv((d + 2.0) * np.einsum("kij,kil->kjl", model.roots, model.roots))
-    around = np.repeat(np.eye(d)[None] * max(model.reach, 1e-9) ** 2, len(model.isolated), axis=0)
+    n_isolated = min(len(model.isolated), max(1, MOST_CELLS // d**2))
+    isolated = np.linspace(0, len(model.isolated) - 1, n_isolated).astype(np.int64)
+    around = np.repeat(np.eye(d)[None] * max(model.reach, 1e-9) ** 2, n_isolated, axis=0)
     return RowKinds(
         Scores.standardized(model.shift, model.scale),
-        np.concatenate([model.centers, model.isolated]),
+        np.concatenate([model.centers, model.isolated[isolated]]),
         np.concatenate([inside, around]),
-        model.counts_at(np.arange(model.n_places)).astype(np.float64),
+        model.counts_at(np.append(np.arange(model.n_ellipsoids), model.n_ellipsoids + isolated)).astype(np.float64),
     )
 
 

@@ -15,7 +15,7 @@ FOOT = 0.17
 # Of a discrete feature with more values than this, only some get a tick.
 MOST_WRITTEN = 8
 # Names of categories are longer: fewer of them, and no longer than this.
-FEW_WRITTEN, LONGEST_TICK = 5, 10
+FEW_WRITTEN, LONGEST_TICK = 4, 8
 LONGEST_AXIS = 46
 
 
