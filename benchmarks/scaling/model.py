@@ -84,7 +84,7 @@ def seconds_of_passes(ns_a_row: float) -> float:
 def sample_fit(n: int, most: int) -> tuple[float, int, float]:
     """Seconds to partition a sample in memory, its passes, and how many reads of all its rows these make up."""
     drawn = Drawn(n, FEATURES, 1)
-    training = TrainingSet.of_arrays(drawn.rows(0), drawn.labels(0))
+    training = TrainingSet.of_arrays(drawn.rows(0), drawn.labels(0), FEATURES)
     logged = CountedPoints(training.rows)
     classes = tuple(CountedPoints(points, logged.log) for points in training.classes)
     classifier = SEPClassifier(0.05, trust="counts", max_ellipsoids=most, fit_rows=None)
