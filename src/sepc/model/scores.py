@@ -52,24 +52,20 @@ class Scores:
     def fitted(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> Scores:
         """Scores by the values of rows of these weights; NaN is a gap."""
         quantiles = np.array([_quantiles(column, weights) for column in rows.T])
-        ranked = cls(shift, scale, np.zeros(rows.shape[1], dtype=bool), quantiles)
         is_varied = (np.diff(quantiles, axis=1) > 0.0).sum(axis=1) >= FEWEST_DISTINCT - 1
         is_normal = [
-            bool(varied) and _squared_correlation(column, own, weights) >= LEAST_CORRELATION
-            for column, own, varied in zip(rows.T, ranked.of(rows).T, is_varied, strict=True)
+            bool(varied) and _squared_correlation(column, _ranked(column, kept), weights) >= LEAST_CORRELATION
+            for column, kept, varied in zip(rows.T, quantiles, is_varied, strict=True)
         ]
         return cls(shift, scale, np.array(is_normal), quantiles)
 
     def of(self, rows: FloatArray) -> FloatArray:
         """Scores of the features of rows; NaN stays NaN."""
-        d, n_kept = self.quantiles.shape
+        d = len(self.quantiles)
         with np.errstate(over="ignore"):
             scores = np.asarray((rows[:, :d] - self.shift) / self.scale)
         for j in np.flatnonzero(~self.is_normal):
-            first = np.searchsorted(self.quantiles[j], rows[:, j], side="left")
-            last = np.searchsorted(self.quantiles[j], rows[:, j], side="right")
-            ranks = np.clip(0.5 * (first + last), 0.5, n_kept - 0.5)
-            scores[:, j] = np.where(np.isnan(rows[:, j]), np.nan, ndtri(ranks / n_kept))
+            scores[:, j] = _ranked(rows[:, j], self.quantiles[j])
         return scores
 
     def values(self, scores: FloatArray, j: int) -> FloatArray:
@@ -87,6 +83,13 @@ def _quantiles(column: FloatArray, weights: FloatArray) -> FloatArray:
     ranks = np.cumsum(weights[order])
     where = np.searchsorted(ranks, np.linspace(0.0, ranks[-1], N_QUANTILES))
     return np.asarray(column[order][np.minimum(where, len(order) - 1)])
+
+
+def _ranked(column: FloatArray, kept: FloatArray) -> FloatArray:
+    """Normal quantiles of the ranks of values among those kept; NaN stays NaN."""
+    first, last = (np.searchsorted(kept, column, side=side) for side in ("left", "right"))
+    ranks = np.clip(0.5 * (first + last), 0.5, len(kept) - 0.5)
+    return np.where(np.isnan(column), np.nan, ndtri(ranks / len(kept)))
 
 
 def _squared_correlation(column: FloatArray, scores: FloatArray, weights: FloatArray) -> float:

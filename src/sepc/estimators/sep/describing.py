@@ -18,6 +18,8 @@ from sepc.points.proportional_sample import ClassSample
 ROWS_A_FEATURE = 1.0
 # Added to all variances. Less than the thickness of ellipsoids of a flat set, so that completions lie in these.
 RIDGE = 1e-9
+# More rows than these, in all or of each of many classes, tell little more.
+MOST_ROWS, CLASS_ROWS = 5_000, 500
 # With more features a model would be mostly covariances.
 MOST_FEATURES = 256
 
@@ -30,6 +32,7 @@ def describe(model: SEPModel, samples: Sequence[ClassSample], row_unit: float) -
     d = len(model.shift)
     if d > MOST_FEATURES:
         return None
+    samples = _thinned(samples)
     rows = np.concatenate([sample.rows[:, :d] for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
@@ -41,6 +44,16 @@ def describe(model: SEPModel, samples: Sequence[ClassSample], row_unit: float) -
     class_rows[np.arange(len(n_rows)), owners] = n_rows * shares[owners]
     centers, covariances = _distributions(scores.of(rows), kind, owners, shares, row_unit)
     return RowKinds(scores, centers, covariances, class_rows)
+
+
+def _thinned(samples: Sequence[ClassSample]) -> list[ClassSample]:
+    """Every so many rows of each sample, which are in the order of their hashes."""
+    most = max(MOST_ROWS // len(samples), CLASS_ROWS)
+    few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]
+    return [
+        ClassSample(rows, sample.weight * len(sample.rows) / len(rows))
+        for rows, sample in zip(few, samples, strict=True)
+    ]
 
 
 def _kinds(model: SEPModel, rows: FloatArray, classes: IntArray, row_unit: float) -> IntArray:
