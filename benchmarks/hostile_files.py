@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from forged_sizes import PLUS, TIMES, peak_of
 from measure import arguments, save, show
 from mutations import DAMAGES, forged
@@ -43,11 +44,13 @@ class Target:
     use: Callable[[Any], list[Any]]
 
 
-def of_model(model: Any, rows: np.ndarray) -> Target:
+def of_model(model: Any, rows: Any) -> Target:
     """A model decides on some rows and describes itself."""
 
     def use(loaded: Any) -> list[Any]:
-        decided = loaded.decide(rows)
+        # A forged model may give its columns other names.
+        named = rows.set_axis(loaded.feature_names_in_, axis=1) if isinstance(rows, pd.DataFrame) else rows
+        decided = loaded.decide(named)
         said = [repr(loaded), str(loaded), repr(decided), decided[0].why()]
         said += [
             repr(getattr(loaded, name)) for name in ("regions_", "ellipsoids_", "strata_") if hasattr(loaded, name)
@@ -84,6 +87,18 @@ def of_queue(model: Any, rows: np.ndarray, labels: np.ndarray) -> Target:
     return Target(queue.to_bytes(), lambda data: ReviewQueue.from_bytes(data, model), use)
 
 
+def _of_table(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> Target:
+    """A model of numbers, a category, a date and an id decides on rows with gaps."""
+
+    def table(numbers: np.ndarray) -> pd.DataFrame:
+        n = np.arange(len(numbers))
+        days = pd.Timestamp("2024-01-01") + pd.to_timedelta(n * 7, unit="D")
+        named = pd.DataFrame(numbers, columns=["width", "height"]).mask(np.column_stack([n % 7 == 0, n % 11 == 0]))
+        return named.assign(ward=np.array(["east", "north", None])[n % 3], day=days, key=[f"p{i}" for i in n])
+
+    return of_model(SEPClassifier().fit(table(X), y), table(rows[:, :2]))
+
+
 def targets() -> dict[str, Target]:
     """A file of every kind."""
     X, y = make_moons(150, noise=0.3, random_state=0)
@@ -98,6 +113,7 @@ def targets() -> dict[str, Target]:
     return {
         "SEPClassifier": of_model(SEPClassifier().fit(X, np.where(y, "one", "other")), rows[:, :2]),
         "SEPClassifier, three classes": of_model(SEPClassifier().fit(*load_iris(return_X_y=True)), rows),
+        "SEPClassifier, a table with gaps": _of_table(X, y, rows),
         "SEPClassifier, counts": of_model(counts.fit(X, y), rows[:, :2]),
         "SEPClassifier, published": of_model(SEPClassifier.as_published().fit(X, y), rows[:, :2]),
         "SelectiveClassifier": of_model(
