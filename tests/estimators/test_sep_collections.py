@@ -304,7 +304,7 @@ def test_collections_that_cannot_be_decided_on_are_told_so_at_once(fitted, fitte
         fitted.predict(da.zeros((10, 2)))
     with pytest.raises(ValueError, match="feature names should match|Feature names"):
         fitted_on_names.decide(table.rename(columns={"depth": "deep"}))
-    with pytest.raises(ValueError, match="column 'colour' holds text"):
+    with pytest.raises(ValueError, match="was fitted to numbers, and column 'colour' now holds"):
         fitted_on_names.decide(table.assign(colour="red"))
     with pytest.raises(ValueError, match="expected a DataFrame, or an array with rows and columns"):
         fitted.predict(da.zeros(10))
