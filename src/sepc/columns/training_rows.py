@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,23 @@ from sepc.columns.preparation import Preparation
 from sepc.points.row_hash import row_hashes
 
 SEED = 0
+
+
+class EncodedColumn(NamedTuple):
+    """A column of cross-fitted encodings: its position, its distinct values, and which of them each row has.
+
+    A fold gives all rows of a category the same value, so this is small enough to send to every worker.
+    """
+
+    position: int
+    values: FloatArray
+    which: NDArray[np.unsignedinteger[Any]]
+
+    @classmethod
+    def of(cls, position: int, encoded: FloatArray) -> EncodedColumn:
+        """From the value of each row."""
+        values, which = np.unique(encoded, return_inverse=True)
+        return cls(position, values, which.astype(np.min_scalar_type(len(values))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,19 +44,21 @@ class TrainingRows:
     preparation : Preparation
     hashes : (n,) array
         Of the distinct rows of the sample, sorted.
-    rows : (n, d + q) array
-        These rows with their cross-fitted encodings.
+    columns : tuple of EncodedColumn
+        The encodings of these rows, where they are not those of new rows.
     """
 
     preparation: Preparation
     hashes: NDArray[np.uint64]
-    rows: FloatArray
+    columns: tuple[EncodedColumn, ...]
 
     @classmethod
     def of(cls, preparation: Preparation, sample: Any, cross_fitted: FloatArray) -> TrainingRows:
         """From the sample as a table, and as the rows that `Preparation.fitted` gives."""
-        hashes, first = np.unique(row_hashes(preparation.rows_of(sample), SEED), return_index=True)
-        return cls(preparation, hashes, cross_fitted[first])
+        as_new = preparation.rows_of(sample)
+        hashes, first = np.unique(row_hashes(as_new, SEED), return_index=True)
+        differ = np.flatnonzero((as_new != cross_fitted).any(axis=0))
+        return cls(preparation, hashes, tuple(EncodedColumn.of(int(j), cross_fitted[first, j]) for j in differ))
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -62,5 +81,6 @@ class TrainingRows:
         hashes = row_hashes(rows, SEED)
         place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         is_known = self.hashes[place] == hashes
-        rows[is_known] = self.rows[place[is_known]]
+        for column in self.columns:
+            rows[is_known, column.position] = column.values[column.which[place[is_known]]]
         return rows
