@@ -44,7 +44,7 @@ TABLES = (
     *("source.py", "readings.py", "column_reading.py", "dates.py"),
 )
 ENGINES = {
-    "dask": {"dask_points.py", "inputs.py", "dask_scoring.py", "base.py"},
+    "dask": {"dask_points.py", "inputs.py", "drawn_table.py", "dask_scoring.py", "base.py"},
     "pyarrow": {"on_parquet.py", *TABLES},
 }
 OPTIONAL = [

@@ -161,9 +161,6 @@ def test_what_cannot_be_fitted_is_told_in_their_words(file, rows, tmp_path):
         classifier().fit(file, "label")
     with pytest.raises(ValueError, match="y must be the name of the label column"):
         classifier().fit(file, y)
-    pq.write_table(table(X, y).append_column("colour", pa.array(["red"] * N)), tmp_path / "text.parquet")
-    with pytest.raises(ValueError, match=r"text\.parquet has columns that are not numbers: 'colour'\. Leave them out"):
-        classifier().fit(tmp_path / "text.parquet", "target")
     pq.write_table(table(X[:0], y[:0]), tmp_path / "empty.parquet")
     with pytest.raises(ValueError, match=r"empty\.parquet has no rows"):
         classifier().fit(tmp_path / "empty.parquet", "target")

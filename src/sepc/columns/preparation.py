@@ -89,6 +89,16 @@ class Preparation:
         origins = [origin for origin, _ in self.features]
         return np.array([origins.index(name) for name in self.categories], dtype=np.int64)
 
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """Names of the columns that features are made from."""
+        return tuple(column.name for column in self.columns if column.kind is not Kind.LEFT_OUT)
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes of categories follow the features."""
+        return len(self.categories)
+
     def rows_of(self, X: Any) -> FloatArray:
         """Rows of a table like that of training."""
         return self._rows(X, {})

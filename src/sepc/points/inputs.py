@@ -18,12 +18,6 @@ from sepc.wording import counted
 NUMBER_KINDS = "biuf"
 CELL_KINDS = "OUS"
 
-# What to do with columns of a collection that are no numbers.
-NUMBERS_ONLY = (
-    "Leave them out, or fit on a sample of the rows in memory, where a table may have categories and dates; the model "
-    "then decides on all rows, wherever they are."
-)
-
 # The types of pandas' missing values in columns that are not floats; NumPy converts None by itself.
 MISSING_TYPES = ("NAType", "NaTType")
 
@@ -57,7 +51,7 @@ def as_points(X: Any) -> PointSet:
     table = _as_table(X)
     names = _column_names(X, table)
     rows = _as_numbers(table, names)
-    _refuse_non_finite(rows, names)
+    refuse_non_finite(rows, names)
     return ArrayPoints(rows)
 
 
@@ -144,7 +138,8 @@ def _number(cell: Any, name: str, i: int) -> float:
         raise TypeError(f"Feature {name!r} is not numeric: row {i} holds {cell!r} ({error}).") from error
 
 
-def _refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
+def refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
+    """Raise if a cell is NaN or infinite, with the name of its column."""
     is_finite = np.isfinite(rows)
     if is_finite.all():
         return

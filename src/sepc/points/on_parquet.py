@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
 from sepc.points.class_split import Labels, points_by_class
+from sepc.points.drawn_rows import drawn_rows
 from sepc.points.in_memory import BlockPoints
-from sepc.points.inputs import NUMBER_KINDS, NUMBERS_ONLY
+from sepc.points.table_encoder import TableEncoder, n_columns
 from sepc.wording import MOST_NAMES, listed, shown
 
 # Cells of a block, 64 MB of doubles: row groups are joined up to it. Two blocks are in memory at a time, or two row
@@ -24,34 +25,33 @@ BLOCK_CELLS = 2**23
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """The numeric columns of a Parquet file or folder, and where its row groups are.
+    """The columns of a Parquet file or folder, and where its row groups are.
 
     Attributes
     ----------
     names : tuple of str
+        All columns but that of labels.
     target : str
         The column of labels.
     groups : tuple of tuples
         Row groups that make a block, as fragments of a pyarrow data set.
     n_rows : tuple of int
         Rows of each block.
+    encoder : TableEncoder or None
+        Turns the blocks into rows; without it all columns are numbers.
     """
 
     names: tuple[str, ...]
     target: str
     groups: tuple[tuple[Any, ...], ...]
     n_rows: tuple[int, ...]
+    encoder: TableEncoder | None = None
 
     @classmethod
-    def at(cls, path: str | PathLike[str], target: str) -> ParquetTable:
+    def at(cls, path: str | PathLike[str], target: Any, encoder: TableEncoder | None = None) -> ParquetTable:
         """Open a file or a folder of files without reading a row."""
-        source = _opened(path)
-        names = source.schema.names
-        if target not in names:
-            known = listed(map(shown, names), MOST_NAMES)
-            raise ValueError(f"{path} has no column {target!r}; its columns are {known}.")
-        features = tuple(name for name in names if name != target)
-        _refuse_text(source.schema, features, path)
+        source = _opened(path, target)
+        features = tuple(name for name in source.schema.names if name != target)
         groups = [group for fragment in source.get_fragments() for group in fragment.split_by_row_group()]
         sizes = [group.row_groups[0].num_rows for group in groups]
         runs = _runs(sizes, max(1, BLOCK_CELLS // max(1, len(features))))
@@ -60,7 +60,14 @@ class ParquetTable:
             target,
             tuple(tuple(groups[i] for i in run) for run in runs),
             tuple(sum(sizes[i] for i in run) for run in runs),
+            encoder,
         )
+
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """Shapes of the blocks of rows."""
+        width = len(self.names) if self.encoder is None else n_columns(self.encoder)
+        return [(n, width) for n in self.n_rows]
 
     def labels(self, i: int) -> Labels:
         """Labels of the rows of a block."""
@@ -73,19 +80,36 @@ class ParquetTable:
 
     def rows(self, i: int) -> FloatArray:
         """Rows of a block."""
-        table = self._read(i, list(self.names))
-        rows = np.empty((table.num_rows, len(self.names)))
-        for j, name in enumerate(self.names):
-            rows[:, j] = table.column(name).cast("double", safe=False).to_numpy()
+        encoder = self.encoder
+        rows = self._numbers(i) if encoder is None else encoder.rows_of(self._read(i, list(encoder.used_columns)))
         # A quick test first: the sum is not finite if a cell is not. The second test rules out a mere overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             is_finite = np.isfinite(rows.sum()) or np.isfinite(rows).all()
         if not is_finite:
             row, j = np.argwhere(~np.isfinite(rows))[0]
+            names = self.names if encoder is None else encoder.feature_names
             raise ValueError(
-                f"Feature {self.names[j]!r} is empty, NaN or infinite in {self._place(i, row)}. "
+                f"Feature {names[j]!r} is empty, NaN or infinite in {self._place(i, row)}. "
                 "Fill such cells or leave these rows out."
             )
+        return rows
+
+    def drawn(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
+        """At most about `n_rows` rows, as many of each block where it has them, and their labels."""
+        import pyarrow as pa
+
+        n_each, tables, labels = max(1, n_rows // len(self.n_rows)), [], []
+        for i, n in enumerate(self.n_rows):
+            where, own = drawn_rows(n, n_each, i, seed), self.labels(i)
+            tables.append(self._read(i, list(self.names)).unify_dictionaries().take(where))
+            labels.append(own.values[own.codes[where]])
+        return pa.concat_tables(tables), np.concatenate(labels)
+
+    def _numbers(self, i: int) -> FloatArray:
+        table = self._read(i, list(self.names))
+        rows = np.empty((table.num_rows, len(self.names)))
+        for j, name in enumerate(self.names):
+            rows[:, j] = table.column(name).cast("double", safe=False).to_numpy()
         return rows
 
     def _read(self, i: int, columns: list[str]) -> Any:
@@ -127,40 +151,56 @@ class ParquetBlocks(Sequence[FloatArray]):
 
 
 def labelled_points(
-    path: str | PathLike[str], y: Any
+    path: str | PathLike[str], y: Any, encoder: TableEncoder | None = None
 ) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any], tuple[str, ...]]:
-    """Point sets of all rows and of each class, the classes, and the feature names of Parquet files."""
-    if not isinstance(y, str):
-        raise ValueError("If X is a path to Parquet files, y must be the name of the label column.")
-    table = ParquetTable.at(path, y)
+    """Point sets of all rows and of each class, the classes, and the column names of Parquet files."""
+    table = ParquetTable.at(path, y, encoder)
     labels = [table.labels(i) for i in range(len(table.n_rows))]
-    shapes = [(n, len(table.names)) for n in table.n_rows]
+    _refuse_no_rows(table, path)
+    return *points_by_class(ParquetBlocks(table), labels, table.shapes), table.names
+
+
+def drawn_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
+    """A sample of the rows as an Arrow table, and their labels; all rows are read once for it."""
+    table = ParquetTable.at(path, y)
+    _refuse_no_rows(table, path)
+    return table.drawn(n_rows, seed)
+
+
+def has_other_columns(path: str | PathLike[str], y: Any) -> bool:
+    """Whether Parquet files have columns whose type is not one of numbers; no row is read."""
+    types = [field.type for field in _opened(path, y).schema if field.name != y]
+    from pyarrow.types import is_boolean, is_floating, is_integer
+
+    return not all(is_boolean(own) or is_integer(own) or is_floating(own) for own in types)
+
+
+def _refuse_no_rows(table: ParquetTable, path: str | PathLike[str]) -> None:
     if sum(table.n_rows) == 0:
         raise ValueError(f"{path} has no rows.")
-    return *points_by_class(ParquetBlocks(table), labels, shapes), table.names
 
 
 def _name_of(group: Any) -> str:
     return f"row group {group.row_groups[0].id} of {group.path}"
 
 
-def _opened(path: str | PathLike[str]) -> Any:
+def _opened(path: str | PathLike[str], target: Any) -> Any:
+    """The data set at this path, which has a column of this name."""
+    if not isinstance(target, str):
+        raise ValueError("If X is a path to Parquet files, y must be the name of the label column.")
     try:
         import pyarrow as pa
         import pyarrow.dataset as ds
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: pip install sepc[table]") from error
     try:
-        return ds.dataset(path, format="parquet")
+        source = ds.dataset(path, format="parquet")
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())}") from None
-
-
-def _refuse_text(schema: Any, features: tuple[str, ...], path: Any) -> None:
-    text = [name for name in features if np.dtype(schema.field(name).type.to_pandas_dtype()).kind not in NUMBER_KINDS]
-    if text:
-        named = listed(map(shown, text), MOST_NAMES)
-        raise ValueError(f"{path} has columns that are not numbers: {named}. {NUMBERS_ONLY}")
+    if target not in source.schema.names:
+        known = listed(map(shown, source.schema.names), MOST_NAMES)
+        raise ValueError(f"{path} has no column {target!r}; its columns are {known}.")
+    return source
 
 
 def _runs(sizes: Sequence[int], n_most: int) -> list[list[int]]:

@@ -159,10 +159,11 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         Parameters
         ----------
         X : DataFrame or array of shape (n, d), Dask array or DataFrame, or path
-            A DataFrame of pandas or polars, or an Arrow table, may hold numbers, categories and dates; anything else
-            holds numbers. NaN is a gap, which is filled in like other rows of the class. Dask collections stay on the
+            A DataFrame of pandas or polars, or an Arrow table, may hold numbers, categories and dates; an array holds
+            numbers. NaN is a gap, which is filled in like other rows of the class. Dask collections stay on the
             workers of the current client. A path names a Parquet file or a folder of them, which is read block by
-            block. Both hold finite numbers.
+            block. Both may hold categories and dates, whose encoding is learnt from at most 40,000 rows; their numbers
+            and dates have no gaps.
         y : array of shape (n,), Dask array or Series, or str
             Labels of any type. With a Dask DataFrame or a path it may be the name of the column that holds them.
         sample_weight : array of shape (n,), optional
@@ -176,7 +177,9 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         if is_collection(X):
             if sample_weight is not None:
                 raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
-            return self._fit_points(TrainingSet.of_collection(X, y))
+            encoder = self._encoder(X, y)
+            preparation = None if encoder is None else encoder.preparation
+            return self._fit_points(TrainingSet.of_collection(X, y, encoder), preparation)
         rows, labels, copies = self._prepare(*self._weighted(X, y, sample_weight))
         if not copies.is_once:
             rows, labels = rows[copies.positions], labels[copies.positions]
@@ -187,10 +190,10 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         model, _ = self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)
         return model
 
-    def _fit_points(self, training: TrainingSet) -> Self:
+    def _fit_points(self, training: TrainingSet, preparation: Preparation | None = None) -> Self:
         check_classification_targets(training.labels)
-        self.preparation_ = None
-        self.n_features_in_ = training.rows.n_features
+        self.preparation_ = preparation
+        self.n_features_in_ = training.rows.n_features if preparation is None else len(preparation.columns)
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if training.names is not None:

@@ -18,7 +18,9 @@ from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.number_columns import refuse_text
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
+from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.checks import checked_labels
+from sepc.estimators.sep.collection_tables import drawn_table, has_other_columns, is_lazy_table
 from sepc.estimators.sep.copies import Copies, checked_weights
 from sepc.estimators.sep.training_gaps import filled
 from sepc.model.sep_model import SEPModel
@@ -68,6 +70,22 @@ class TakesTables(BaseEstimator):
         check_classification_targets(labels)
         copies = Copies.once(len(labels)) if weights is None else Copies.of(weights)
         return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels, copies
+
+    def _encoder(self, X: Any, y: Any) -> TrainingRows | None:
+        """Encodes the columns of a collection as a sample tells; None if all are numbers and used as they are."""
+        if not is_lazy_table(X) and (self._categorical() or self.keep):
+            raise TypeError("categorical_features and keep name columns of a table, and X is none.")
+        if not self._categorical() and not has_other_columns(X, y):
+            return None
+        table, labels = drawn_table(X, y, self._seed())
+        columns = kinds_of(table, self._categorical(), self.keep or ())
+        if all(column.kind is Kind.NUMBER for column in columns):
+            return None
+        check_classification_targets(labels)
+        classes, once = np.unique(labels, return_inverse=True)[1], Copies.once(len(labels))
+        preparation, rows = Preparation.fitted(table, columns, classes, once.counts, once.unit, self._seed())
+        preparation.warn_of_left_out()
+        return TrainingRows.of(preparation, table, rows)
 
     def _filled(self, rows: FloatArray, classes: IntArray) -> FloatArray:
         """Training rows with their gaps filled in."""

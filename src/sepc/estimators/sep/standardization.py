@@ -10,7 +10,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels.magnitude import RANGE_TO, power_of_two, refuse_unworkable, width
-from sepc.points.in_memory import ArrayPoints
+from sepc.points.first_columns import first_columns
 from sepc.points.joint_reduction import JointReduction
 from sepc.points.protocol import Answer, PointSet, Reduction
 from sepc.points.reductions import ColumnRange, Moments, Spread
@@ -122,8 +122,7 @@ class Standardization:
 
     def of_set(self, points: PointSet) -> PointSet:
         """The features of a set of rows in standard units, without codes of categories that may follow them."""
-        if isinstance(points, ArrayPoints) and points.n_features > len(self.shift):
-            points = ArrayPoints(points.rows[:, : len(self.shift)])
+        points = first_columns(points, len(self.shift))
         if (self.shift == 0.0).all() and (self.scale == 1.0).all():
             return points
         return points.rescaled(self.shift, self.scale)

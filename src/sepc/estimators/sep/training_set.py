@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.standardization import Extent
+from sepc.points.first_columns import first_columns
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
+from sepc.points.table_encoder import TableEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class TrainingSet:
     labels : (C,) array
         The sorted labels.
     names : tuple of str, or None
-        Names of the features, if they have any.
+        Names of the columns, if they have any.
     """
 
     rows: PointSet
@@ -51,16 +53,20 @@ class TrainingSet:
         return cls(ArrayPoints(rows[:, :n_features]), classes, labels)
 
     @classmethod
-    def of_collection(cls, X: Any, y: Any) -> TrainingSet:
-        """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are."""
+    def of_collection(cls, X: Any, y: Any, encoder: TableEncoder | None = None) -> TrainingSet:
+        """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are.
+
+        A table that has not only numbers needs an encoder of its columns.
+        """
         if is_lazy(X):
             from sepc.points.dask.inputs import labelled_points
 
-            rows, classes, labels = labelled_points(X, y)
-            return cls(rows, classes, labels, _feature_names(X, y))
+            rows, classes, labels = labelled_points(X, y, encoder)
+            return cls(_features(rows, encoder), classes, labels, _column_names(X, y))
         from sepc.points.on_parquet import labelled_points as read
 
-        return cls(*read(X, y))
+        whole, parts, labels, names = read(X, y, encoder)
+        return cls(_features(whole, encoder), parts, labels, names)
 
 
 def is_collection(X: Any) -> bool:
@@ -68,7 +74,12 @@ def is_collection(X: Any) -> bool:
     return is_lazy(X) or isinstance(X, str | PathLike)
 
 
-def _feature_names(X: Any, y: Any) -> tuple[str, ...] | None:
+def _features(rows: PointSet, encoder: TableEncoder | None) -> PointSet:
+    """The rows without codes of categories."""
+    return rows if encoder is None else first_columns(rows, len(encoder.feature_names))
+
+
+def _column_names(X: Any, y: Any) -> tuple[str, ...] | None:
     """Column names of a DataFrame if all of them are strings, as in scikit-learn."""
     names = [name for name in getattr(X, "columns", ()) if not (isinstance(y, str) and name == y)]
     return tuple(names) if names and all(isinstance(name, str) for name in names) else None

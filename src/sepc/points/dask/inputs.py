@@ -16,8 +16,8 @@ from sepc._typing import FloatArray
 from sepc.points.class_split import Labels, classes_of
 from sepc.points.dask.dask_points import Block, DaskPoints, answers_of
 from sepc.points.dask.shards import Masks, counted
-from sepc.points.inputs import NUMBER_KINDS, NUMBERS_ONLY, as_points
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.points.inputs import as_points, refuse_non_finite
+from sepc.points.table_encoder import TableEncoder, n_columns
 
 
 class RefusedBlockError(ValueError):
@@ -32,7 +32,9 @@ class Prepared:
     labels: Labels
 
 
-def labelled_points(X: Any, y: Any) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
+def labelled_points(
+    X: Any, y: Any, encoder: TableEncoder | None = None
+) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
     """Point sets of all rows and of each class, and the classes, from Dask collections with the same blocks.
 
     Parameters
@@ -41,11 +43,15 @@ def labelled_points(X: Any, y: Any) -> tuple[DaskPoints, tuple[DaskPoints, ...],
         Blocks of rows, their sizes known or not. Blocks may be empty.
     y : Dask array or Series, array, or name of a column of `X`
         Labels. An array in memory needs blocks of known sizes.
+    encoder : TableEncoder, optional
+        Turns the blocks into rows; without it all columns are numbers.
     """
-    _check_table(X, y)
-    client = _client()
-    pairs = zip(_blocks_of(X), _blocks_of(_aligned(y, X)), strict=True)
-    blocks = client.compute([delayed(_prepared, pure=False)(rows, own, i) for i, (rows, own) in enumerate(pairs)])
+    pairs, client = aligned_blocks(X, y), current_client()
+    # Sent to each worker once, as a part of the graph, so that lost blocks can be computed again.
+    shared = delayed(encoder, traverse=False)
+    blocks = client.compute(
+        [delayed(_prepared, pure=False)(rows, own, i, shared) for i, (rows, own) in enumerate(pairs)]
+    )
     try:
         facts = answers_of(client, [client.submit(_facts, block, pure=False) for block in blocks])
     except RefusedBlockError as error:
@@ -54,26 +60,18 @@ def labelled_points(X: Any, y: Any) -> tuple[DaskPoints, tuple[DaskPoints, ...],
     return _resident(client, blocks, [(n, d) for n, d, _ in facts], classes)
 
 
-def _check_table(X: Any, y: Any) -> None:
+def aligned_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:
+    """The blocks of rows, and for each its labels or the name of the column that holds them; nothing is computed."""
     if getattr(X, "ndim", None) != 2:
         raise ValueError(
             f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns. "
             "For one feature use X.reshape(-1, 1)."
         )
-    if hasattr(X, "columns"):
-        typed = zip(X.columns, X.dtypes, strict=True)
-        other = [name for name, dtype in typed if not (isinstance(y, str) and name == y) and not _may_be_numbers(dtype)]
-        if other:
-            named = listed(map(shown, other), MOST_NAMES)
-            raise ValueError(f"The Dask DataFrame has columns that are not numbers: {named}. {NUMBERS_ONLY}")
+    return list(zip(_blocks_of(X), _blocks_of(_aligned(y, X)), strict=True))
 
 
-def _may_be_numbers(dtype: Any) -> bool:
-    """Whether a column of this type may hold numbers; objects may, and workers look at each of them."""
-    return dtype.kind in NUMBER_KINDS or (dtype.kind == "O" and dtype.name == "object")
-
-
-def _client() -> Client:
+def current_client() -> Client:
+    """The client of the cluster that collections are computed on."""
     try:
         return default_client()
     except ValueError:
@@ -124,19 +122,41 @@ def _blocks_of(collection: Any) -> list[Any]:
     return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
 
 
-def _prepared(rows: Any, labels: Any, number: int) -> Prepared:
+def _prepared(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Prepared:
     """Check one block on its worker; the error names the block if something is wrong with it."""
+    table, labels = with_labels(rows, labels, number)
+    if len(table) == 0:
+        width = np.shape(table)[1] if encoder is None else n_columns(encoder)
+        return Prepared(np.empty((0, width)), Labels(labels[:0], np.empty(0, dtype=np.uint8)))
+    try:
+        numbers = as_points(table).gather(len(table)) if encoder is None else _encoded(table, encoder)
+    except (TypeError, ValueError) as error:
+        raise RefusedBlockError(f"In block {number}: {error}") from None
+    return Prepared(np.ascontiguousarray(numbers), labels_of_block(labels, number))
+
+
+def _encoded(table: Any, encoder: TableEncoder) -> FloatArray:
+    rows = encoder.rows_of(table)
+    refuse_non_finite(rows, encoder.feature_names)
+    return rows
+
+
+def with_labels(rows: Any, labels: Any, number: int) -> tuple[Any, NDArray[Any]]:
+    """The table or array of one block without the labels, and its labels."""
     if isinstance(labels, str):
         rows, labels = rows.drop(columns=[labels]), rows[labels]
     table = rows if hasattr(rows, "columns") else np.asarray(rows)
     labels = np.asarray(labels).ravel()
     if len(table) != len(labels):
         raise RefusedBlockError(f"Block {number} of X has {len(table):,} rows and that of y has {len(labels):,}.")
-    if len(table) == 0:
-        return Prepared(np.empty((0, np.shape(table)[1])), Labels(labels[:0], np.empty(0, dtype=np.uint8)))
+    return table, labels
+
+
+def labels_of_block(labels: NDArray[Any], number: int) -> Labels:
+    """The distinct labels of one block; the error names the block if some are missing."""
     try:
-        return Prepared(np.ascontiguousarray(as_points(table).gather(len(table))), Labels.of(labels))
-    except (TypeError, ValueError) as error:
+        return Labels.of(labels)
+    except ValueError as error:
         raise RefusedBlockError(f"In block {number}: {error}") from None
 
 

@@ -1,0 +1,86 @@
+"""Rows to train on, of a table whose preparation was learnt from a sample of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
+from sepc.columns.preparation import Preparation
+from sepc.points.row_hash import row_hashes
+
+SEED = 0
+
+
+class EncodedColumn(NamedTuple):
+    """A column of cross-fitted encodings: its position, its distinct values, and which of them each row has.
+
+    A fold gives all rows of a category the same value, so this is small enough to send to every worker.
+    """
+
+    position: int
+    values: FloatArray
+    which: NDArray[np.unsignedinteger[Any]]
+
+    @classmethod
+    def of(cls, position: int, encoded: FloatArray) -> EncodedColumn:
+        """From the value of each row."""
+        values, which = np.unique(encoded, return_inverse=True)
+        return cls(position, values, which.astype(np.min_scalar_type(len(values))))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Turns blocks of a table into rows, such that no row has its own label in its encoding.
+
+    Rows of the sample are found again by their hashes, and encoded by what other folds of it say; the labels of all
+    other rows are in no encoding.
+
+    Attributes
+    ----------
+    preparation : Preparation
+    hashes : (n,) array
+        Of the distinct rows of the sample, sorted.
+    columns : tuple of EncodedColumn
+        The encodings of these rows, where they are not those of new rows.
+    """
+
+    preparation: Preparation
+    hashes: NDArray[np.uint64]
+    columns: tuple[EncodedColumn, ...]
+
+    @classmethod
+    def of(cls, preparation: Preparation, sample: Any, cross_fitted: FloatArray) -> TrainingRows:
+        """From the sample as a table, and as the rows that `Preparation.fitted` gives."""
+        as_new = preparation.rows_of(sample)
+        hashes, first = np.unique(row_hashes(as_new, SEED), return_index=True)
+        differ = np.flatnonzero((as_new != cross_fitted).any(axis=0))
+        return cls(preparation, hashes, tuple(EncodedColumn.of(int(j), cross_fitted[first, j]) for j in differ))
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """Names of the columns that features are made from."""
+        return self.preparation.used_columns
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.preparation.feature_names
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes of categories follow the features."""
+        return self.preparation.n_codes
+
+    def rows_of(self, X: Any) -> FloatArray:
+        """Rows of a block, with NaN for gaps in numbers."""
+        rows = self.preparation.rows_of(X)
+        hashes = row_hashes(rows, SEED)
+        place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        is_known = self.hashes[place] == hashes
+        for column in self.columns:
+            rows[is_known, column.position] = column.values[column.which[place[is_known]]]
+        return rows

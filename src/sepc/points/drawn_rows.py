@@ -1,0 +1,22 @@
+"""Which rows of a block go into a sample of its table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepc._typing import IntArray
+
+
+def drawn_rows(n_rows: int, n_wanted: int, block: int, seed: int) -> IntArray:
+    """Positions of at most `n_wanted` of the rows of a block, in order; the same whenever the block is read.
+
+    Examples
+    --------
+    >>> drawn_rows(3, 5, block=0, seed=0)
+    array([0, 1, 2])
+    >>> len(drawn_rows(100, 5, block=0, seed=0))
+    5
+    """
+    if n_rows <= n_wanted:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng([seed, block]).choice(n_rows, n_wanted, replace=False))

@@ -1,0 +1,260 @@
+"""Tables with categories and dates on a Dask cluster and in Parquet files are fitted as they are in memory."""
+
+import warnings
+
+import numpy as np
+import pytest
+from mixed_tables import patients
+from optional import package_or_skip
+from same_model import assert_same_model
+from threadpoolctl import threadpool_limits
+
+import sepc
+from sepc import SEPClassifier, datasets
+from sepc.errors import LeftOutWarning
+from sepc.estimators.sep import collection_tables
+from sepc.points import on_parquet
+
+dask = package_or_skip("dask")
+dd = package_or_skip("dask.dataframe")
+pd = package_or_skip("pandas")
+pa = package_or_skip("pyarrow")
+pq = package_or_skip("pyarrow.parquet")
+
+
+@pytest.fixture(params=["dask", "parquet"])
+def stored(request, tmp_path):
+    """Puts a table with its labels on the cluster or into a folder of files, in some blocks."""
+    if request.param == "dask":
+        request.getfixturevalue("client")
+        return on_dask
+    return lambda table, n_blocks=3: in_files(table, tmp_path, n_blocks)
+
+
+def on_dask(table, n_blocks=3):
+    return dd.from_pandas(table, npartitions=n_blocks, sort=False)
+
+
+def in_files(table, folder, n_blocks=3):
+    for old in folder.glob("*.parquet"):
+        old.unlink()
+    for i, part in enumerate(np.array_split(np.arange(len(table)), n_blocks)):
+        table.iloc[part].to_parquet(folder / f"part-{i}.parquet", index=False)
+    return folder
+
+
+def rows(n=900, **options):
+    """Patients with their labels; stages are text, since categories that are numbers are plain numbers in files."""
+    table, y = patients(n, **{"gaps": False, "key": False} | options)
+    return table.assign(stage=table["stage"].astype(str).astype("category"), target=y)
+
+
+def without_target(table):
+    return table.drop(columns="target")
+
+
+def in_memory(table, **options):
+    return SEPClassifier(**options).fit(without_target(table), table["target"].to_numpy())
+
+
+def test_decisions_are_those_of_a_fit_in_memory(stored, home):
+    adult = datasets.load("adult")
+    order = np.random.default_rng(0).permutation(len(adult.target))[:9000]
+    table = adult.features.iloc[order].assign(target=np.asarray(adult.target)[order])
+    train, test = table[:6000], table[6000:]
+    there, here = SEPClassifier().fit(stored(train), "target"), in_memory(train)
+    assert there.feature_names_in_.tolist() == here.feature_names_in_.tolist()
+    assert there.model_.class_counts.tolist() == here.model_.class_counts.tolist()
+    found, expected = there.decide(without_target(test)), here.decide(without_target(test))
+    assert (found.label == expected.label).mean() >= 0.97
+    right = [(decisions.label == test["target"]).mean() for decisions in (found, expected)]
+    assert abs(right[0] - right[1]) <= 0.01
+    assert abs(found.trust.mean() - expected.trust.mean()) <= 0.01
+
+
+def test_dates_categories_and_numbers_are_what_they_are_in_memory(stored):
+    table = rows()
+    there, here = SEPClassifier().fit(stored(table), "target"), in_memory(table)
+    assert there.preparation_.columns == here.preparation_.columns
+    assert there.preparation_.seasons == here.preparation_.seasons == ("since",)
+    assert {name: own.values for name, own in there.preparation_.categories.items()} == {
+        name: own.values for name, own in here.preparation_.categories.items()
+    }
+    fresh = without_target(rows(seed=1))
+    assert (there.predict(fresh) == here.predict(fresh)).mean() >= 0.97
+
+
+def test_all_rows_are_partitioned_in_passes(stored, monkeypatch):
+    monkeypatch.setattr(SEPClassifier, "_local_rows", 200)
+    options = {"fit_rows": None, "max_ellipsoids": 4}
+    table = rows()
+    there = SEPClassifier(**options).fit(stored(table), "target")
+    fresh = without_target(rows(seed=1))
+    assert (there.predict(fresh) == in_memory(table, **options).predict(fresh)).mean() >= 0.9
+    unscaled = SEPClassifier(standardize=False, **options).fit(stored(table), "target")
+    assert unscaled.model_.class_counts.sum() == len(table)
+
+
+def test_the_cluster_gives_the_model_of_files_with_the_same_blocks(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(on_parquet, "BLOCK_CELLS", 1500)
+    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", 600)
+    table = rows()
+    # The workers of a cluster have one thread each, and BLAS rounds differently with more.
+    with threadpool_limits(1):
+        files, lazy = in_files(table, tmp_path), on_dask(table)
+        there, here = (SEPClassifier(max_ellipsoids=4).fit(given, "target") for given in (lazy, files))
+    assert_same_model(there, here)
+
+
+def test_labels_may_be_apart(client):
+    table = rows()
+    lazy = on_dask(table)
+    apart = SEPClassifier().fit(lazy.drop(columns="target"), lazy["target"])
+    assert_same_model(apart, SEPClassifier().fit(lazy, "target"))
+
+
+def test_models_are_saved_and_decide_lazily(stored, tmp_path):
+    table = rows()
+    model = SEPClassifier().fit(stored(table), "target")
+    fresh = without_target(rows(seed=1, gaps=True))
+    sepc.save(model, tmp_path / "model.sepc")
+    expected = model.decide(fresh)
+    np.testing.assert_array_equal(sepc.load(tmp_path / "model.sepc").decide(fresh).trust, expected.trust)
+    lazy = model.decide(dd.from_pandas(fresh, npartitions=2)).compute(scheduler="sync")
+    assert lazy["label"].tolist() == expected.label.tolist()
+
+
+def test_categories_that_the_sample_lacks_are_counted_as_not_seen(stored, monkeypatch):
+    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", 300)
+    table = rows()
+    last = table.index[-5:]
+    table.loc[last, "ward"] = [f"new {i}" for i in range(5)]
+    model = SEPClassifier().fit(stored(table), "target")
+    known = model.preparation_.categories["ward"].values
+    assert set(known) < set(table["ward"])
+    assert model.model_.class_counts.sum() == model.model_.table.counts.sum() == len(table)
+    unseen = table.loc[[next(i for i in last if table.loc[i, "ward"] not in known)]]
+    assert "was not seen in training" in model.decide(without_target(unseen))[0].why()
+
+
+def test_classes_that_the_sample_lacks_are_classes(stored, monkeypatch):
+    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", 60)
+    table = rows()
+    table.loc[table.index[-2:], "target"] = "absent"
+    model = SEPClassifier().fit(stored(table), "target")
+    assert model.classes_.tolist() == ["absent", "ill", "well"]
+    assert model.model_.class_counts[0] == 2
+    assert set(model.predict(without_target(table))) <= set(model.classes_)
+
+
+@pytest.mark.parametrize("name", ["dose", "since"])
+def test_gaps_in_numbers_and_dates_are_refused_by_name(stored, name):
+    table = rows()
+    table.loc[table.index[700], name] = None
+    with pytest.raises(
+        ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill such cells or leave these rows out"
+    ):
+        SEPClassifier().fit(stored(table), "target")
+
+
+def test_gaps_in_categories_are_a_category(stored):
+    table = rows()
+    table.loc[table.index[::7], "ward"] = None
+    model = SEPClassifier().fit(stored(table), "target")
+    assert model.preparation_.categories["ward"].values == ("east", "north", "west ü", None)
+
+
+def test_ids_are_left_out_with_a_warning(stored):
+    table = rows(key=True).assign(note="the same")
+    with pytest.warns(LeftOutWarning, match=r"no features: 'key' \(an id\) and 'note' \(a constant\)") as told:
+        model = SEPClassifier().fit(stored(table), "target")
+    assert told[0].filename == __file__
+    assert model.n_features_in_ == 7
+    assert "key" not in model.model_.feature_names
+    assert len(model.predict(without_target(table))) == len(table)
+
+
+def test_named_columns_are_kept_or_categories(stored):
+    table = rows().assign(room=np.arange(900) % 4, note="the same")
+    model = SEPClassifier(categorical_features=["room"], keep=["note"]).fit(stored(table), "target")
+    assert model.preparation_.categories["room"].values == (0, 1, 2, 3)
+    assert model.preparation_.categories["note"].values == ("the same",)
+    with pytest.raises(ValueError, match="There is no column 'floor'"):
+        SEPClassifier(categorical_features=["floor"]).fit(stored(table), "target")
+
+
+def test_numbers_alone_need_no_sample(stored, monkeypatch):
+    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", None)
+    model = SEPClassifier().fit(stored(rows()[["age", "dose", "target"]]), "target")
+    assert model.preparation_ is None
+
+
+def test_objects_that_are_numbers_are_numbers(client):
+    table = rows()[["age", "dose", "target"]]
+    with dask.config.set({"dataframe.convert-string": False}):
+        objects = on_dask(table.astype({"age": object}))
+        texts = on_dask(rows()[["age", "ward", "target"]])
+    assert objects.dtypes["age"].kind == texts.dtypes["ward"].kind == "O"
+    assert_same_model(SEPClassifier().fit(objects, "target"), SEPClassifier().fit(on_dask(table), "target"))
+    assert list(SEPClassifier().fit(texts, "target").preparation_.categories) == ["ward"]
+
+
+def test_types_of_arrow(tmp_path):
+    table = rows()
+    given = pa.table(
+        {
+            "age": pa.array(table["age"]),
+            "ward": pa.array(table["ward"]).dictionary_encode(),
+            "day": pa.array(table["since"].dt.date),
+            "hour": pa.array(table["since"]).cast(pa.timestamp("ms", "UTC"), safe=False),
+            "target": pa.array(table["target"]),
+        }
+    )
+    pq.write_table(given, tmp_path / "x.parquet", row_group_size=200)
+    model = SEPClassifier(trust="counts").fit(tmp_path / "x.parquet", "target")
+    assert [str(column.kind) for column in model.preparation_.columns] == ["number", "category", "date", "date"]
+    here = SEPClassifier(trust="counts").fit(given.drop_columns("target"), table["target"])
+    fresh = given.drop_columns("target")
+    assert (model.predict(fresh) == here.predict(fresh)).mean() >= 0.97
+
+
+def test_no_row_has_its_own_label_in_its_encoding(stored):
+    """Categories of a few rows each tell nothing here, and training must not believe that they do."""
+    table = rows(1500)
+    table["noise"] = np.random.default_rng(0).integers(0, 500, size=len(table)).astype(str)
+    model = SEPClassifier().fit(stored(table), "target")
+    test = rows(1500, seed=1)
+    test["noise"] = np.random.default_rng(1).integers(0, 500, size=len(test)).astype(str)
+    decisions = model.decide(without_target(test))
+    expected = in_memory(table).decide(without_target(test))
+    assert (decisions.label == expected.label).mean() >= 0.97
+    is_right = decisions.label == test["target"].to_numpy()
+    assert decisions.trust.mean() - is_right.mean() < 0.05
+
+
+def test_empty_blocks_change_nothing(client):
+    table = rows(300)
+    parts = [table[:0], table[:100], table[100:100], table[100:]]
+    lazy = dd.from_delayed([dask.delayed(part) for part in parts], meta=table[:0])
+    assert SEPClassifier().fit(lazy, "target").model_.class_counts.sum() == 300
+    with pytest.raises(ValueError, match="X has 0 rows"):
+        SEPClassifier().fit(lazy[lazy["age"] > 1e9], "target")
+
+
+def test_what_cannot_be_fitted_is_told(client, stored):
+    table = rows(300)
+    continuous = table.assign(target=np.linspace(0.1, 0.9, 300))
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        SEPClassifier().fit(stored(continuous), "target")
+    holes = table.assign(target=[None, *table["target"][1:]])
+    with pytest.raises(ValueError, match="y has|is empty in row 0"):
+        SEPClassifier().fit(stored(holes), "target")
+    array = dask.array.zeros((10, 2), chunks=5)
+    with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, and X is none"):
+        SEPClassifier(keep=["x"]).fit(array, dask.array.zeros(10, chunks=5))
+
+
+def test_plain_tables_give_no_warning(stored):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SEPClassifier().fit(stored(rows()), "target")
