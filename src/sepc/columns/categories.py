@@ -58,7 +58,7 @@ def category(value: Any) -> Any:
 
 
 def fit_categories(
-    given: NDArray[Any], labels: IntArray, copies: IntArray, unit: float, folds: IntArray
+    given: NDArray[Any], labels: IntArray, unit: float, folds: IntArray
 ) -> tuple[Categories, FloatArray]:
     """The categories of a column, and the cross-fitted encoding of each training row.
 
@@ -68,17 +68,15 @@ def fit_categories(
         The column.
     labels : (n,) array
         Classes, numbered from 0.
-    copies : (n,) array
-        How often each row counts.
     unit : float
-        How many rows a copy stands for.
+        How many rows each row stands for.
     folds : (n,) array
         The fold that leaves out each row; -1 for rows that are never left out.
     """
     known = known_categories(given)
     codes, n_values = known.codes_of(given), len(known.values)
-    log_odds, of_rows = _log_odds(codes, labels, n_values, copies, unit, folds)
-    directions = _main_directions(log_odds, np.bincount(codes, copies, minlength=n_values).astype(np.float64))
+    log_odds, of_rows = _log_odds(codes, labels, n_values, unit, folds)
+    directions = _main_directions(log_odds, np.bincount(codes, minlength=n_values))
     return Categories(known.values, log_odds @ directions), of_rows @ directions
 
 
@@ -95,7 +93,7 @@ def _order(value: Any) -> tuple[bool, str, Any]:
 
 
 def _log_odds(
-    codes: IntArray, labels: IntArray, n_values: int, copies: IntArray, unit: float, folds: IntArray
+    codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 where usual."""
     n_classes = int(labels.max()) + 1
@@ -103,14 +101,13 @@ def _log_odds(
         return np.zeros((n_values, 1)), np.zeros((len(codes), 1))
     encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING / unit)
     every, here = np.arange(n_values)[:, None], codes[:, None]
-    encoder.fit(np.repeat(here, copies, axis=0), np.repeat(labels, copies))
+    encoder.fit(here, labels)
     usual = _centred(encoder.transform([[n_values]]))
     # Rows that are never left out are encoded as what is usual.
     of_rows, of_folds = np.zeros((len(codes), usual.shape[1])), []
     for fold in np.unique(folds[folds >= 0]):
         left_out = folds == fold
-        others = np.repeat(np.flatnonzero(~left_out), copies[~left_out])
-        encoder.fit(here[others], labels[others])
+        encoder.fit(here[~left_out], labels[~left_out])
         of_rows[left_out] = _centred(encoder.transform(here[left_out])) - usual
         of_folds.append(_centred(encoder.transform(every)) - usual)
     # The mean over the folds: all rows together would put a category farther out than any of its training rows.
@@ -126,7 +123,7 @@ def _centred(probabilities: FloatArray) -> FloatArray:
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def _main_directions(log_odds: FloatArray, n_rows: FloatArray) -> FloatArray:
+def _main_directions(log_odds: FloatArray, n_rows: IntArray) -> FloatArray:
     """An orthogonal basis, of shape (C, k), of the directions in which the categories differ most, by their rows."""
     n_columns = log_odds.shape[1]
     k = min(max(n_columns - 1, 1), MOST_NUMBERS)

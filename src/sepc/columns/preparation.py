@@ -50,13 +50,12 @@ class Preparation:
         X: Any,
         columns: tuple[Column, ...],
         labels: IntArray,
-        copies: IntArray,
         unit: float,
         seed: int,
     ) -> tuple[Preparation, FloatArray]:
         """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings.
 
-        Each row counts as often as `copies` say, and a copy as `unit` rows.
+        Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {_left_out(columns)}. Name those to use in keep.")
@@ -66,10 +65,7 @@ class Preparation:
         known = {column.name: known_categories(values) for column, values in of_kind[Kind.CATEGORY]}
         unfitted = cls(columns, known, seasons)
         folds = folds_of(unfitted.rows_of(X), labels, N_FOLDS, seed) if known else labels
-        fits = {
-            column.name: fit_categories(values, labels, copies, unit, folds)
-            for column, values in of_kind[Kind.CATEGORY]
-        }
+        fits = {column.name: fit_categories(values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]}
         own = cls(columns, {name: categories for name, (categories, _) in fits.items()}, seasons)
         return own, own._rows(X, {name: encoded for name, (_, encoded) in fits.items()})
 
@@ -181,6 +177,9 @@ class Preparation:
 def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any]]]:
     """The columns that are features, with their values."""
     by_name = {str(name): name for name in column_names(X)}
+    missing = [column.name for column in columns if column.kind is not Kind.LEFT_OUT and column.name not in by_name]
+    if missing:
+        raise ValueError(f"There is no column {shown(missing[0])}, which the model was fitted to.")
     return [(column, column_of(X, by_name[column.name])) for column in columns if column.kind is not Kind.LEFT_OUT]
 
 

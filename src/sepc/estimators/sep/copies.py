@@ -30,11 +30,6 @@ class Copies:
     unit: float = 1.0
 
     @classmethod
-    def once(cls, n_rows: int) -> Copies:
-        """Each row once."""
-        return cls(np.ones(n_rows, dtype=np.int64))
-
-    @classmethod
     def of(cls, weights: FloatArray) -> Copies:
         """Copies in proportion to the weights; as many as these say if all are whole and they are not too many.
 
@@ -59,11 +54,6 @@ class Copies:
     def positions(self) -> IntArray:
         """Every copy's row."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
-
-    @property
-    def is_once(self) -> bool:
-        """Whether every row counts once."""
-        return bool((self.counts == 1).all()) and self.unit == 1.0
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> FloatArray:

@@ -180,11 +180,9 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
             encoder = self._encoder(X, y)
             preparation = None if encoder is None else encoder.preparation
             return self._fit_points(TrainingSet.of_collection(X, y, encoder), preparation)
-        rows, labels, copies = self._prepare(*self._weighted(X, y, sample_weight))
-        if not copies.is_once:
-            rows, labels = rows[copies.positions], labels[copies.positions]
+        rows, labels, unit = self._prepare(*self._weighted(X, y, sample_weight))
         training = TrainingSet.of_arrays(rows, labels, self._n_features)
-        return self._set_fitted_attributes(self._fit_training(training, copies.unit))
+        return self._set_fitted_attributes(self._fit_training(training, unit))
 
     def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
         model, _ = self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)

@@ -47,29 +47,28 @@ class TakesTables(BaseEstimator):
             return X, labels, weights
         return _safe_indexing(X, counts), labels[counts], weights[counts]
 
-    def _prepare(self, X: Any, y: Any, weights: FloatArray | None) -> tuple[FloatArray, NDArray[Any], Copies]:
-        """Rows of numbers, labels, and how often each row counts; learns what the columns of a table are."""
+    def _prepare(self, X: Any, y: Any, weights: FloatArray | None) -> tuple[FloatArray, NDArray[Any], float]:
+        """Rows of numbers with their copies, labels, and what a copy counts; learns what the columns of a table are."""
         self.preparation_ = None
+        copies = None if weights is None else Copies.of(weights)
+        unit = 1.0 if copies is None else copies.unit
         if is_table(X):
             validate_data(self, X, skip_check_array=True)
             given = checked_labels(y, type(self).__name__)
             check_consistent_length(X, given)
             columns = kinds_of(X, self._categorical(), self.keep or ())
             if any(column.kind is not Kind.NUMBER for column in columns):
+                X, given = _repeated(X, given, copies)
                 classes = np.unique(given, return_inverse=True)[1]
-                copies = Copies.once(len(given)) if weights is None else Copies.of(weights)
-                preparation, prepared = Preparation.fitted(
-                    X, columns, classes, copies.counts, copies.unit, self._seed()
-                )
-                preparation.warn_of_left_out()
-                self.preparation_ = preparation
-                return self._filled(preparation.check_finite(prepared), classes), given, copies
+                self.preparation_, prepared = Preparation.fitted(X, columns, classes, unit, self._seed())
+                self.preparation_.warn_of_left_out()
+                return self._filled(self.preparation_.check_finite(prepared), classes), given, unit
         elif self._categorical() or self.keep:
             raise TypeError("categorical_features and keep name columns of a table, and X is none.")
         rows, labels = self._validated(X, y, ensure_min_samples=2, ensure_all_finite="allow-nan")
         check_classification_targets(labels)
-        copies = Copies.once(len(labels)) if weights is None else Copies.of(weights)
-        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels, copies
+        rows, labels = _repeated(rows, labels, copies)
+        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels, unit
 
     def _encoder(self, X: Any, y: Any) -> TrainingRows | None:
         """Encodes the columns of a collection as a sample tells; None if all are numbers and used as they are."""
@@ -82,8 +81,8 @@ class TakesTables(BaseEstimator):
         if all(column.kind is Kind.NUMBER for column in columns):
             return None
         check_classification_targets(labels)
-        classes, once = np.unique(labels, return_inverse=True)[1], Copies.once(len(labels))
-        preparation, rows = Preparation.fitted(table, columns, classes, once.counts, once.unit, self._seed())
+        classes = np.unique(labels, return_inverse=True)[1]
+        preparation, rows = Preparation.fitted(table, columns, classes, 1.0, self._seed())
         preparation.warn_of_left_out()
         return TrainingRows.of(preparation, table, rows)
 
@@ -144,3 +143,8 @@ class TakesTables(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _repeated(X: Any, labels: NDArray[Any], copies: Copies | None) -> tuple[Any, NDArray[Any]]:
+    """Rows and labels as often as they count."""
+    return (X, labels) if copies is None else (_safe_indexing(X, copies.positions), labels[copies.positions])

@@ -44,7 +44,8 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     """Read a classifier."""
     classifier = restore_fields(SEPClassifier(), reader)
     model = model_from(reader.part("model"))
-    classifier.preparation_ = _preparation_from(reader, model, classifier.n_features_in_)
+    names = getattr(classifier, "feature_names_in_", None)
+    classifier.preparation_ = _preparation_from(reader, model, classifier.n_features_in_, names)
     classifier.model_, classifier.classes_ = model, model.classes
     classifier.ellipsoids_ = _ellipsoids_from(reader, model)
     if len(reader.value("history", list)) > len(model.classes):
@@ -54,7 +55,7 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     return classifier
 
 
-def _preparation_from(reader: Reader, model: SEPModel, n_columns: int) -> Preparation | None:
+def _preparation_from(reader: Reader, model: SEPModel, n_columns: int, names: Any) -> Preparation | None:
     """The preparation of tables, or None if there is none; it must give the features of the model."""
     if not reader.has("preparation"):
         if len(model.feature_names) != n_columns or model.n_codes:
@@ -68,6 +69,8 @@ def _preparation_from(reader: Reader, model: SEPModel, n_columns: int) -> Prepar
         or weights.category_features.tolist() != preparation.category_features.tolist()
     ):
         raise reader.wrong("has a model with other categories than its columns")
+    if names is not None and [column.name for column in preparation.columns] != names.tolist():
+        raise reader.wrong("has other columns than its names of features")
     if preparation.feature_names != model.feature_names:
         raise reader.wrong("has a model with other features than its columns give")
     return preparation
