@@ -49,7 +49,8 @@ def of_model(model: Any, rows: Any) -> Target:
 
     def use(loaded: Any) -> list[Any]:
         # A forged model may give its columns other names.
-        named = rows.set_axis(loaded.feature_names_in_, axis=1) if isinstance(rows, pd.DataFrame) else rows
+        is_table = isinstance(rows, pd.DataFrame)
+        named = rows.set_axis([own.name for own in loaded.preparation_.columns], axis=1) if is_table else rows
         decided = loaded.decide(named)
         said = [repr(loaded), str(loaded), repr(decided), decided[0].why()]
         said += [

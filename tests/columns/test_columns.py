@@ -184,6 +184,19 @@ def test_columns_that_held_numbers_in_training_must_hold_them_later():
         classifier.decide(numbers.assign(age="old", pay=table["since"]))
 
 
+def test_of_very_many_categories_only_the_frequent_ones_have_a_step():
+    rng = np.random.default_rng(0)
+    code = np.concatenate([np.arange(500), rng.integers(100, size=3_000)])
+    table = pd.DataFrame({"kind": [f"k{i}" for i in code], "noise": rng.normal(size=3_500)})
+    y = rng.random(3_500) < np.where(code % 2, 0.8, 0.2)
+    classifier = SEPClassifier().fit(table, y)
+    levels = classifier.model_.weights.category_levels[:, 1]
+    assert len(levels) == 500
+    values, counts = np.unique(levels, return_counts=True)
+    assert counts.max() == 300
+    assert classifier.score(table[500:], y[500:]) > 0.75
+
+
 @pytest.mark.parametrize("n_kinds", [2, 6])
 def test_new_rows_of_a_category_lie_among_its_training_rows(n_kinds):
     rng = np.random.default_rng(0)

@@ -35,6 +35,10 @@ WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 1_000
 
 
+# Of a column with more categories, only the most frequent ones have a step of their own.
+MOST_CATEGORIES = 200
+
+
 class CategoryColumn(NamedTuple):
     """A column of categories: the first of the features made from it, their number, and the number of categories."""
 
@@ -136,7 +140,8 @@ class _Columns:
         # An ellipsoid in which all rows lie equally deep carries no information.
         spread = deep.std(axis=0)
         self.deep_scale = np.divide(grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
-        n_steps, n_categories = sum(map(len, knots)), sum(own.n_categories for own in category_columns)
+        self.stepped = [_frequent(code, own.n_categories) for code, own in zip(codes.T, category_columns, strict=True)]
+        n_steps, n_categories = sum(map(len, knots)), sum(map(len, self.stepped))
         self.values = np.empty((n, d + 2 * K + self.n_isolated + n_categories + n_steps))
         self.values[:, :d] = np.clip(rows, -LINE_END, LINE_END)
         self.values[:, d : d + K] = nearness(squared)
@@ -146,9 +151,9 @@ class _Columns:
             near = isolated_nearness(rows, model.isolated[: self.n_isolated], self.width)
             self.values[:, start : start + self.n_isolated] = near
         start += self.n_isolated
-        for code, column in zip(codes.T, category_columns, strict=True):
-            self.values[:, start : start + column.n_categories] = code[:, np.newaxis] == np.arange(column.n_categories)
-            start += column.n_categories
+        for code, stepped in zip(codes.T, self.stepped, strict=True):
+            self.values[:, start : start + len(stepped)] = code[:, np.newaxis] == stepped
+            start += len(stepped)
         for j, own in enumerate(knots):
             np.multiply(rows[:, j, np.newaxis] >= own, self.step, out=self.values[:, start : start + len(own)])
             start += len(own)
@@ -167,7 +172,7 @@ class _Columns:
         """Turn coefficients of the columns into weights whose terms are zero on average."""
         model, (d, K) = self.model, (len(self.knots), self.model.n_ellipsoids)
         n_categories = np.array([own.n_categories for own in self.category_columns], dtype=np.int64)
-        cuts = np.cumsum([d, K, K, self.n_isolated, n_categories.sum()])
+        cuts = np.cumsum([d, K, K, self.n_isolated, sum(map(len, self.stepped))])
         lines, near, deep, isolated, categories, steps = np.split(coefficients, cuts)
         means = self.values.mean(axis=0)
         levels = self._levels(lines, steps * self.step, means)
@@ -189,8 +194,19 @@ class _Columns:
             width=self.width,
             category_features=np.array([own.feature for own in self.category_columns], dtype=np.int64),
             n_categories=n_categories,
-            category_levels=_centred(categories, means[cuts[3] : cuts[4]], n_categories),
+            category_levels=self._category_levels(categories, means[cuts[3] : cuts[4]]),
         )
+
+    def _category_levels(self, steps: FloatArray, means: FloatArray) -> FloatArray:
+        """The levels of all categories, minus the mean of each column over the rows fitted to."""
+        levels, start = [np.empty((0, steps.shape[1]))], 0
+        for column, own in zip(self.category_columns, self.stepped, strict=True):
+            stop = start + len(own)
+            full = np.zeros((column.n_categories, steps.shape[1]))
+            full[own] = steps[start:stop]
+            levels.append(full - means[start:stop] @ steps[start:stop])
+            start = stop
+        return np.concatenate(levels)
 
     def _levels(self, lines: FloatArray, steps: FloatArray, means: FloatArray) -> FloatArray:
         """The curves without their lines: cumulative steps minus the mean of line and steps."""
@@ -205,9 +221,7 @@ class _Columns:
         return np.concatenate(levels) if d else np.empty((0, lines.shape[1]))
 
 
-def _centred(levels: FloatArray, means: FloatArray, n_categories: IntArray) -> FloatArray:
-    """Levels of categories, minus the mean of each column over the rows fitted to."""
-    column = np.repeat(np.arange(len(n_categories)), n_categories)
-    usual = np.zeros((len(n_categories), levels.shape[1]))
-    np.add.at(usual, column, means[:, np.newaxis] * levels)
-    return np.asarray(levels - usual[column])
+def _frequent(codes: IntArray, n_categories: int) -> IntArray:
+    """The categories that have a step of their own, in order."""
+    n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
+    return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
