@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +26,15 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.frozen import FrozenEstimator
 
 import sepc
-from sepc import Costs, FormatError, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import (
+    Costs,
+    FormatError,
+    LeftOutWarning,
+    SelectiveClassifier,
+    SEPClassifier,
+    StratifiedClassifier,
+    TrustedClassifier,
+)
 from sepc.io.container import decode
 from sepc.lifecycle import Monitor, ReviewQueue, repair
 from sepc.model_files import from_bytes, to_bytes
@@ -48,10 +57,12 @@ def of_model(model: Any, rows: Any) -> Target:
     """A model decides on some rows and describes itself."""
 
     def use(loaded: Any) -> list[Any]:
-        # A forged model may give its columns other names.
+        # A forged model may give its columns other names, or none, of which scikit-learn warns.
         is_table = isinstance(rows, pd.DataFrame)
         named = rows.set_axis([own.name for own in loaded.preparation_.columns], axis=1) if is_table else rows
-        decided = loaded.decide(named)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            decided = loaded.decide(named)
         said = [repr(loaded), str(loaded), repr(decided), decided[0].why()]
         said += [
             repr(getattr(loaded, name)) for name in ("regions_", "ellipsoids_", "strata_") if hasattr(loaded, name)
@@ -97,7 +108,9 @@ def _of_table(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> Target:
         named = pd.DataFrame(numbers, columns=["width", "height"]).mask(np.column_stack([n % 7 == 0, n % 11 == 0]))
         return named.assign(ward=np.array(["east", "north", None])[n % 3], day=days, key=[f"p{i}" for i in n])
 
-    return of_model(SEPClassifier().fit(table(X), y), table(rows[:, :2]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftOutWarning)
+        return of_model(SEPClassifier().fit(table(X), y), table(rows[:, :2]))
 
 
 def targets() -> dict[str, Target]:

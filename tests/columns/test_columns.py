@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
-from sepc import SEPClassifier, load, save
+from sepc import FormatError, SEPClassifier, load, save
 from sepc.columns.categories import fit_categories
 from sepc.columns.folds import folds_of
 from sepc.columns.kinds import Kind, kinds_of
 from sepc.errors import LeftOutWarning
+from sepc.io.container import decode, encode
+from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")
 
@@ -317,3 +319,19 @@ def test_numbers_alone_need_no_preparation():
     array = SEPClassifier().fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
     assert classifier.preparation_ is None
+
+
+def test_a_file_whose_columns_have_other_names_is_refused():
+    table, y = people()
+    arrays, content = decode(to_bytes(SEPClassifier().fit(table, y)))
+    content["model"]["feature_names_in"][0] = "aged"
+    with pytest.raises(FormatError, match="other columns than its names of features"):
+        from_bytes(encode(arrays, content))
+
+
+def test_a_table_without_a_column_of_training_is_refused_by_name():
+    table, y = people()
+    numbered = dict(enumerate(table.columns))
+    classifier = SEPClassifier().fit(table.rename(columns={name: j for j, name in numbered.items()}), y)
+    with pytest.raises(ValueError, match="There is no column '2', which the model was fitted to"):
+        classifier.decide(table.set_axis([0, 1, 9, 3, 4], axis=1))
