@@ -199,6 +199,13 @@ def test_of_very_many_categories_only_the_frequent_ones_have_a_step():
     assert classifier.score(table[500:], y[500:]) > 0.75
 
 
+def test_two_categories_are_one_number_whatever_the_number_of_classes():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"kind": rng.choice(["a", "b"], 300), "noise": rng.normal(size=300)})
+    y = np.where(table["kind"] == "a", 0, rng.integers(1, 3, 300))
+    assert SEPClassifier().fit(table, y).model_.feature_names == ("kind", "noise")
+
+
 @pytest.mark.parametrize("n_kinds", [2, 6])
 def test_new_rows_of_a_category_lie_among_its_training_rows(n_kinds):
     rng = np.random.default_rng(0)

@@ -17,6 +17,8 @@ from sepc.plain_values import plain
 SMOOTHING = 10.0
 # With more classes, a category is encoded by this many numbers: the directions in which the categories differ most.
 MOST_NUMBERS = 3
+# Directions in which they differ by a smaller share of that in the first are left out.
+FLAT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +128,13 @@ def _centred(probabilities: FloatArray) -> FloatArray:
 def _main_directions(log_odds: FloatArray, n_rows: IntArray) -> FloatArray:
     """An orthogonal basis, of shape (C, k), of the directions in which the categories differ most, by their rows."""
     n_columns = log_odds.shape[1]
-    k = min(max(n_columns - 1, 1), MOST_NUMBERS)
     if n_columns == 1:
         return np.eye(1)
-    basis = np.linalg.svd(np.sqrt(n_rows)[:, None] * log_odds, full_matrices=False)[2][:k].T
+    apart = log_odds - np.average(log_odds, axis=0, weights=n_rows)
+    _, lengths, directions = np.linalg.svd(np.sqrt(n_rows)[:, None] * apart, full_matrices=False)
+    # Two categories differ along a line, whatever the number of classes.
+    k = int(np.clip((lengths > FLAT * lengths[0]).sum(), 1, MOST_NUMBERS))
+    basis = directions[:k].T
     # Signs are arbitrary: make the largest part of each direction positive.
     signs = np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])])
     return np.asarray(basis * np.where(signs == 0.0, 1.0, signs))
