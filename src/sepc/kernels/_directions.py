@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.blas import dtrsv, strsv
 
 from sepc._typing import FloatArray
-
-# Arrays of either precision: directions are computed in single, the problem itself stays in double.
-Floats = NDArray[Any]
-Indices = NDArray[np.intp]
+from sepc.kernels._columns import Columns, Floats, Indices
 
 # A factor is recomputed if the last direction took more iterations than this, about what a factor costs (5 to 20
 # iterations, for 250 to 1,300 columns and 1 to 26 classes), and scores have moved so far that the curvature changed.
@@ -44,13 +40,13 @@ class Curvature(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """Scores linear in the coefficients: ``V @ columns.T``, of shape (k, n).
+    """Scores linear in the coefficients: ``columns.scores(V)``, of shape (k, n).
 
     `penalty` is the penalty of each column. With more columns than rows it is one, or zero for the offset, which counts
     as one in factors.
     """
 
-    columns: FloatArray
+    columns: Columns
     penalty: FloatArray
 
     @property
@@ -62,7 +58,8 @@ class Linear:
     @cached_property
     def gram(self) -> FloatArray:
         """The Gram matrix of the rows."""
-        return self.columns @ self.columns.T
+        array = self.columns.to_array()
+        return array @ array.T
 
 
 class Directions:
@@ -70,7 +67,7 @@ class Directions:
 
     def __init__(self, linear: Linear, dtype: type) -> None:
         self.linear, self.dtype = linear, dtype
-        self.columns: Floats = linear.columns.astype(dtype, copy=False)
+        self.columns = linear.columns.astype(dtype)
         self.penalty: Floats = linear.penalty.astype(dtype, copy=False)
         self.factor: _Factor | None = None
         self.moved, self.n_last = 0.0, 0
@@ -79,9 +76,9 @@ class Directions:
     @cached_property
     def reach(self) -> float:
         """The length of the longest row, with each column scaled by its penalty."""
-        is_held = self.linear.penalty > 0
-        columns = self.linear.columns[:, is_held]
-        return float((columns**2 @ (1 / self.linear.penalty[is_held])).max(initial=1.0))
+        penalty = self.linear.penalty
+        held = np.divide(1.0, penalty, out=np.zeros_like(penalty), where=penalty > 0)
+        return float(self.linear.columns.row_squares(held).max(initial=1.0))
 
     def heaviest(self, weights: Floats) -> Indices:
         """The rows that a factor with these weights needs, in order."""
@@ -109,12 +106,12 @@ class Directions:
         """Preconditioned conjugate gradients; the residual is in units of `unit`."""
         assert self.factor is not None
         solution = np.zeros_like(residual)
-        moves: Floats = np.zeros((len(residual), len(self.columns)), self.dtype)
+        moves: Floats = np.zeros((len(residual), self.columns.shape[0]), self.dtype)
         towards = guess = self.factor.solve(residual)
         left = first = float(np.vdot(residual, guess))
         for self.n_last in range(1, MAX_ITERATIONS + 1):
-            move = towards @ self.columns.T
-            product = curvature.times(move) @ self.columns + self.penalty * towards
+            move = self.columns.scores(towards)
+            product = self.columns.sums(curvature.times(move)) + self.penalty * towards
             bend = float(np.vdot(towards, product))
             if not (bend > 0 and left > 0 and np.isfinite(bend)):
                 return solution if self.n_last > 1 else None
@@ -142,14 +139,14 @@ class _Factor:
         self.inner = inner
         self.parts = [inner.heaviest(weights) if len(rows) > 1 else np.arange(len(weights)) for weights in rows]
         build = self._of_rows if inner.linear.is_wide else self._of_columns
-        self.factors = [build(part, np.sqrt(weights[part])) for part, weights in zip(self.parts, rows, strict=True)]
+        self.factors = [build(part, weights[part]) for part, weights in zip(self.parts, rows, strict=True)]
         self.rows = rows
 
-    def _of_columns(self, part: Indices, roots: Floats) -> Floats:
-        weighted = self.inner.columns[part] * roots[:, None]
-        return _cholesky(weighted.T @ weighted, self.inner.penalty)
+    def _of_columns(self, part: Indices, weights: Floats) -> Floats:
+        return _cholesky(self.inner.columns.gram(part, weights), self.inner.penalty)
 
-    def _of_rows(self, part: Indices, roots: Floats) -> Floats:
+    def _of_rows(self, part: Indices, weights: Floats) -> Floats:
+        roots = np.sqrt(weights)
         return _cholesky(self.inner.linear.gram[np.ix_(part, part)] * roots * roots[:, None], 1.0)
 
     def solve(self, residual: Floats) -> Floats:
@@ -161,14 +158,14 @@ class _Factor:
         return np.stack([_solve(factor, side) for factor, side in zip(factors, sides, strict=True)])
 
     def _by_rows(self, residual: Floats) -> Floats:
-        moves = residual @ self.inner.columns.T
+        moves = self.inner.columns.scores(residual)
         back = np.zeros_like(moves)
         for k, move in enumerate(moves):
             which = min(k, len(self.factors) - 1)
             part = self.parts[which]
             roots = np.sqrt(self.rows[which, part])
             back[k, part] = roots * _solve(self.factors[which], roots * move[part])
-        solution: Floats = residual - back @ self.inner.columns
+        solution: Floats = residual - self.inner.columns.sums(back)
         return solution
 
 

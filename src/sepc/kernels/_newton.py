@@ -52,16 +52,16 @@ def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_r
     changes so little that a step of conjugate gradients cannot overshoot.
     """
     coefficients = start
-    scores = coefficients @ linear.columns.T
+    scores = linear.columns.scores(coefficients)
     inner = Directions(linear, np.float64 if linear.is_wide else np.float32)
     last_step, n_rounds = math.inf, 0
     while n_rounds < max_rounds and last_step > tol:
-        gradient = between(loss.slopes(scores) @ linear.columns + linear.penalty * coefficients)
+        gradient = between(linear.columns.sums(loss.slopes(scores)) + linear.penalty * coefficients)
         direction = inner.direction(loss.curvature(scores, inner.dtype), gradient, tol)
         slope = math.inf if direction is None else float(np.vdot(gradient, direction))
         if direction is not None and slope < 0:
             n_rounds += 1
-            change = direction @ linear.columns.T
+            change = linear.columns.scores(direction)
             share = _share(loss, linear, coefficients, scores, direction, change, slope)
             coefficients, scores = coefficients + share * direction, scores + share * change
             step = float(np.abs(change).max())

@@ -11,8 +11,10 @@ from scipy.special import expit, log_softmax, softmax
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.kernels._directions import Curvature, Floats, Linear
+from sepc.kernels._columns import Columns, DenseColumns, Floats
+from sepc.kernels._directions import Curvature, Linear
 from sepc.kernels._newton import Loss, minimise
+from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.kernels.threads import single_threaded
 
 # The penalty of the offset in a factor of rows, per unit of weight: small against the curvature, but not zero.
@@ -50,7 +52,7 @@ class Softmax(ShownOnOneLine):
 
 @single_threaded
 def fit_softmax(
-    features: ArrayLike,
+    features: ArrayLike | SteppedColumns,
     which: ArrayLike,
     n_classes: int,
     *,
@@ -68,8 +70,9 @@ def fit_softmax(
 
     Parameters
     ----------
-    features : (n, P) array
-        Finite numbers. Either memory order will do: they are copied once, centred.
+    features : (n, P) array, or SteppedColumns
+        Finite numbers. Either memory order will do: they are copied once, centred. If most of them are steps or
+        categories, `SteppedColumns` are several times as fast.
     which : (n,) array of int
         The class of each row, from 0 to ``n_classes - 1``; each must have a row of positive weight.
     n_classes : int
@@ -120,16 +123,18 @@ def fit_softmax(
 
 
 def _checked(
-    features: ArrayLike, which: ArrayLike, n_classes: int, penalty: float, weights: ArrayLike | None
-) -> tuple[FloatArray, IntArray, FloatArray]:
-    F, classes = np.asarray(features, dtype=np.float64), np.asarray(which)
+    features: ArrayLike | SteppedColumns, which: ArrayLike, n_classes: int, penalty: float, weights: ArrayLike | None
+) -> tuple[Columns, IntArray, FloatArray]:
+    given = features if isinstance(features, SteppedColumns) else np.asarray(features, dtype=np.float64)
+    classes = np.asarray(which)
     w = np.ones(len(classes)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if F.ndim != 2 or classes.shape != F.shape[:1] or w.shape != F.shape[:1]:
+    if len(given.shape) != 2 or classes.shape != given.shape[:1] or w.shape != given.shape[:1]:
         raise ValueError(
-            f"features of shape {F.shape} need a class and a weight for each row; "
+            f"features of shape {given.shape} need a class and a weight for each row; "
             f"classes have shape {classes.shape}, weights {w.shape}."
         )
-    if not (np.isfinite(F).all() and np.isfinite(w).all()):
+    F: Columns = given if isinstance(given, SteppedColumns) else DenseColumns(given)
+    if not (F.is_finite() and np.isfinite(w).all()):
         raise ValueError("features or weights hold a number that is not finite. Fill gaps first.")
     if not (penalty > 0 and np.isfinite(penalty)):
         raise ValueError(
@@ -152,7 +157,7 @@ def _checked(
     return F, classes.astype(np.int64, copy=False), w
 
 
-def _centred(F: FloatArray, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
+def _centred(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
     """Centred columns, and one for the offset; the coefficients of the features are `scale` times theirs.
 
     With many rows, columns are scaled to about the same curvature, which single precision needs. With few rows they are
@@ -160,18 +165,16 @@ def _centred(F: FloatArray, w: FloatArray, penalty: float) -> tuple[Linear, Floa
     """
     n, P = F.shape
     total = w.sum()
-    center = w @ F / total
-    columns = np.empty((n, P + 1))
-    np.subtract(F, center, out=columns[:, :P])
-    columns[:, P] = 1.0
+    center, variance = F.moments(w)
     scale = np.ones(P + 1)
     if n <= P:
         scale[:P], scale[P] = penalty**-0.5, (OFFSET_PRIOR * total) ** -0.5
+        F = DenseColumns(F.to_array())
     else:
-        scale[:P] = (w @ columns[:, :P] ** 2 / total + 4 * penalty / total) ** -0.5
-    columns *= scale
+        scale[:P] = (variance + 4 * penalty / total) ** -0.5
     penalties = penalty * scale**2
     penalties[P] = 0.0
+    columns = F.with_ones().rescaled(np.append(center, 0.0), scale)
     return Linear(columns, penalties), center, scale
 
 
@@ -239,7 +242,7 @@ class _Covariances:
 class _Proof:
     """The certificate of some coefficients, computed from the rows alone."""
 
-    features: FloatArray
+    features: Columns
     targets: FloatArray
     weights: FloatArray
     penalty: float
@@ -248,7 +251,7 @@ class _Proof:
 
     def probabilities(self) -> FloatArray:
         """Class probabilities of the rows, of shape (C, n)."""
-        probabilities: FloatArray = softmax(self.offsets[:, None] + (self.features @ self.coefficients).T, axis=0)
+        probabilities: FloatArray = softmax(self.offsets[:, None] + self.features.scores(self.coefficients.T), axis=0)
         return probabilities
 
     def gap(self) -> float:
@@ -273,16 +276,16 @@ class _Proof:
         if not t.max() < 1:
             return math.inf
         divergence = float((p * ((1 - t) * np.log1p(-t) + t)).sum(axis=0) @ w)
-        miss = self.penalty * self.coefficients.T - (w * (self.targets - p * (1 - t))) @ self.features
+        miss = self.penalty * self.coefficients.T - self.features.sums(w * (self.targets - p * (1 - t)))
         return max(divergence, 0.0) + float((miss**2).sum()) / (2 * self.penalty)
 
     def is_at_rounding(self) -> bool:
         """Whether no entry of the gradient exceeds the rounding of the terms it sums, and of the scores behind them."""
         p, w, B = self.probabilities(), self.weights, self.coefficients.T
-        slopes, sizes = w * (p - self.targets), np.abs(self.features)
-        terms = np.abs(B) @ sizes.T + np.abs(self.offsets)[:, None]
+        slopes, sizes = w * (p - self.targets), self.features.sizes()
+        terms = sizes.scores(np.abs(B)) + np.abs(self.offsets)[:, None]
         within = w * (1 + (p * (1 - p) * terms).max(axis=0))
-        miss = np.abs(slopes @ self.features + self.penalty * B)
+        miss = np.abs(self.features.sums(slopes) + self.penalty * B)
         # The coefficients of a constant column are only rounding, so they are measured by the largest.
-        is_zero = miss <= ROUNDINGS * (within @ sizes + self.penalty * np.abs(B).max(initial=0.0))
+        is_zero = miss <= ROUNDINGS * (sizes.sums(within[np.newaxis]) + self.penalty * np.abs(B).max(initial=0.0))
         return bool(is_zero.all() and (np.abs(slopes.sum(axis=1)) <= ROUNDINGS * within.sum()).all())

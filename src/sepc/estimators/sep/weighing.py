@@ -9,6 +9,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.kernels.softmax import fit_softmax
+from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.model.membership import squared_radii
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
@@ -141,22 +142,23 @@ class _Columns:
         spread = deep.std(axis=0)
         self.deep_scale = np.divide(grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
         self.stepped = [_frequent(code, own.n_categories) for code, own in zip(codes.T, category_columns, strict=True)]
-        n_steps, n_categories = sum(map(len, knots)), sum(map(len, self.stepped))
-        self.values = np.empty((n, d + 2 * K + self.n_isolated + n_categories + n_steps))
-        self.values[:, :d] = np.clip(rows, -LINE_END, LINE_END)
-        self.values[:, d : d + K] = nearness(squared)
-        self.values[:, d + K : d + 2 * K] = (deep - self.deep_mean) * self.deep_scale
-        start = d + 2 * K
+        dense = np.empty((n, d + 2 * K + self.n_isolated))
+        dense[:, :d] = np.clip(rows, -LINE_END, LINE_END)
+        dense[:, d : d + K] = nearness(squared)
+        dense[:, d + K : d + 2 * K] = (deep - self.deep_mean) * self.deep_scale
         if self.n_isolated:
-            near = isolated_nearness(rows, model.isolated[: self.n_isolated], self.width)
-            self.values[:, start : start + self.n_isolated] = near
-        start += self.n_isolated
-        for code, stepped in zip(codes.T, self.stepped, strict=True):
-            self.values[:, start : start + len(stepped)] = code[:, np.newaxis] == stepped
-            start += len(stepped)
-        for j, own in enumerate(knots):
-            np.multiply(rows[:, j, np.newaxis] >= own, self.step, out=self.values[:, start : start + len(own)])
-            start += len(own)
+            dense[:, d + 2 * K :] = isolated_nearness(rows, model.isolated[: self.n_isolated], self.width)
+        categories = [_places(code, stepped) for code, stepped in zip(codes.T, self.stepped, strict=True)]
+        steps = [np.searchsorted(own, row, side="right") for own, row in zip(knots, rows.T, strict=True)]
+        n_categories, n_steps = list(map(len, self.stepped)), list(map(len, knots))
+        self.values = SteppedColumns(
+            places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, n).T,
+            n_columns=np.array([*n_categories, *n_steps], dtype=np.int64),
+            climbs=np.repeat([False, True], [len(categories), len(steps)]),
+            shift=np.zeros(sum(n_categories) + sum(n_steps)),
+            scale=np.repeat([1.0, self.step], [sum(n_categories), sum(n_steps)]),
+            dense=dense,
+        )
 
     @classmethod
     def of(
@@ -172,29 +174,27 @@ class _Columns:
         """Turn coefficients of the columns into weights whose terms are zero on average."""
         model, (d, K) = self.model, (len(self.knots), self.model.n_ellipsoids)
         n_categories = np.array([own.n_categories for own in self.category_columns], dtype=np.int64)
-        cuts = np.cumsum([d, K, K, self.n_isolated, sum(map(len, self.stepped))])
-        lines, near, deep, isolated, categories, steps = np.split(coefficients, cuts)
-        means = self.values.mean(axis=0)
-        levels = self._levels(lines, steps * self.step, means)
-        near_means = means[d : d + K, np.newaxis] * near
+        cuts = np.cumsum([sum(map(len, self.stepped)), sum(map(len, self.knots)), d, K, K])
+        categories, steps, lines, near, deep, isolated = np.split(coefficients, cuts)
+        means, _ = self.values.moments(np.ones(self.values.shape[0]))
+        category_means, step_means, line_means, near_means, _, isolated_means = np.split(means, cuts)
         deep = deep * self.deep_scale[:, np.newaxis]
-        isolated_mean = means[cuts[2] : cuts[3]] @ isolated
         unweighed = np.zeros((len(model.isolated) - self.n_isolated, len(offsets)))
         return Weights(
             offsets=offsets + means @ coefficients,
             lines=lines,
             n_knots=np.array(list(map(len, self.knots)), dtype=np.int64),
             knots=np.concatenate(self.knots),
-            levels=levels,
+            levels=self._levels(lines, steps, line_means, step_means),
             near=near,
             deep=deep,
-            ellipsoid_means=near_means + self.deep_mean[:, np.newaxis] * deep,
+            ellipsoid_means=near_means[:, np.newaxis] * near + self.deep_mean[:, np.newaxis] * deep,
             isolated=np.concatenate([isolated, unweighed]),
-            isolated_mean=isolated_mean,
+            isolated_mean=isolated_means @ isolated,
             width=self.width,
             category_features=np.array([own.feature for own in self.category_columns], dtype=np.int64),
             n_categories=n_categories,
-            category_levels=self._category_levels(categories, means[cuts[3] : cuts[4]]),
+            category_levels=self._category_levels(categories, category_means),
         )
 
     def _category_levels(self, steps: FloatArray, means: FloatArray) -> FloatArray:
@@ -208,20 +208,27 @@ class _Columns:
             start = stop
         return np.concatenate(levels)
 
-    def _levels(self, lines: FloatArray, steps: FloatArray, means: FloatArray) -> FloatArray:
+    def _levels(
+        self, lines: FloatArray, steps: FloatArray, line_means: FloatArray, step_means: FloatArray
+    ) -> FloatArray:
         """The curves without their lines: cumulative steps minus the mean of line and steps."""
-        d, first = len(self.knots), self.values.shape[1] - len(steps)
-        levels, start = [], 0
+        levels, start = [np.empty((0, lines.shape[1]))], 0
         for j, own in enumerate(self.knots):
             stop = start + len(own)
-            mean = means[j] * lines[j] + means[first + start : first + stop] @ (steps[start:stop] / self.step)
-            climbed = np.concatenate([np.zeros((1, lines.shape[1])), np.cumsum(steps[start:stop], axis=0)])
-            levels.append(climbed - mean)
+            mean = line_means[j] * lines[j] + step_means[start:stop] @ steps[start:stop]
+            climbed = np.cumsum(steps[start:stop] * self.step, axis=0)
+            levels.append(np.concatenate([np.zeros((1, lines.shape[1])), climbed]) - mean)
             start = stop
-        return np.concatenate(levels) if d else np.empty((0, lines.shape[1]))
+        return np.concatenate(levels)
 
 
 def _frequent(codes: IntArray, n_categories: int) -> IntArray:
     """The categories that have a step of their own, in order."""
     n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
     return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
+
+
+def _places(codes: IntArray, stepped: IntArray) -> IntArray:
+    """The place of each code among the categories that have a step, counted from 1; 0 for others."""
+    place = np.minimum(np.searchsorted(stepped, codes), len(stepped) - 1)
+    return np.where(stepped[place] == codes, place + 1, 0)

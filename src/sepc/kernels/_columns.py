@@ -1,0 +1,118 @@
+"""The columns of a linear model as one matrix, and what a solver needs to know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
+
+# Arrays of either precision: directions are computed in single, the problem itself stays in double.
+Floats = NDArray[Any]
+Indices = NDArray[np.intp]
+
+
+class Columns(Protocol):
+    """A matrix of n rows, known by its products."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """The matrix times coefficients of shape (k, columns), of shape (k, n)."""
+
+    def sums(self, slopes: Floats) -> Floats:
+        """Slopes of shape (k, n) times the matrix, of shape (k, columns)."""
+
+    def gram(self, part: Indices, weights: Floats) -> Floats:
+        """Weighted products of columns, summed over the rows of `part`, of shape (columns, columns)."""
+
+    def row_squares(self, weights: FloatArray) -> FloatArray:
+        """The squares of each row, summed with a weight for each column."""
+
+    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of each column, with a weight for each row."""
+
+    def rescaled(self, center: FloatArray, scale: FloatArray) -> Self:
+        """Every column minus its center, times its scale."""
+
+    def with_ones(self) -> Self:
+        """The same with a column of ones after the others."""
+
+    def sizes(self) -> Self:
+        """The absolute values of all entries."""
+
+    def is_finite(self) -> bool:
+        """Whether all entries are numbers."""
+
+    def astype(self, dtype: type) -> Self:
+        """The same in another precision."""
+
+    def to_array(self) -> FloatArray:
+        """The matrix itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseColumns:
+    """A matrix as an array."""
+
+    array: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        n, m = self.array.shape
+        return n, m
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """The matrix times coefficients of shape (k, columns), of shape (k, n)."""
+        return np.asarray(coefficients @ self.array.T)
+
+    def sums(self, slopes: Floats) -> Floats:
+        """Slopes of shape (k, n) times the matrix, of shape (k, columns)."""
+        return np.asarray(slopes @ self.array)
+
+    def gram(self, part: Indices, weights: Floats) -> Floats:
+        """Weighted products of columns, summed over the rows of `part`, of shape (columns, columns)."""
+        weighted = self.array[part] * np.sqrt(weights)[:, np.newaxis]
+        return np.asarray(weighted.T @ weighted)
+
+    def row_squares(self, weights: FloatArray) -> FloatArray:
+        """The squares of each row, summed with a weight for each column."""
+        return np.asarray(self.array**2 @ weights)
+
+    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of each column, with a weight for each row."""
+        total = weights.sum()
+        center = weights @ self.array / total
+        return center, np.asarray(weights @ (self.array - center) ** 2 / total)
+
+    def rescaled(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
+        """Every column minus its center, times its scale."""
+        moved = self.array - center
+        moved *= scale
+        return DenseColumns(moved)
+
+    def with_ones(self) -> DenseColumns:
+        """The same with a column of ones after the others."""
+        return DenseColumns(np.column_stack([self.array, np.ones(len(self.array))]))
+
+    def sizes(self) -> DenseColumns:
+        """The absolute values of all entries."""
+        return DenseColumns(np.abs(self.array))
+
+    def is_finite(self) -> bool:
+        """Whether all entries are numbers."""
+        return bool(np.isfinite(self.array).all())
+
+    def astype(self, dtype: type) -> DenseColumns:
+        """The same in another precision."""
+        return DenseColumns(self.array.astype(dtype, copy=False))
+
+    def to_array(self) -> FloatArray:
+        """The matrix itself."""
+        return self.array
