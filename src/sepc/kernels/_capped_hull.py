@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepc._typing import BoolArray, FloatArray
+from sepc._typing import FloatArray
 from sepc.kernels._min_norm import Support, length
 
 # Below this many rows, evaluating all of them costs no more than finding out which ones matter.
@@ -71,16 +71,19 @@ class CappedHull:
 
     def _support_of_all(self, direction: FloatArray) -> Support:
         scores = direction @ self.columns
-        threshold = float(np.partition(scores, self.n_pick - 1)[self.n_pick - 1])
-        below = scores < threshold
-        shares = below.astype(np.float64)
-        tied = np.flatnonzero(scores == threshold)
-        shares[tied] = (self.n_pick - np.count_nonzero(below)) / len(tied)
+        ordered = scores.copy()
+        ordered.partition(self.n_pick - 1)
+        threshold = float(ordered[self.n_pick - 1])
+        picked = scores <= threshold
+        shares = picked.astype(np.float64)
+        if np.count_nonzero(picked) > self.n_pick:
+            tied = np.flatnonzero(scores == threshold)
+            shares[tied] = (self.n_pick - np.count_nonzero(scores < threshold)) / len(tied)
         if len(scores) > WHOLE_ROWS:
-            self._remember_band(direction, scores, threshold, below)
+            self._remember_band(direction, scores, threshold)
         return Support((self.certain_sum + self.columns @ shares) / self.cap, threshold)
 
-    def _remember_band(self, direction: FloatArray, scores: FloatArray, threshold: float, below: BoolArray) -> None:
+    def _remember_band(self, direction: FloatArray, scores: FloatArray, threshold: float) -> None:
         if self._per_reach is None:
             lengths = np.sqrt(np.einsum("ij,ij->j", self.columns, self.columns))
             self._slack = slack_for(lengths)
@@ -95,7 +98,7 @@ class CappedHull:
         uncertain = steadiness <= radius
         if np.count_nonzero(uncertain) > len(scores) // 2:
             return
-        certain = below & ~uncertain
+        certain = (scores < threshold) & ~uncertain
         self._band = _Band(
             CappedHull(
                 self.columns[:, uncertain],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,8 @@ from sepc.shapes.norms import squared_norms
 
 # The first working set is a guess, so its solution need not be exact; nor do later ones, until few rows are missing.
 FIRST_TARGET = 1e-3
+# The ellipsoid in the end is the smallest one up to a gap of 1e-10, which moves its boundary by less than this.
+SAFETY = 1e-3
 # With so few rows, evaluating all of them is faster than certifying any.
 FEW_ROWS = 4000
 # Evaluating this share of the rows costs nearly as much as evaluating all, which also renews the reference.
@@ -43,12 +47,24 @@ class CoreSolution:
     n_rounds: int
 
 
-def enclose_whitened(Z: FloatArray, tol: float, max_rounds: int) -> CoreSolution:
+class RefusedError(Exception):
+    """The caller has seen enough of the ellipsoid to know that it is of no use."""
+
+
+def enclose_whitened(
+    Z: FloatArray,
+    tol: float,
+    max_rounds: int,
+    is_refused: Callable[[FloatArray, FloatArray], bool] | None = None,
+) -> CoreSolution:
     """Smallest ellipsoid of the rows of `Z`, which have covariance near the identity.
 
     Every round solves the dual on a working set and then asks which rows lie outside. Most rows are certified inside
     by their distance from an earlier ellipsoid, without being evaluated again. Raises `FlatRowsError` if the rows do
     not span all `r` dimensions.
+
+    Before the last round `is_refused` is shown the center and factor of an ellipsoid that surely lies in the smallest
+    one; if it says so, the search ends with `RefusedError`.
     """
     N, r = Z.shape
     if r == 0:
@@ -76,6 +92,10 @@ def enclose_whitened(Z: FloatArray, tol: float, max_rounds: int) -> CoreSolution
             best = CoreSolution(active, weights, center, factor, excess, n_rounds)
         if excess <= tol or (len(far) == 0 and target <= 0.3 * tol):
             break
+        if is_refused is not None:
+            share = surely_held(excess, r)
+            if share > 0.0 and is_refused(center, factor * math.sqrt(share)):
+                raise RefusedError
         history.append(excess)
         may_drop = may_drop and not _is_stalling(history)
         stays = (dual.u > dual.t) | (not may_drop)
@@ -84,6 +104,22 @@ def enclose_whitened(Z: FloatArray, tol: float, max_rounds: int) -> CoreSolution
         start = warm_start(lifted, np.concatenate([dual.u[stays], np.zeros(len(far))]), excess)
     assert best is not None
     return best
+
+
+def surely_held(excess: float, r: int) -> float:
+    """How much of an ellipsoid of moments surely lies in the smallest one: its squared size, which may be negative.
+
+    In the ellipsoid of moments, of `r` dimensions, rows have at most squared radius ``1 + excess``. Lift both to
+    ``n = r + 1`` dimensions, in coordinates in which that ellipsoid is the unit ball, and let `B` be the matrix of the
+    smallest one. Its trace is at most `n`, since rows with weight lie inside, and the logarithm of its determinant, by
+    duality, at least ``-k = -n log(1 + r / n * excess)``. So ``x - 1 - log x <= k`` for each eigenvalue `x`, hence
+    ``x <= 1 + 2/3 k + sqrt(4/9 k^2 + 2 k)``, by ``log(1 + t) <= t (6 + t) / (6 + 4 t)``. Where the lifted squared
+    radius is at most ``n / x``, a row lies inside.
+    """
+    n = r + 1
+    k = n * math.log1p(max(excess, 0.0) * r / n)
+    largest = 1.0 + 2.0 / 3.0 * k + math.sqrt(4.0 / 9.0 * k * k + 2.0 * k)
+    return (n / (largest * (1.0 + SAFETY)) - 1.0) / r
 
 
 def _moments(rows: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ from sepc.kernels._core_set import CoreSolution
 from sepc.kernels.magnitude import power_of_two
 from sepc.points.protocol import PointSet
 from sepc.points.reductions import Moments, Spread
+from sepc.shapes.ellipsoid import Ellipsoid
 
 EPS = float(np.finfo(np.float64).eps)
 # A column varies if its deviation exceeds the rounding of its own values.
@@ -74,6 +75,11 @@ class Frame:
     def without_thinnest(self) -> Frame:
         """The frame in which the thinnest direction counts as flat."""
         return Frame(self.origin, self.unit, self.directions, self.deviations[:-1])
+
+    def ellipsoid(self, center: FloatArray, factor: FloatArray) -> Ellipsoid:
+        """The ellipsoid with this center and lower factor in whitened coordinates; there must be no flat direction."""
+        own_center = self.origin + self.unit * (self.directions * self.deviations @ center)
+        return Ellipsoid(own_center, dtrtri(factor, lower=1)[0] @ self.to_white.T)
 
     def restore(
         self, white: CoreSolution, flat_range: tuple[FloatArray, FloatArray], unit: FloatArray | None

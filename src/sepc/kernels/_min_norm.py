@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dposv, dpotrs
 
 from sepc._typing import FloatArray
 
@@ -26,6 +26,10 @@ ROUNDING = 16 * EPS
 TOLERANCE = 1e-14
 # Hulls nearer than a millionth of the size of the problem meet: a direction between them would be noise.
 MEETING = 1e-12
+# A gap relative to the offset's length from which on a new support point may be one of the corral.
+SUSPICIOUS = 1e-8
+NO_WEIGHT = np.zeros(1)
+TINY = float(np.finfo(np.float64).tiny)
 # Iterations that may pass without any gain once rounding hides the progress.
 MAX_STALLED = 10
 
@@ -37,8 +41,7 @@ class Support(NamedTuple):
     threshold: float
 
 
-@dataclass(frozen=True)
-class Corral:
+class Corral(NamedTuple):
     """Points of a hull, the directions they support, and positive weights that add up to one.
 
     Attributes
@@ -56,23 +59,29 @@ class Corral:
         """The weighted mean."""
         return self.weights @ self.points
 
+    def holds(self, point: FloatArray, tol: float) -> bool:
+        """Whether `point` is one of the points, up to `tol` in every feature."""
+        return bool(np.abs(self.points - point).max(axis=1).min() <= tol)
+
     def joined_by(self, point: FloatArray, direction: FloatArray) -> Corral:
         """Add a support point, with zero weight."""
         return Corral(
             np.concatenate((self.points, point[None])),
             np.concatenate((self.directions, direction[None])),
-            np.concatenate((self.weights, [0.0])),
+            np.concatenate((self.weights, NO_WEIGHT)),
         )
 
     def moved_towards(self, weights: FloatArray) -> Corral:
         """Go from the present weights towards `weights` until the first one vanishes, and drop what vanished."""
-        negative = weights <= 0
+        change = weights - self.weights
         # Wolfe's ratio test; a weight that is zero already gives a step of zero.
-        ratios = self.weights[negative] / np.maximum(self.weights[negative] - weights[negative], np.finfo(float).tiny)
-        reached = self.weights + ratios.min() * (weights - self.weights)
+        steps = np.where(weights > 0, np.inf, self.weights / np.maximum(-change, TINY))
+        first = steps.argmin()
+        reached = self.weights + steps[first] * change
+        reached[first] = 0.0
         kept = reached > 0
-        kept[np.flatnonzero(negative)[ratios.argmin()]] = False
-        return Corral(self.points[kept], self.directions[kept], reached[kept] / reached[kept].sum())
+        left = reached[kept]
+        return Corral(self.points[kept], self.directions[kept], left / left.sum())
 
 
 @dataclass(frozen=True)
@@ -151,8 +160,10 @@ def min_norm_point(
         n_stalled = n_stalled + 1 if norm >= last_norm and gap >= best.gap else 0
         if gap < best.gap:
             best = MinNorm(corral, offset, gap, size, n_iterations)
-        is_known = np.abs(corral.points - new_point).max(axis=1).min() <= EPS * radius
-        if gap <= ROUNDING * norm * radius or is_known or n_stalled > MAX_STALLED:
+        if gap <= ROUNDING * norm * radius or n_stalled > MAX_STALLED:
+            break
+        # The points of a corral are equally far along the offset, so one of them leaves a gap of rounding only.
+        if gap <= SUSPICIOUS * norm * radius and corral.holds(new_point, EPS * radius):
             break
         corral, last_norm = _nearest_of(corral.joined_by(new_point, direction), target), norm
     return replace(best, size=size, n_iterations=n_iterations)
@@ -162,8 +173,8 @@ def _nearest_of(corral: Corral, target: FloatArray) -> Corral:
     """Wolfe's minor cycle: the point of the simplex nearest to `target`, without the corners it does not need."""
     while True:
         weights = _affine_weights(corral.points, target)
-        if (weights > 0).all():
-            return replace(corral, weights=weights)
+        if weights.min() > 0:
+            return corral._replace(weights=weights)
         corral = corral.moved_towards(weights)
 
 
@@ -175,23 +186,21 @@ def _affine_weights(points: FloatArray, target: FloatArray) -> FloatArray:
     """
     if len(points) == 1:
         return np.ones(1)
-    edges = points[1:] - points[0]
-    lengths = np.sqrt(np.einsum("ij,ij->i", edges, edges))
-    edges /= lengths[:, None]
+    edges, offset = points[1:] - points[0], target - points[0]
     gram = edges @ edges.T
+    scale = 1 / np.sqrt(gram.diagonal())
+    gram *= scale
+    gram *= scale[:, None]
     gram.flat[:: len(gram) + 1] += RIDGE
-    factor, failed = dpotrf(gram, lower=1)
-    offset = points[0] - target
+    factor, steps, failed = dposv(gram, (edges @ offset) * scale, lower=1)
     if failed:
-        return _weights_from(np.linalg.lstsq(edges.T, -offset, rcond=None)[0] / lengths)
-    steps, _ = dpotrs(factor, -(edges @ offset), lower=1)
-    correction, _ = dpotrs(factor, -(edges @ (offset + steps @ edges)), lower=1)
-    return _weights_from((steps + correction) / lengths)
-
-
-def _weights_from(others: FloatArray) -> FloatArray:
-    """All weights, given those of the points after the first."""
-    return np.concatenate(([1 - others.sum()], others))
+        steps = np.linalg.lstsq((edges * scale[:, None]).T, offset, rcond=None)[0]
+    else:
+        steps += dpotrs(factor, (edges @ (offset - (steps * scale) @ edges)) * scale, lower=1)[0]
+    weights = np.empty(len(points))
+    np.multiply(steps, scale, out=weights[1:])
+    weights[0] = 1 - weights[1:].sum()
+    return weights
 
 
 def unit(vector: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning, NotConvergedWarning
-from sepc.kernels._core_set import FlatRowsError, enclose_whitened
+from sepc.kernels._core_set import FlatRowsError, RefusedError, enclose_whitened
 from sepc.kernels._frame import Frame, frame_of
 from sepc.kernels.magnitude import divisors
 from sepc.kernels.threads import single_threaded
@@ -135,6 +136,20 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
     return enclosure
 
 
+def enclose_unless(
+    points: PointSet, is_refused: Callable[[Ellipsoid], bool], *, tol: float, local_rows: int, unit: FloatArray
+) -> Enclosure | None:
+    """Smallest ellipsoid of a non-empty point set, or None once it is known to be refused.
+
+    `is_refused` is shown smaller ellipsoids, each of which surely lies in the smallest enclosing one, as soon as they
+    are known. It must refuse one only if it would refuse every ellipsoid that holds it.
+    """
+    try:
+        return enclose_points(points, tol=tol, local_rows=local_rows, unit=unit, is_refused=is_refused)
+    except RefusedError:
+        return None
+
+
 @single_threaded
 def enclose_points(
     points: PointSet,
@@ -143,6 +158,7 @@ def enclose_points(
     max_rounds: int = 200,
     local_rows: int = LOCAL_ROWS,
     unit: FloatArray | None = None,
+    is_refused: Callable[[Ellipsoid], bool] | None = None,
 ) -> Enclosure:
     """Smallest ellipsoid of a non-empty point set, without warnings: the caller judges the certificate.
 
@@ -151,6 +167,8 @@ def enclose_points(
 
     A set of at most `local_rows` rows is gathered. Of a larger one, only a pool of the outermost rows is gathered, and
     each pass over the set adds the rows that lie outside the pool's ellipsoid.
+
+    For `is_refused` see `enclose_unless`; it is not asked about sets that are flat or not gathered.
     """
     whole = points.n_points <= local_rows
     if whole:
@@ -165,7 +183,7 @@ def enclose_points(
     frame = frame_of(points, spread)
     while True:
         try:
-            return _enclose_in(frame, points, whole, tol, max_rounds, local_rows, unit)
+            return _enclose_in(frame, points, whole, tol, max_rounds, local_rows, unit, is_refused)
         except FlatRowsError:
             frame = frame.without_thinnest()
 
@@ -178,14 +196,19 @@ def _enclose_in(
     max_rounds: int,
     local_rows: int,
     unit: FloatArray | None,
+    is_refused: Callable[[Ellipsoid], bool] | None,
 ) -> Enclosure:
+    def is_refused_in_white(center: FloatArray, factor: FloatArray) -> bool:
+        return is_refused is not None and is_refused(frame.ellipsoid(center, factor))
+
+    asks = is_refused is not None and whole and len(frame.flat_directions) == 0
     flat_range = points.reduce(ProjectionRange(frame.to_flat, frame.origin)) if len(frame.flat_directions) else NOT_FLAT
     pool = points.gather(local_rows) if whole else _outermost(points, frame, local_rows)
     n_more = min(MORE_ROWS, local_rows // 2)
     best: Enclosure | None = None
     n_rounds = 0
     for _ in range(MAX_PASSES):
-        core = enclose_whitened(frame.whiten(pool), tol, max_rounds)
+        core = enclose_whitened(frame.whiten(pool), tol, max_rounds, is_refused_in_white if asks else None)
         n_rounds += core.n_rounds
         center, root = frame.restore(core, flat_range, unit)
         outside = points.reduce(Farthest(center, root, n_more, above=1.0 + tol))

@@ -19,6 +19,8 @@ from sepc.kernels.threads import single_threaded
 
 # The penalty of the offset in a factor of rows, per unit of weight: small against the curvature, but not zero.
 OFFSET_PRIOR = 1e-4
+# Up to this many entries a matrix is quicker as a plain array.
+FEW_ENTRIES = 3 * 10**6
 # A gradient within this many rounding errors of the terms it sums counts as zero.
 ROUNDINGS = 64 * np.finfo(np.float64).eps
 
@@ -169,9 +171,10 @@ def _centred(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatAr
     scale = np.ones(P + 1)
     if n <= P:
         scale[:P], scale[P] = penalty**-0.5, (OFFSET_PRIOR * total) ** -0.5
-        F = DenseColumns(F.to_array())
     else:
         scale[:P] = (variance + 4 * penalty / total) ** -0.5
+    if n <= P or n * P <= FEW_ENTRIES:
+        F = DenseColumns(F.to_array())
     penalties = penalty * scale**2
     penalties[P] = 0.0
     columns = F.with_ones().rescaled(np.append(center, 0.0), scale)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sepc.kernels.enclose import Enclosure
-from sepc.partition.separate import Cut, Inseparable, Settings, can_enclose, find_cut
+from sepc.partition.separate import Cut, Inseparable, Settings, can_enclose, find_cut, n_inside
 from sepc.points.in_memory import gather_if_small
 from sepc.points.protocol import PointSet
-from sepc.points.reductions import CountInside
 from sepc.shapes.halfspaces import HalfSpaces
 
 
@@ -54,9 +53,9 @@ def carve(own: PointSet, other: PointSet, first: Cut, settings: Settings) -> Car
     cuts = [first]
     own, _ = own.split(first.own_side)
     while can_enclose(own := gather_if_small(own, settings.local_rows)):
-        enclosure = settings.enclose(own)
-        n_other = int(other.reduce(CountInside((enclosure.ellipsoid,)))[0])
-        if n_other <= settings.allowed(own.n_points):
+        n_allowed = settings.allowed(own.n_points)
+        enclosure = settings.enclose_few(own, other, n_allowed)
+        if enclosure is not None and (n_other := n_inside(other, enclosure.ellipsoid)) <= n_allowed:
             return Carved(tuple(cuts), piece=Piece(own.n_points, n_other, enclosure))
         cut = find_cut(own, other, settings)
         if isinstance(cut, Inseparable):

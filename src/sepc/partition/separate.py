@@ -8,9 +8,11 @@ from typing import TypeAlias
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.kernels.enclose import LOCAL_ROWS, Enclosure, enclose_points
+from sepc.kernels.enclose import LOCAL_ROWS, Enclosure, enclose_points, enclose_unless
 from sepc.kernels.hulls import nearest_points
 from sepc.points.protocol import PointSet
+from sepc.points.reductions import CountInside
+from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.halfspaces import HalfSpaces
 from sepc.shapes.overlap import are_disjoint
 
@@ -63,6 +65,16 @@ class Settings:
     def enclose(self, points: PointSet) -> Enclosure:
         """The smallest ellipsoid around `points`, with these settings."""
         return enclose_points(points, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
+
+    def enclose_few(self, points: PointSet, other: PointSet, n_most: int) -> Enclosure | None:
+        """The smallest ellipsoid around `points`; None if it surely holds more than `n_most` rows of `other`."""
+        if other.n_points > self.local_rows:
+            return self.enclose(points)
+
+        def is_refused(inner: Ellipsoid) -> bool:
+            return n_inside(other, inner) > n_most
+
+        return enclose_unless(points, is_refused, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +136,16 @@ def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
     cut = find_cut(pos, neg, settings)
     if isinstance(cut, Inseparable) or cut.through_means:
         return cut
-    own, other = settings.enclose(pos), settings.enclose(neg)
+    own = settings.enclose_few(pos, neg, 0)
+    if own is None:
+        return cut
+    other = settings.enclose(neg)
     return Disjoint(own, other) if are_disjoint(own.ellipsoid, other.ellipsoid) else cut
+
+
+def n_inside(points: PointSet, ellipsoid: Ellipsoid) -> int:
+    """How many rows lie in an ellipsoid."""
+    return int(points.reduce(CountInside((ellipsoid,)))[0])
 
 
 def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Inseparable:

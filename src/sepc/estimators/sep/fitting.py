@@ -13,6 +13,7 @@ from sepc.estimators.sep.describing import describe
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, CategoryColumn, grown, weigh
+from sepc.kernels.threads import single_threaded
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.stacked_signatures import StackedSignatures
@@ -36,6 +37,7 @@ def most_ellipsoids(n_rows: int) -> int:
     return round(grown(n_rows, MOST_ELLIPSOIDS))
 
 
+@single_threaded
 def fit_model(
     classes: Sequence[PointSet],
     labels: NDArray[Any],
