@@ -70,7 +70,7 @@ class Directions:
         self.columns = linear.columns.astype(dtype)
         self.penalty: Floats = linear.penalty.astype(dtype, copy=False)
         self.factor: _Factor | None = None
-        self.moved, self.n_last = 0.0, 0
+        self.moved, self.n_last, self.unsolved = 0.0, 0, 1.0
         self.tightest = TIGHTEST_SINGLE if dtype is np.float32 else TIGHTEST_DOUBLE
 
     @cached_property
@@ -123,7 +123,8 @@ class Directions:
             left, before = float(np.vdot(residual, guess)), left
             size = unit * float(np.abs(moves).max())
             share = LOOSEST if size <= tol else min(LOOSEST, max(self.tightest, size))
-            if left <= share**2 * first:
+            self.unsolved = (max(left, 0.0) / first) ** 0.5
+            if self.unsolved <= share:
                 break
             towards = guess + self.dtype(left / before) * towards
         return solution

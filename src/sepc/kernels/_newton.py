@@ -14,6 +14,8 @@ from sepc.kernels._directions import Curvature, Directions, Linear, between
 # Steps that move no score by more than this are taken without a line search: the curvature along them changes by less
 # than a factor of exp(0.2).
 SURE_STEP = 0.1
+# What a step leaves to do is estimated by its square and by its residual; both may be off by this factor.
+CAUTION = 10.0
 # Steps smaller than this must shrink by at least half each round; otherwise they are only rounding.
 LOCAL_STEP, SHRINKS = 1e-2, 0.5
 
@@ -33,16 +35,18 @@ class Loss(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Coefficients of shape (k, columns), the number of rounds, and how far the last round moved a score."""
+    """Coefficients of shape (k, columns), the number of rounds, and about how far another would move a score."""
 
     coefficients: FloatArray
     scores: FloatArray
     n_rounds: int
-    last_step: float
+    next_step: float
 
 
 def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_rounds: int) -> Minimum:
-    """Descend until a Newton step moves no score by more than `tol`, or rounding keeps the steps from shrinking.
+    """Descend until no Newton step would move a score by more than `tol`, or rounding keeps the steps from shrinking.
+
+    A step that is taken whole leaves an error of the size of its square, and of what its solution left open.
 
     Directions come from conjugate gradients on the exact second derivative, preconditioned by a Cholesky factor of
     the columns' (or rows') products weighted by `Curvature.rows`, which is exact for one score a row. They are sought
@@ -54,8 +58,9 @@ def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_r
     coefficients = start
     scores = linear.columns.scores(coefficients)
     inner = Directions(linear, np.float64 if linear.is_wide else np.float32)
-    last_step, n_rounds = math.inf, 0
-    while n_rounds < max_rounds and last_step > tol:
+    last_step = next_step = math.inf
+    n_rounds = 0
+    while n_rounds < max_rounds and next_step > tol:
         gradient = between(linear.columns.sums(loss.slopes(scores)) + linear.penalty * coefficients)
         direction = inner.direction(loss.curvature(scores, inner.dtype), gradient, tol)
         slope = math.inf if direction is None else float(np.vdot(gradient, direction))
@@ -68,13 +73,14 @@ def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_r
             inner.moved += share * step
             stuck = last_step <= LOCAL_STEP and step > SHRINKS * last_step
             last_step = step if share == 1 else math.inf
+            next_step = last_step * min(CAUTION * max(inner.unsolved, last_step), 1.0)
         else:
             stuck = True
-        if stuck and last_step > tol:
+        if stuck and next_step > tol:
             if inner.dtype is np.float64:
                 break
-            inner, last_step = Directions(linear, np.float64), math.inf
-    return Minimum(coefficients, scores, n_rounds, last_step)
+            inner, last_step, next_step = Directions(linear, np.float64), math.inf, math.inf
+    return Minimum(coefficients, scores, n_rounds, next_step)
 
 
 def _share(

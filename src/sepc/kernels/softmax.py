@@ -42,7 +42,7 @@ class Softmax(ShownOnOneLine):
     n_rounds : int
         How many Newton steps were taken.
     converged : bool
-        Whether the last step moved no score by more than was asked for, or the gradient is zero to rounding.
+        Whether another step would move no score by more than was asked for, or the gradient is zero to rounding.
     """
 
     coefficients: FloatArray
@@ -84,7 +84,7 @@ def fit_softmax(
     weights : (n,) array, default=None
         The weight of each row, not negative; one each if None.
     tol : float, default=1e-9
-        Converged once a Newton step moves no score by more than this.
+        Converged once another Newton step would move no score by more than this.
     max_rounds : int, default=100
         The largest number of Newton steps. 7 to 15 are usual.
 
@@ -120,7 +120,7 @@ def fit_softmax(
     # The binomial penalty in terms of both columns: (b / 2)^2 + (b / 2)^2 = b^2 / 2.
     proof = _Proof(F, targets, w, 2 * penalty if n_classes == 2 else penalty, B, offsets)
     gap = proof.gap()
-    converged = math.isfinite(gap) and (minimum.last_step <= tol or proof.is_at_rounding())
+    converged = math.isfinite(gap) and (minimum.next_step <= tol or proof.is_at_rounding())
     return Softmax(B, offsets, gap, minimum.n_rounds, converged)
 
 
