@@ -59,7 +59,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
     max_ellipsoids : int or None, default=None
         Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default 40 for up to 2,000
         rows, growing to 60 for 10,000 and more.
-    fit_rows : int or None, default=10000
+    fit_rows : int or None, default=4000
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
     categorical_features : "from_dtype" or list of names, default="from_dtype"
@@ -122,7 +122,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         standardize: bool = True,
         max_rounds: int = 1000,
         max_ellipsoids: int | None = None,
-        fit_rows: int | None = 10_000,
+        fit_rows: int | None = 4_000,
         categorical_features: Any = "from_dtype",
         keep: Collection[Any] | None = None,
         class_weight: Any = None,
