@@ -63,6 +63,7 @@ def partition(
         "feature_names_in": None,
         "model": facts | {"published": False, "weights": None},
         "history": [],
+        "rows_used": {"n_rows": 2, "n_partitioned": 2, "n_weighed": 0},
     }
     return node, arrays
 

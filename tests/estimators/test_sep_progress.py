@@ -1,5 +1,6 @@
 """Listeners hear every round of a fit, whichever the estimator, and nothing afterwards."""
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
 
@@ -46,3 +47,28 @@ def test_what_a_listener_raises_ends_the_fit():
     with pytest.raises(KeyboardInterrupt), listen_to_rounds(stop):
         SEPClassifier().fit(*MOONS)
     SEPClassifier().fit(*MOONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "All 120 rows were partitioned and counted, and all were weighed."),
+        ({"trust": "counts"}, "All 120 rows were partitioned and counted."),
+        ({"fit_rows": 50}, "50 of 120 rows were partitioned, all were counted, and all were weighed."),
+        ({"fit_rows": 50, "trust": "counts"}, "50 of 120 rows were partitioned, all were counted."),
+    ],
+)
+def test_the_rows_used_are_told_in_words(options, words, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    classifier = SEPClassifier(**options, verbose=True).fit(X, X[:, 0] > 0)
+    assert str(classifier.rows_used_) == words
+    assert capsys.readouterr().out.splitlines()[-1] == f"[SEPClassifier] {words}"
+
+
+def test_the_rows_weighed_are_told_where_there_are_many():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 2))
+    used = SEPClassifier(max_ellipsoids=2, fit_rows=500).fit(X, X[:, 0] > 0).rows_used_
+    assert (used.n_rows, used.n_partitioned) == (60_000, pytest.approx(500, rel=0.05))
+    assert used.n_weighed == pytest.approx(40_000, rel=0.01)

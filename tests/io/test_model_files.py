@@ -135,6 +135,7 @@ def test_the_story_of_a_fit_survives(tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
     again = sepc.load(tmp_path / "model.sepc")
     assert again.history_ == model.history_
+    assert again.rows_used_ == model.rows_used_
     for before, after in zip(model.ellipsoids_, again.ellipsoids_, strict=True):
         assert (before.label, before.n_round, before.is_terminal) == (after.label, after.n_round, after.is_terminal)
         np.testing.assert_array_equal(before.ellipsoid.root, after.ellipsoid.root)

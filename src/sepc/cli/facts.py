@@ -51,6 +51,7 @@ def _size(estimator: Any) -> dict[str, Any]:
         "ellipsoids": len(estimator.ellipsoids_),
         "regions": sum(1 for ellipsoids in regions.ellipsoids if ellipsoids),
         "isolated": len(estimator.model_.isolated),
+        "rows_used": str(estimator.rows_used_),
     }
 
 
@@ -80,6 +81,7 @@ def summary_of(facts: dict[str, Any]) -> str:
     dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
     head = f"{counted(facts['rows'], 'row')}{dropped}; labels: {labels}"
     lines = [head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
+    lines.append(facts.get("rows_used", ""))
     lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
         lines += _held_out_lines(facts["held_out"])

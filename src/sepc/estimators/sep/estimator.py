@@ -26,6 +26,7 @@ from sepc.estimators.sep.given_tables import TakesTables
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
+from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.estimators.sep.weighing import CategoryColumn
@@ -61,7 +62,8 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         rows, growing to 60 for 10,000 and more.
     fit_rows : int or None, default=4000
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
-        then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows.
+        then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows. `rows_used_`
+        says how many it were.
     categorical_features : "from_dtype" or list of names, default="from_dtype"
         Columns of a DataFrame that hold categories, beside those with text or a categorical type, which always do.
     keep : list of names or None, default=None
@@ -77,7 +79,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
     random_state : int, RandomState or None, default=0
         For drawing rows if there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
     verbose : bool, default=False
-        Print a line for every partition.
+        Print a line for every round, and how many rows were used for what.
 
     Attributes
     ----------
@@ -87,6 +89,8 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         The ellipsoids in the order they were found, with the hyperplanes of their cuts.
     history_ : tuple of History
         For every partition, the rows left after each round and why it stopped.
+    rows_used_ : RowsUsed
+        How many of the rows were partitioned and weighed; printed, it says so in words.
     regions_ : Regions
         Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
     preparation_ : Preparation or None
@@ -111,6 +115,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
     """
 
     model_: SEPModel
+    rows_used_: RowsUsed
     _local_rows = LOCAL_ROWS
 
     def __init__(
@@ -185,8 +190,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         return self._set_fitted_attributes(self._fit_training(training, unit))
 
     def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
-        model, _ = self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)
-        return model
+        return self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)[0]
 
     def _fit_points(self, training: TrainingSet, preparation: Preparation | None = None) -> Self:
         check_classification_targets(training.labels)
@@ -203,7 +207,9 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         training.extent.refuse_extremes(self._names())
         self._warn_if_flat(training)
         with Progress(self) as progress:
-            self.model_, pieces = self._fit_once(training, unit, progress.step)
+            self.model_, pieces, self.rows_used_ = self._fit_once(training, unit, progress.step)
+        if self.verbose:
+            print(f"[{type(self).__name__}] {self.rows_used_}")  # noqa: T201
         if self.class_weight is not None:
             self.model_ = with_class_weights(self.model_, self.class_weight)
         return pieces
@@ -217,7 +223,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
 
     def _fit_once(
         self, training: TrainingSet, row_unit: float, on_round: Callable[[Round], None] | None
-    ) -> tuple[SEPModel, Pieces]:
+    ) -> tuple[SEPModel, Pieces, RowsUsed]:
         """Fit a model to these rows, of which each counts as `row_unit` rows."""
         own, unstandardized = Standardization.of(training.extent), self.published or not self.standardize
         standard = Standardization.none(training.extent, self._names()) if unstandardized else own

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepc.estimators.sep.describing import describe
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
+from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, CategoryColumn, grown, weigh
 from sepc.kernels.threads import single_threaded
@@ -51,7 +52,7 @@ def fit_model(
     on_round: Callable[[Round], None] | None,
     category_columns: Sequence[CategoryColumn] = (),
     row_unit: float = 1.0,
-) -> tuple[SEPModel, Pieces]:
+) -> tuple[SEPModel, Pieces, RowsUsed]:
     """Partition the classes, or a sample of `fit_rows` rows, then count all rows in the ellipsoids and weigh them.
 
     The columns of `classes` after the features, one for each of `category_columns`, are codes of categories; these
@@ -74,11 +75,13 @@ def fit_model(
     model = _model_of(pieces, classes, labels, names, standard, trust, settings.published)
     if row_unit != 1.0:
         model = _in_rows(model, row_unit)
+    few: list[ClassSample] = []
     if is_weighed:
         few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
         weights, kinds = weigh(model, few, category_columns, row_unit), describe(model, few, row_unit)
         model = replace(model, weights=weights, row_kinds=kinds)
-    return model, pieces
+    n_weighed = sum(len(sample.rows) for sample in few)
+    return model, pieces, RowsUsed(n_rows, sum(points.n_points for points in chosen), n_weighed)
 
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:

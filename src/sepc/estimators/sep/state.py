@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from typing import Any
 
 from sepc.columns.preparation import Preparation
@@ -10,6 +11,7 @@ from sepc.estimators.sep.fitted import FittedEllipsoids, History
 from sepc.estimators.sep.model_state import model_from, model_to_node
 from sepc.estimators.sep.preparation_state import preparation_from, preparation_to_node
 from sepc.estimators.sep.regions import Regions
+from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import MOST, Reader
@@ -33,6 +35,7 @@ def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node
     return fields_to_node(classifier) | {
         "preparation": prepared,
         "model": model_to_node(classifier.model_, writer.under("model")),
+        "rows_used": asdict(classifier.rows_used_),
         "history": [
             {"rows_left": [list(left) for left in history.rows_left], "stopped_because": history.stopped_because}
             for history in classifier.history_
@@ -51,6 +54,7 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     if len(reader.value("history", list)) > len(model.classes):
         raise reader.wrong("has more partitions than classes")
     classifier.history_ = tuple(map(_history_from, reader.parts("history"), model.classes))
+    classifier.rows_used_ = _rows_used_from(reader.part("rows_used"))
     classifier.regions_ = Regions(model)
     return classifier
 
@@ -94,6 +98,13 @@ def _history_from(reader: Reader, label: Any) -> History:
     if not all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in left):
         raise reader.wrong("has rows_left that are not pairs of integers")
     return History(plain(label), tuple((pair[0], pair[1]) for pair in left), reader.text("stopped_because"))
+
+
+def _rows_used_from(reader: Reader) -> RowsUsed:
+    used = RowsUsed(*(reader.value(field.name, int) for field in fields(RowsUsed)))
+    if not (_is_count(used.n_rows) and all(0 <= n <= used.n_rows for n in (used.n_partitioned, used.n_weighed))):
+        raise reader.wrong("has numbers of rows that cannot be")
+    return used
 
 
 def _is_count(value: Any) -> bool:
