@@ -54,11 +54,12 @@ def test_what_a_listener_raises_ends_the_fit():
     [
         ({}, "All 120 rows were partitioned and counted, and all were weighed."),
         ({"trust": "counts"}, "All 120 rows were partitioned and counted."),
-        ({"fit_rows": 50}, "50 of 120 rows were partitioned, all were counted, and all were weighed."),
-        ({"fit_rows": 50, "trust": "counts"}, "50 of 120 rows were partitioned, all were counted."),
+        ({"fit_rows": 50}, "53 of 120 rows were partitioned, all were counted, and all were weighed."),
+        ({"fit_rows": 50, "trust": "counts"}, "53 of 120 rows were partitioned, all were counted."),
     ],
 )
 def test_the_rows_used_are_told_in_words(options, words, capsys):
+    """A sample has about `fit_rows` rows, since it is chosen by hashes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
     classifier = SEPClassifier(**options, verbose=True).fit(X, X[:, 0] > 0)
