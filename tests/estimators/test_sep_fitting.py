@@ -95,3 +95,11 @@ def test_weights_never_see_more_than_their_share_of_rows(monkeypatch, fit_rows):
     assert [len(sample.rows) for sample in samples] == [250, 250]
     for sample in samples:
         assert len(sample.rows) * sample.weight == pytest.approx(1_500)
+
+
+@pytest.mark.parametrize(("n_impure", "is_one_sided"), [(2, True), (0.2, False)])
+def test_pieces_of_the_others_are_not_cut_where_that_does_not_pay(n_impure, is_one_sided):
+    X, y = load_iris(return_X_y=True)
+    history = SEPClassifier(n_impure, trust="counts").fit(X, y).history_
+    others_left = [{n_other for _, n_other in own.rows_left[:-1]} for own in history]
+    assert all(left <= {100} for left in others_left) == is_one_sided

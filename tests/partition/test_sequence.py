@@ -90,16 +90,6 @@ def test_the_default_removes_all_rows_a_piece_covers_and_the_paper_only_the_carv
     assert n_more > 0
 
 
-def test_impatient_sequences_end_after_the_first_round_without_an_ellipsoid():
-    pos, neg = overlapping(5, d=3, shift=0.3)
-    patient = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3, 0))
-    hasty = partition(ArrayPoints(pos), ArrayPoints(neg), asked(3, 0, is_patient=False))
-    found_in = {ellipsoid.n_round for ellipsoid in patient.ellipsoids if not ellipsoid.is_terminal}
-    first_idle = min(set(range(1, len(patient.rounds) + 1)) - found_in)
-    assert hasty.stop is Stop.NO_ELLIPSOID
-    assert len(hasty.rounds) == first_idle < len(patient.rounds)
-
-
 def test_one_sided_sequences_judge_every_piece_by_the_whole_other_class():
     pos, neg = overlapping(6, d=2)
     parts = partition(ArrayPoints(pos), ArrayPoints(neg), asked(2, 1, is_one_sided=True))

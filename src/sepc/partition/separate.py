@@ -36,8 +36,6 @@ class Settings:
         The duality gap at which an ellipsoid counts as solved.
     local_rows : int
         The most rows to bring to one machine.
-    is_patient : bool
-        Whether to go on after a round that found no ellipsoid; otherwise the remaining rows end in two large ones.
     is_one_sided : bool
         Whether only the positive class is cut into pieces, which are judged by the whole negative class.
     """
@@ -49,7 +47,6 @@ class Settings:
     unit: FloatArray
     tol: float = 1e-10
     local_rows: int = LOCAL_ROWS
-    is_patient: bool = True
     is_one_sided: bool = False
 
     def allowed(self, n_own: int) -> int:

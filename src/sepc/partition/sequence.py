@@ -28,7 +28,6 @@ class Stop(StrEnum):
     TOO_FEW = "a class had no more rows than features left"
     INSEPARABLE = "no cut between the rest of the two classes was found"
     NO_PROGRESS = "a round removed no row"
-    NO_ELLIPSOID = "a round found no ellipsoid"
     MAX_ROUNDS = "max_rounds was reached"
     MAX_ELLIPSOIDS = "max_ellipsoids was reached"
 
@@ -131,8 +130,6 @@ def partition(
             on_round(rounds[-1])
         if stop is None and rounds[-1] == before:
             stop = Stop.NO_PROGRESS
-        if stop is None and not (settings.is_patient or pos.news or neg.news):
-            stop = Stop.NO_ELLIPSOID
     pos, neg = _finish(pos, len(rounds), settings), _finish(neg, len(rounds), settings)
     return Partition((*ellipsoids, *pos.news, *neg.news), pos.isolated, neg.isolated, tuple(rounds), stop)
 
