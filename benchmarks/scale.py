@@ -25,6 +25,8 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 
+FIT_ROWS = 4_000  # the default of `SEPClassifier`
+
 
 def small_fit(n: int, d: int, most: int) -> SEPClassifier:
     blocks, labels = Drawn(n, d, 1).blocks()
@@ -56,12 +58,12 @@ def sections(smallest: bool) -> dict[str, Callable[[], Records | Tables]]:
         }
     million, many = Drawn(1_000_000, 10, 20), Drawn(10_000_000, 10, 40)
     return {
-        "fit": lambda: fits([(million, None), (many, 1_000_000)], 20, 100_000),
+        "fit": lambda: fits([(million, None), (million, FIT_ROWS), (many, FIT_ROWS)], 20, 100_000),
         "speedup": lambda: speedup(million, 8, 1_000_000, 100_000),
         "faults": lambda: faults(million, 4, 30.0, n_kills=3),
         "score": lambda: score(1_000_000, 10, 100_000, 20_000, 38),
         "spark": lambda: spark(1_000_000, 10, 100_000, 20_000, 38),
-        "parquet": lambda: parquet(Drawn(100_000_000, 5, 100), 20, 1_000_000),
+        "parquet": lambda: parquet(Drawn(100_000_000, 5, 100), 40, FIT_ROWS),
         "passes": lambda: passes(1_000_000, (10, 20)),
         "model": lambda: worked_out(passes(1_000_000, (20,)), 0.02, 1_000_000, 20),
     }

@@ -39,15 +39,20 @@ ARRAYS = ("centers", "roots", "owners", "isolated", "shift", "scale", "class_cou
 
 
 def classifier(most: int, **options: Any) -> SEPClassifier:
-    """The partition and its counts; weights add a sample of 40,000 rows, which is solved on one machine."""
-    given = {"trust": "counts", "max_ellipsoids": most, "fit_rows": None, "random_state": 0} | options
+    """A classifier of all rows, by counts, or with `fit_rows` one with everything, as by default."""
+    trust = "counts" if options.get("fit_rows") is None else "weights"
+    given = {"trust": trust, "max_ellipsoids": most, "fit_rows": None, "random_state": 0} | options
     return SEPClassifier(0.05, **given)
 
 
 def are_same(left: SEPClassifier, right: SEPClassifier) -> bool:
     a, b = left.model_, right.model_
     same = all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ARRAYS)
-    return same and np.array_equal(a.table.counts, b.table.counts)
+    same = same and np.array_equal(a.table.counts, b.table.counts)
+    if a.weights is None or b.weights is None:
+        return same and a.weights is b.weights
+    weighed = zip(vars(a.weights).values(), vars(b.weights).values(), strict=True)
+    return same and all(np.array_equal(one, other) for one, other in weighed)
 
 
 def fit_on_points(model: SEPClassifier, training: TrainingSet) -> float:
