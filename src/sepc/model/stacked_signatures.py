@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -11,6 +12,8 @@ from sepc._typing import FloatArray
 from sepc.model.membership import Stack, stacked, tiles_of_squared_radii
 from sepc.points.signatures import WORD_BITS, Signatures, Words
 from sepc.shapes.ellipsoid import Ellipsoid
+
+HALF_BITS = WORD_BITS // 2
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,17 @@ class StackedSignatures(Signatures):
 
     def words(self, tile: FloatArray) -> Words:
         """The signatures of rows."""
-        n_words = max(1, -(-len(self.regions) // WORD_BITS))
-        packed = np.zeros((len(tile), n_words * WORD_BITS // 8), dtype=np.uint8)
+        halves = np.zeros((len(self._powers), len(tile)))
         for place, squared in tiles_of_squared_radii(tile, self.stack):
-            bits = np.packbits(1.0 + self.slack >= squared.T, axis=0)
-            packed[place, : len(bits)] = bits.T
-        return np.ascontiguousarray(packed.view(">u8").T, dtype=np.uint64)
+            # A product with powers of two packs the bits, several times as fast as packing bytes.
+            halves[:, place] = self._powers @ (1.0 + self.slack >= squared.T).astype(np.float64)
+        upper, lower = halves[::2].astype(np.uint64), halves[1::2].astype(np.uint64)
+        return np.asarray(upper << np.uint64(HALF_BITS) | lower)
+
+    @cached_property
+    def _powers(self) -> FloatArray:
+        """What each ellipsoid adds to which half of a word, of shape (halves, K): sums of halves are exact."""
+        K = len(self.regions)
+        n_halves = 2 * max(1, -(-K // WORD_BITS))
+        half, place = np.divmod(np.arange(K), HALF_BITS)
+        return np.where(half == np.arange(n_halves)[:, np.newaxis], 2.0 ** (HALF_BITS - 1 - place), 0.0)

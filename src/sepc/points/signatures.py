@@ -51,9 +51,7 @@ class Signatures:
 
     def map(self, block: FloatArray) -> SignatureState:
         """Count the signatures of one block, tile by tile while each is in the cache."""
-        tallies = [
-            _tally(words, np.ones(words.shape[1], dtype=np.int64)) for words in map(self.words, row_tiles(block))
-        ]
+        tallies = [_counted(words) for words in map(self.words, row_tiles(block))]
         return _merged([(self.words(block[:0]), np.empty(0, dtype=np.int64)), *tallies])
 
     def combine(self, left: SignatureState, right: SignatureState) -> SignatureState:
@@ -87,11 +85,23 @@ def _merged(states: list[SignatureState]) -> SignatureState:
     return _tally(np.concatenate([words for words, _ in states], axis=1), np.concatenate([n for _, n in states]))
 
 
+def _counted(words: Words) -> SignatureState:
+    """The distinct signatures of some rows, sorted, and how often each occurs."""
+    ordered = np.sort(words, axis=1) if len(words) == 1 else words[:, np.lexsort(words[::-1])]
+    starts = _starts(ordered)
+    return ordered[:, starts], np.diff(starts, append=ordered.shape[1])
+
+
 def _tally(words: Words, counts: IntArray) -> SignatureState:
     """Sort the signatures and add the counts of equal ones."""
     order = np.lexsort(words[::-1])
     words = words[:, order]
-    is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = (words[:, 1:] != words[:, :-1]).any(axis=0)
-    starts = np.flatnonzero(is_first)
+    starts = _starts(words)
     return words[:, starts], np.add.reduceat(counts[order], starts, dtype=np.int64)
+
+
+def _starts(ordered: Words) -> IntArray:
+    """Where each of the distinct signatures begins."""
+    is_first = np.ones(ordered.shape[1], dtype=np.bool_)
+    is_first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    return np.flatnonzero(is_first)
