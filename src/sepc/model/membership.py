@@ -20,11 +20,17 @@ POLYNOMIAL_ERROR = 1e-6
 # Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds every slack of "inside".
 BOUNDARY_MARGIN = 1e-8
 
-# Monomials in a tile: they stay in the second-level cache. The rows of a tile are a multiple of 64, so that BLAS treats
-# all alike, and at most 512, so that a single row pays little padding.
+# Matrix products are taken for so many rows at a time, whether there are few or many, since BLAS rounds differently for
+# other shapes. A row alone pays for so many.
+SLAB_ROWS = 64
+
+# A tile is a few slabs, at most so many rows, whose monomials stay in the second-level cache.
 TILE_ENTRIES = 2**18
-MIN_TILE_ROWS = 64
 MAX_TILE_ROWS = 512
+
+# Entries between the ends of long rows in memory. With a power of two from row to row, all would share a few places in
+# the cache, and a product take half as long again.
+PADDING = 8
 
 # Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
 MOST_NUMBERS = 2**22
@@ -70,13 +76,10 @@ class Stack:
     offsets: FloatArray
 
     def tile_rows(self, n_extra: int = 0) -> int:
-        """Number of rows in every tile; the last tile is padded, since BLAS rounds differently for other shapes.
-
-        Fewer, if the caller computes very many extra numbers per row.
-        """
+        """Most rows in a tile, a number of slabs; fewer, if the caller computes very many extra numbers per row."""
         n_monomials = int(max(len(self.origin), self.coefficients.shape[1], 1))
         fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1))
-        return max(MIN_TILE_ROWS, min(MAX_TILE_ROWS, fitting // MIN_TILE_ROWS * MIN_TILE_ROWS))
+        return max(SLAB_ROWS, min(MAX_TILE_ROWS, fitting // SLAB_ROWS * SLAB_ROWS))
 
 
 def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
@@ -148,23 +151,48 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
 
 
 def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Walk rows in tiles of one size: which rows, the rows as columns, and their squared radii of shape (K, tile).
+    """Walk rows in tiles: which rows, the rows as columns, and their squared radii of shape (K, tile).
 
-    The last tile is padded with zeros or earlier rows, so that BLAS rounds a row alike, alone and among many. The
-    columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller computes
-    very many extra numbers per row.
+    A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row alike, alone and among many.
+    The columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller
+    computes very many extra numbers per row.
     """
-    tile_rows = stack.tile_rows(n_extra)
+    tile_rows = min(stack.tile_rows(n_extra), whole_slabs(len(rows)))
     columns = np.zeros((len(stack.origin), tile_rows))
-    monomials = np.ones((stack.coefficients.shape[1], tile_rows))
-    for start in range(0, len(rows), tile_rows):
+    monomials = long_rows(stack.coefficients.shape[1], tile_rows)
+    monomials[-1:] = 1.0
+    for start in range(0, len(rows), max(1, tile_rows)):
         tile = rows[start : start + tile_rows]
-        columns[:, : len(tile)] = tile.T
+        n_columns = whole_slabs(len(tile))
+        own = columns[:, :n_columns]
+        own[:, : len(tile)] = tile.T
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):
             is_measured = monomials.size == 0
-            squares = _all_measured(columns, stack) if is_measured else _polynomials(columns, monomials, stack)
-        yield slice(start, start + len(tile)), columns, squares
+            squares = _all_measured(own, stack) if is_measured else _polynomials(own, monomials[:, :n_columns], stack)
+        yield slice(start, start + len(tile)), own, squares
+
+
+def whole_slabs(n: int) -> int:
+    """The number of rows in the slabs that `n` rows need."""
+    return -(-n // SLAB_ROWS) * SLAB_ROWS
+
+
+def long_rows(n: int, length: int) -> FloatArray:
+    """An uninitialised array of shape (n, length) whose rows lie well in memory, for `slabwise`."""
+    return np.empty((n, length + PADDING))[:, :length]
+
+
+def slabwise(left: FloatArray, right: FloatArray) -> FloatArray:
+    """``left @ right``, slab by slab, where `right` has a column for every row of a tile and comes from `long_rows`."""
+    product = long_rows(len(left), right.shape[1])
+    np.matmul(left, _slabs(right), out=_slabs(product))
+    return product
+
+
+def _slabs(columns: FloatArray) -> FloatArray:
+    """A view of shape (slabs, n, SLAB_ROWS)."""
+    return columns.reshape(len(columns), columns.shape[1] // SLAB_ROWS, SLAB_ROWS).transpose(1, 0, 2)
 
 
 def _all_measured(columns: FloatArray, stack: Stack) -> FloatArray:
@@ -181,7 +209,7 @@ def _polynomials(columns: FloatArray, monomials: FloatArray, stack: Stack) -> Fl
     np.minimum(coordinates, stack.farthest, out=coordinates)
     np.maximum(coordinates, -stack.farthest, out=coordinates)
     _multiply_out(coordinates, out=monomials)
-    squares: FloatArray = stack.coefficients @ monomials
+    squares = slabwise(stack.coefficients, monomials)
     is_sure = _are_believed(squares, coordinates, stack)
     if not is_sure.all():
         for k in np.flatnonzero(~is_sure.all(axis=1)):
@@ -202,7 +230,9 @@ def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) ->
 
 def _measured(columns: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
     """Squared radii in one ellipsoid. The center goes first: a difference of two products would lose the digits."""
-    mapped = root @ (columns - center[:, np.newaxis])
+    from_center = long_rows(*columns.shape)
+    np.subtract(columns, center[:, np.newaxis], out=from_center)
+    mapped = slabwise(root, from_center)
     squares: FloatArray = np.einsum("ij,ij->j", mapped, mapped)
     # A difference of infinities: too far away for a float.
     squares[np.isnan(squares)] = np.inf
