@@ -6,13 +6,26 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.decisions.kinds import Cause
+from sepc.decisions.kinds import Cause, Rule
+from sepc.kernels.threads import single_threaded
 from sepc.model.locate import as_values, packed
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.sep_model import SEPModel
 
 # Numbers in memory at a time: 32 MB.
 BLOCK_ENTRIES = 2**22
+
+# Stands for the cause of a refused row until somebody asks for it.
+NOT_YET = -1
+
+
+@single_threaded
+def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: IntArray, known: IntArray) -> IntArray:
+    """The causes of rows in the user's own features, decided by these rules, of which some are known already."""
+    cause, open_rows = known.copy(), np.flatnonzero(known == NOT_YET)
+    standardized = model.standardize(rows[open_rows])
+    cause[open_rows] = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
+    return cause
 
 
 def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:

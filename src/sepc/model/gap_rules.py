@@ -6,6 +6,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.decisions.kinds import Cause
+from sepc.model.causes import NOT_YET
 from sepc.model.completion import completed
 from sepc.model.rules import JudgedRows, judge
 from sepc.model.sep_model import SEPModel
@@ -48,7 +49,7 @@ def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: floa
     chosen = each * n_draws + typical
     own = {name: values[chosen] for name, values in vars(judged).items()}
     would_be = judged.accepted.reshape(n, n_draws).mean(axis=1) > 0.5
-    cause = np.where(would_be | own["accepted"], int(Cause.MISSING), own["cause"])
+    cause = np.where(would_be | own["accepted"], int(Cause.MISSING), NOT_YET)
     own |= {
         "label": model.classes[label],
         "trust": trust,

@@ -27,7 +27,7 @@ class Located:
     Attributes
     ----------
     keys : (n, W) array
-        The set of ellipsoids of each row, packed into numbers.
+        The set of ellipsoids of each row, packed into numbers; zeros if the caller wants none.
     squared : (n,) array
         The smallest squared radius of each row in any ellipsoid; infinite if there is none.
     outside : (m,) array
@@ -46,7 +46,12 @@ class Located:
 
 
 def locate(
-    rows: FloatArray, stack: Stack, slack: float, extra: TileFunction | None = None, n_extra: int = 0
+    rows: FloatArray,
+    stack: Stack,
+    slack: float,
+    extra: TileFunction | None = None,
+    n_extra: int = 0,
+    with_keys: bool = True,
 ) -> Located:
     """Find the ellipsoids of every row, tile by tile, so that never all squared radii are in memory.
 
@@ -64,7 +69,7 @@ def locate(
         tile = padded[:, :n_rows]
         tile.min(axis=0, initial=np.inf, out=squared[place])
         # A product with powers of two packs the bits, three times as fast as packing bytes.
-        for w, word in enumerate(words):
+        for w, word in enumerate(words if with_keys else ()):
             keys[place, w] = POWERS[: len(tile[word])] @ (limit >= tile[word]).astype(np.float64)
         alone = np.flatnonzero(squared[place] > limit)
         if len(alone):

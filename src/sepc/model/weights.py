@@ -200,11 +200,15 @@ class Weights(ShownAsCard):
 
     def isolated_terms(self, columns: FloatArray, isolated: FloatArray) -> FloatArray:
         """What all isolated rows together add to the scores, of shape (n, C)."""
-        terms = np.tile(-self.isolated_mean, (columns.shape[1], 1))
+        n = columns.shape[1]
+        terms = np.tile(-self.isolated_mean[:, np.newaxis], n)
         for start in range(0, len(isolated), BLOCK_ISOLATED):
             block = slice(start, start + BLOCK_ISOLATED)
-            terms += isolated_nearness(columns.T, isolated[block], self.width) @ self.isolated[block]
-        return terms
+            near = long_rows(len(isolated[block]), whole_slabs(n))
+            near[:, n:] = 0.0
+            near[:, :n] = isolated_nearness(columns.T, isolated[block], self.width).T
+            terms += slabwise(self.isolated[block].T, near)[:, :n]
+        return terms.T
 
     def _card(self) -> Card:
         (d, n_classes), n_curved = self.lines.shape, int((self.n_knots > 0).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -48,7 +48,7 @@ class SelectiveDecisions(Decisions):
 
     def renamed(self, features: Sequence[str]) -> Self:
         """The same decisions, with other feature names in their reasons."""
-        return replace(self, inner=self.inner.renamed(features))
+        return self.replaced(inner=self.inner.renamed(features))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""

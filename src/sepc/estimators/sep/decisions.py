@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.decisions.decisions import Decision, Decisions
+from sepc.decisions.deferred import Deferred
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.asking import settled_by
+from sepc.model.causes import look_up_causes
 from sepc.model.certain import is_certain
 from sepc.model.gap_rules import judge_with_gaps
 from sepc.model.possible import possible_ellipsoids
@@ -68,6 +71,7 @@ class SEPDecisions(Decisions):
         complete, judged = (
             judge_with_gaps(model, rows, min_trust) if missing.any() else (rows, judge(model, rows, min_trust))
         )
+        looking_up = Deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
@@ -76,7 +80,7 @@ class SEPDecisions(Decisions):
             min_trust=min_trust,
             missing=missing,
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
-            **vars(judged),
+            **vars(judged) | {"cause": looking_up},
         )
 
     @property
@@ -97,7 +101,7 @@ class SEPDecisions(Decisions):
         """The same decisions, with other feature names in their reasons."""
         if len(features) != len(self.model.feature_names):
             return self
-        return replace(self, model=replace(self.model, feature_names=tuple(features)))
+        return self.replaced(model=replace(self.model, feature_names=tuple(features)))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -77,7 +77,7 @@ class TrustedDecisions(Decisions):
 
     def renamed(self, features: Sequence[str]) -> Self:
         """The same decisions, with other feature names in their reasons."""
-        return replace(self, partition=self.partition.renamed(features))
+        return self.replaced(partition=self.partition.renamed(features))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
