@@ -24,13 +24,10 @@ BOUNDARY_MARGIN = 1e-8
 # other shapes. A row alone pays for so many.
 SLAB_ROWS = 64
 
-# A tile is a few slabs, at most so many rows, whose monomials stay in the second-level cache.
+# A tile is a few slabs whose monomials stay in the second-level cache. Their number is odd: a power of two from one
+# monomial to the next would put all of a slab into a few places of the cache, and a product take half as long again.
 TILE_ENTRIES = 2**18
-MAX_TILE_ROWS = 512
-
-# Entries between the ends of long rows in memory. With a power of two from row to row, all would share a few places in
-# the cache, and a product take half as long again.
-PADDING = 8
+MAX_TILE_SLABS = 7
 
 # Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
 MOST_NUMBERS = 2**22
@@ -78,8 +75,9 @@ class Stack:
     def tile_rows(self, n_extra: int = 0) -> int:
         """Most rows in a tile, a number of slabs; fewer, if the caller computes very many extra numbers per row."""
         n_monomials = int(max(len(self.origin), self.coefficients.shape[1], 1))
-        fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1))
-        return max(SLAB_ROWS, min(MAX_TILE_ROWS, fitting // SLAB_ROWS * SLAB_ROWS))
+        fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1)) // SLAB_ROWS
+        n_slabs = min(MAX_TILE_SLABS, fitting - 1 + fitting % 2)
+        return SLAB_ROWS * max(1, n_slabs)
 
 
 def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
@@ -159,8 +157,7 @@ def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[t
     """
     tile_rows = min(stack.tile_rows(n_extra), whole_slabs(len(rows)))
     columns = np.zeros((len(stack.origin), tile_rows))
-    monomials = long_rows(stack.coefficients.shape[1], tile_rows)
-    monomials[-1:] = 1.0
+    monomials = np.ones((stack.coefficients.shape[1], tile_rows))
     for start in range(0, len(rows), max(1, tile_rows)):
         tile = rows[start : start + tile_rows]
         n_columns = whole_slabs(len(tile))
@@ -178,14 +175,9 @@ def whole_slabs(n: int) -> int:
     return -(-n // SLAB_ROWS) * SLAB_ROWS
 
 
-def long_rows(n: int, length: int) -> FloatArray:
-    """An uninitialised array of shape (n, length) whose rows lie well in memory, for `slabwise`."""
-    return np.empty((n, length + PADDING))[:, :length]
-
-
 def slabwise(left: FloatArray, right: FloatArray) -> FloatArray:
-    """``left @ right``, slab by slab, where `right` has a column for every row of a tile and comes from `long_rows`."""
-    product = long_rows(len(left), right.shape[1])
+    """``left @ right``, slab by slab; `right` has a column for every row of whole slabs."""
+    product = np.empty((len(left), right.shape[1]))
     np.matmul(left, _slabs(right), out=_slabs(product))
     return product
 
@@ -210,12 +202,22 @@ def _polynomials(columns: FloatArray, monomials: FloatArray, stack: Stack) -> Fl
     np.maximum(coordinates, -stack.farthest, out=coordinates)
     _multiply_out(coordinates, out=monomials)
     squares = slabwise(stack.coefficients, monomials)
-    is_sure = _are_believed(squares, coordinates, stack)
-    if not is_sure.all():
+    if not _lie_apart(squares, stack):
+        is_sure = _are_believed(squares, coordinates, stack)
         for k in np.flatnonzero(~is_sure.all(axis=1)):
             measured = _measured(columns, stack.centers[k], stack.roots[k])
             np.copyto(squares[k], measured, where=~is_sure[k])
     return np.maximum(squares, 0.0, out=squares)
+
+
+def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
+    """Whether all polynomial values are believed at first sight: far enough from 1 for every ellipsoid."""
+    if len(stack.rough):
+        return False
+    margin = stack.margins.max()
+    is_apart = squares > 1.0 + margin
+    is_apart |= squares < 1.0 - margin
+    return bool(is_apart.all())
 
 
 def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
@@ -230,9 +232,7 @@ def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) ->
 
 def _measured(columns: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
     """Squared radii in one ellipsoid. The center goes first: a difference of two products would lose the digits."""
-    from_center = long_rows(*columns.shape)
-    np.subtract(columns, center[:, np.newaxis], out=from_center)
-    mapped = slabwise(root, from_center)
+    mapped = slabwise(root, columns - center[:, np.newaxis])
     squares: FloatArray = np.einsum("ij,ij->j", mapped, mapped)
     # A difference of infinities: too far away for a float.
     squares[np.isnan(squares)] = np.inf

@@ -46,14 +46,19 @@ class StepCurves:
         tree = tuple(np.ascontiguousarray(every[:, stride // 2 - 1 :: stride]).ravel() for stride in strides)
         return cls(features, tree, after.reshape(-1, after.shape[2]))
 
-    def at(self, columns: FloatArray) -> FloatArray:
-        """The levels of the curves at columns of values, of shape (m, n), as an array of shape (m, n, C)."""
-        place = np.repeat(np.arange(len(self.features))[:, np.newaxis], columns.shape[1], axis=1)
+    def put(self, columns: FloatArray, out: FloatArray) -> None:
+        """Put the levels of the curves at the columns of their features, of shape (d, n), into `out`, (d, n, C)."""
+        if len(self.features) == len(columns):
+            np.take(self.levels, self._places(columns), axis=0, out=out, mode="clip")
+        else:
+            out[self.features] = self.levels.take(self._places(columns[self.features]), axis=0)
+
+    def _places(self, columns: FloatArray) -> IntArray:
+        """The positions in `levels` of columns of values, of shape (m, n)."""
+        place = np.arange(len(columns))[:, np.newaxis]
         for knots in self.tree:
-            is_after = knots.take(place) <= columns
-            place += place
-            place += is_after
-        return self.levels.take(place, axis=0)
+            place = 2 * place + (knots.take(place) <= columns)
+        return np.broadcast_to(place, columns.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +77,7 @@ class CurveBlock:
         terms = np.empty((len(own) + 1, *scores.shape))
         terms[0] = scores
         for group in self.groups:
-            terms[group.features + 1] = group.at(own[group.features])
+            group.put(own, out=terms[1:])
         return np.asarray(np.add.reduce(terms, axis=0))
 
 

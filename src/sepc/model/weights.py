@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.model.membership import long_rows, slabwise, whole_slabs
+from sepc.model.membership import slabwise, whole_slabs
 from sepc.model.step_curves import CurveBlock, curve_blocks
 from sepc.wording import counted
 
@@ -159,7 +159,7 @@ class Weights(ShownAsCard):
             The isolated rows.
         """
         (d, n), K = columns.shape, len(squares)
-        values = long_rows(d + 2 * K + min(len(isolated), BLOCK_ISOLATED), whole_slabs(n))
+        values = np.empty((d + 2 * K + min(len(isolated), BLOCK_ISOLATED), whole_slabs(n)))
         values[:, n:] = 0.0
         np.minimum(columns, LINE_END, out=values[:d, :n])
         np.maximum(values[:d, :n], -LINE_END, out=values[:d, :n])
@@ -204,7 +204,7 @@ class Weights(ShownAsCard):
         terms = np.tile(-self.isolated_mean[:, np.newaxis], n)
         for start in range(0, len(isolated), BLOCK_ISOLATED):
             block = slice(start, start + BLOCK_ISOLATED)
-            near = long_rows(len(isolated[block]), whole_slabs(n))
+            near = np.empty((len(isolated[block]), whole_slabs(n)))
             near[:, n:] = 0.0
             near[:, :n] = isolated_nearness(columns.T, isolated[block], self.width).T
             terms += slabwise(self.isolated[block].T, near)[:, :n]
