@@ -92,9 +92,7 @@ def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
     return seen.judged(model, known)
 
 
-def judge_outside(
-    model: SEPModel, rows: FloatArray, squared: FloatArray
-) -> tuple[Verdicts, IntArray, FloatArray]:
+def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[Verdicts, IntArray, FloatArray]:
     """Case 3: decide as in the nearest ellipsoid, or as at the nearest isolated row, with counts that fade.
 
     The rows are standardised, and `squared` are their squared radii, of shape (m, K). Also returns the nearest places

@@ -39,14 +39,14 @@ def nearness(squared: FloatArray, out: FloatArray | None = None) -> FloatArray:
     near = np.asarray(np.subtract(squared, 1.0, out=out))
     np.maximum(near, 0.0, out=near)
     np.multiply(near, -NEARNESS_DECAY, out=near)
-    return np.exp(near, out=near)
+    return np.asarray(np.exp(near, out=near))
 
 
 def depth(squared: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """How deep rows lie in ellipsoids, from squared gauges; smaller is deeper."""
     deep = np.asarray(np.minimum(squared, FARTHEST_SQUARED, out=out))
     np.add(deep, DEPTH_FLOOR, out=deep)
-    return np.log(deep, out=deep)
+    return np.asarray(np.log(deep, out=deep))
 
 
 def isolated_nearness(rows: FloatArray, isolated: FloatArray, width: float) -> FloatArray:

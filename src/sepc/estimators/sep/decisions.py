@@ -19,9 +19,8 @@ from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.asking import settled_by
 from sepc.model.causes import look_up_causes
 from sepc.model.certain import is_certain
-from sepc.model.gap_rules import judge_with_gaps
+from sepc.model.gap_rules import judge_any
 from sepc.model.possible import possible_ellipsoids
-from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
 
@@ -67,10 +66,7 @@ class SEPDecisions(Decisions):
     @classmethod
     def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
         """Decide on rows given in the user's own features."""
-        missing = np.isnan(rows[:, : len(model.shift)])
-        complete, judged = (
-            judge_with_gaps(model, rows, min_trust) if missing.any() else (rows, judge(model, rows, min_trust))
-        )
+        complete, judged = judge_any(model, rows, min_trust)
         looking_up = Deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
@@ -78,7 +74,7 @@ class SEPDecisions(Decisions):
             rows=complete,
             by="SEPClassifier",
             min_trust=min_trust,
-            missing=missing,
+            missing=np.isnan(rows[:, : len(model.shift)]),
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
             **vars(judged) | {"cause": looking_up},
         )
