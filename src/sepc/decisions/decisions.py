@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.deferred import Deferred, deferrable_column
+from sepc.decisions.deferred import deferrable_column, deferred
 from sepc.decisions.frames import column_of_names, frame_of, index_of
 from sepc.decisions.kinds import Cause, Rule, verdict
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise
@@ -100,7 +100,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
 
     def refused(self, rows: BoolArray, cause: Cause) -> Self:
         """The same decisions, with these rows not accepted for this cause."""
-        refusing = Deferred(partial(_refused_for, cause), rows, self.given()["cause"])
+        refusing = deferred(partial(_refused_for, cause), rows, self.given()["cause"])
         return self.replaced(accepted=self.accepted & ~rows, cause=refusing)
 
     def renamed(self, features: Sequence[str]) -> Self:

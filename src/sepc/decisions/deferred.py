@@ -60,8 +60,13 @@ class DeferrableColumn:
 
 
 def deferrable_column() -> Any:
-    """Declare a field that may be given as `Deferred`; typed as what it is read as."""
+    """Declare a field that may be given as `Deferred`; such a field is typed as what it is read as."""
     return DeferrableColumn()
+
+
+def deferred(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
+    """A `Deferred` for such a field."""
+    return Deferred(compute, *by_row)
 
 
 def values_of(column: Any) -> Any:

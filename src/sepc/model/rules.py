@@ -142,7 +142,8 @@ def _weighed(model: SEPModel, rows: FloatArray, scores: FloatArray, gauge: Float
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
     far = np.flatnonzero(gauge > FADING_BEGINS)
-    scores[far] = faded(scores[far], gauge[far])
+    if len(far):
+        scores[far] = faded(scores[far], gauge[far])
     return scores
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.decisions.decisions import Decision, Decisions
-from sepc.decisions.deferred import Deferred
+from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.asking import settled_by
@@ -67,7 +67,7 @@ class SEPDecisions(Decisions):
     def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
         """Decide on rows given in the user's own features."""
         complete, judged = judge_any(model, rows, min_trust)
-        looking_up = Deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
+        looking_up = deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
