@@ -24,7 +24,8 @@ class StepCurves:
     features : (m,) array
         The features these curves belong to, counted from the first of their block.
     tree : tuple of arrays, of shapes (m,), (2 m,), (4 m,) and so on
-        The knots that each level of the trees compares with, feature by feature; infinity where there is none.
+        The knots that each level of the trees compares with, feature by feature; where there is none, NaN, which not
+        even infinity is beyond.
     levels : (m * 2 ** depth, C) array
         The level of each curve after so many knots, feature by feature.
     """
@@ -37,7 +38,7 @@ class StepCurves:
     def of(cls, features: IntArray, knots: list[FloatArray], levels: list[FloatArray]) -> StepCurves:
         """The curves with these knots, of shapes (s,), and levels, of shapes (s + 1, C), where s differs little."""
         depth = max(len(own).bit_length() for own in knots)
-        every = np.full((len(knots), 2**depth - 1), np.inf)
+        every = np.full((len(knots), 2**depth - 1), np.nan)
         after = np.zeros((len(knots), 2**depth, levels[0].shape[1]))
         for own_knots, own_levels, all_knots, all_levels in zip(knots, levels, every, after, strict=True):
             all_knots[: len(own_knots)] = own_knots
