@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.kinds import Cause, Rule
 from sepc.kernels.threads import single_threaded
-from sepc.model.locate import as_values, packed
+from sepc.model.locate import as_values, packed, unpacked
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.sep_model import SEPModel
 
@@ -60,12 +60,15 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
     A training row counts if all its ellipsoids are within reach: a large one may come near although the row itself lies
     in a small one far away. An isolated row counts if it is within reach itself.
     """
-    within = np.empty((len(standardized), model.n_ellipsoids), dtype=bool)
-    for place, squared in tiles_of_squared_radii(standardized, model.stack):
-        within[place] = _within_reach(model, standardized[place], squared)
+    keys = np.concatenate(
+        [
+            packed(_within_reach(model, standardized[place], squared))
+            for place, squared in tiles_of_squared_radii(standardized, model.stack)
+        ]
+    )
     # Many rows have the same ellipsoids within reach, so each combination is looked up once.
-    _, first, which = np.unique(as_values(packed(within)), return_index=True, return_inverse=True)
-    near = model.table.inside_only(within[first]).astype(np.float64)[which]
+    _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
+    near = model.table.inside_only(unpacked(keys[first], model.n_ellipsoids)).astype(np.float64)[which]
     if len(model.isolated):
         order = np.argsort(model.isolated_owners, kind="stable")
         owners, start = np.unique(model.isolated_owners[order], return_index=True)
@@ -76,7 +79,10 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
 
 def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
     """Whether each ellipsoid is within reach on the line to its center, an upper bound on the distance to it."""
-    outer_part = 1.0 - 1.0 / np.sqrt(np.maximum(squared.T, 1.0))
+    outer_part = np.maximum(squared.T, 1.0)
+    np.sqrt(outer_part, out=outer_part)
+    np.divide(1.0, outer_part, out=outer_part)
+    np.subtract(1.0, outer_part, out=outer_part)
     outer_part *= cdist(model.centers, standardized)
     return np.asarray(outer_part <= model.reach).T
 
