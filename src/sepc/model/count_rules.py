@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,10 @@ from sepc.model.locate import packed
 from sepc.model.nearest import FARTHEST, nearest_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely, published, smoothed
+
+# The arrays of verdicts, and those that are of use where weights decide.
+FIELDS = ("label", "trust", "probabilities", "counts", "rule", "region")
+BESIDE_WEIGHTS = ("label", "counts", "rule", "region")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +39,12 @@ class Verdicts:
         counts = np.empty((n, n_classes), dtype=np.int64)
         return cls(label, trust, np.empty((n, n_classes)), counts, rule, region)
 
-    def put(self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None) -> None:
-        """Copy `others`, or `others[which]`, to the positions `where`."""
-        for name, own in vars(self).items():
-            values = getattr(others, name)
+    def put(
+        self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None, names: Collection[str] = FIELDS
+    ) -> None:
+        """Copy `others`, or `others[which]`, to the positions `where`; only some of the arrays, if these are named."""
+        for name in names:
+            own, values = getattr(self, name), getattr(others, name)
             if which is None or not isinstance(where, slice):
                 own[where] = values if which is None else values[which]
             else:

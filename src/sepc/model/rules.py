@@ -13,7 +13,15 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.kinds import Cause
 from sepc.kernels.threads import single_threaded
 from sepc.model.causes import NOT_YET
-from sepc.model.count_rules import Verdicts, judge_outside, judge_seen, judge_sets, smallest_gauge
+from sepc.model.count_rules import (
+    BESIDE_WEIGHTS,
+    FIELDS,
+    Verdicts,
+    judge_outside,
+    judge_seen,
+    judge_sets,
+    smallest_gauge,
+)
 from sepc.model.locate import Located, as_values, locate, unpacked
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
@@ -84,15 +92,18 @@ def weigh(model: SEPModel, rows: FloatArray) -> FloatArray:
 
 
 def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArray | None, FloatArray, IntArray]:
-    """Verdicts by counts, probabilities by weights (None without weights), gauges and nearest places, in blocks."""
+    """Verdicts by counts, probabilities by weights (None without weights), gauges and nearest places, in blocks.
+
+    With weights, nobody needs the trust and the probabilities of the counts, and they are not all there.
+    """
     n, C = len(rows), len(model.classes)
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
-    weighed = None if model.weights is None else np.empty((n, C))
+    weighed, names = (None, FIELDS) if model.weights is None else (np.empty((n, C)), BESIDE_WEIGHTS)
     for block in _blocks(model, n):
         located = _located(model, rows[block])
         gauge[block] = np.sqrt(located.squared)
         known = model.table.find(located.keys)
-        counted.put(block, judge_seen(model, known), known)
+        counted.put(block, judge_seen(model, known), known, names)
         _put_unseen(model, counted, located, known, block.start)
         if len(located.outside):
             outside = block.start + located.outside

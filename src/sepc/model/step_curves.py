@@ -8,7 +8,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 
-# Levels that a row has in a block of features: with a tile of 512 rows, 1 MB.
+# Levels that a row has in a block of features: with a tile of rows, 1 MB.
 BLOCK_LEVELS = 256
 
 
