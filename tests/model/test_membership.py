@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from sepc.model.membership import (
     BOUNDARY_MARGIN,
-    MAX_TILE_ROWS,
+    MAX_TILE_SLABS,
     POLYNOMIAL_ERROR,
+    SLAB_ROWS,
     squared_radii,
     stacked,
     tiles_of_squared_radii,
 )
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
 
+TILE_ROWS = MAX_TILE_SLABS * SLAB_ROWS
 SEEDS = st.integers(0, 2**32 - 1)
 SHORTEST = st.sampled_from([1.0, 0.1, 1e-2, 1e-4, 1e-6, 1e-9])
 
@@ -80,20 +82,20 @@ def test_rows_on_the_boundary_are_measured_well_within_the_slack(shortest, sprea
 def test_a_row_gets_the_same_bits_alone_and_anywhere(d, shortest):
     rng = np.random.default_rng(d)
     centers, roots, boundary = draw_ellipsoids(rng, 9, d, shortest)
-    rows = np.concatenate([boundary.reshape(-1, d), rng.normal(size=(MAX_TILE_ROWS + 7, d))])
+    rows = np.concatenate([boundary.reshape(-1, d), rng.normal(size=(TILE_ROWS + 7, d))])
     squares = squared_radii(rows, centers, roots)
     for i in range(0, len(rows), 97):
         np.testing.assert_array_equal(squared_radii(rows[i : i + 1], centers, roots)[0], squares[i])
 
     # Every position in a tile, and every other memory order.
-    everywhere = squared_radii(np.repeat(rows[3:4], MAX_TILE_ROWS, axis=0), centers, roots)
+    everywhere = squared_radii(np.repeat(rows[3:4], TILE_ROWS, axis=0), centers, roots)
     np.testing.assert_array_equal(everywhere, np.broadcast_to(squares[3], everywhere.shape))
     order = rng.permutation(len(rows))
     np.testing.assert_array_equal(squared_radii(np.asfortranarray(rows[order]), centers, roots), squares[order])
     np.testing.assert_array_equal(squared_radii(rows[::-2], centers, roots), squares[::-2])
 
 
-@given(SEEDS, st.integers(0, 2 * MAX_TILE_ROWS + 1))
+@given(SEEDS, st.integers(0, 2 * TILE_ROWS + 1))
 def test_tiles_cover_all_rows_in_order(seed, n):
     rng = np.random.default_rng(seed)
     centers, roots, _ = draw_ellipsoids(rng, 2, 3, 0.1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.decisions.deferred import deferrable_column, deferred
 from sepc.decisions.frames import column_of_names, frame_of, index_of
 from sepc.decisions.kinds import Cause, Rule, verdict
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise
@@ -63,7 +65,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     label: NDArray[Any]
     trust: FloatArray
     accepted: BoolArray
-    cause: IntArray
+    cause: IntArray = deferrable_column()
     probabilities: FloatArray
     region: IntArray
     index: Any = None
@@ -94,11 +96,12 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     def indexed_like(self, X: Any) -> Self:
         """The same decisions with the index of `X`, if that is a pandas DataFrame."""
         index = index_of(X)
-        return self if index is None else replace(self, index=index)
+        return self if index is None else self.replaced(index=index)
 
     def refused(self, rows: BoolArray, cause: Cause) -> Self:
         """The same decisions, with these rows not accepted for this cause."""
-        return replace(self, accepted=self.accepted & ~rows, cause=np.where(rows, int(cause), self.cause))
+        refusing = deferred(partial(_refused_for, cause), rows, self.given()["cause"])
+        return self.replaced(accepted=self.accepted & ~rows, cause=refusing)
 
     def renamed(self, features: Sequence[str]) -> Self:
         """The same decisions, with other feature names in their reasons."""
@@ -134,6 +137,10 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     def _line(self, i: int) -> tuple[str, ...]:
         name = str(i if self.index is None else self.index[i])
         return name, str(self.label[i]), decimal(self.trust[i]), Cause(self.cause[i]).name
+
+
+def _refused_for(cause: Cause, refused: BoolArray, otherwise: IntArray) -> IntArray:
+    return np.where(refused, int(cause), otherwise)
 
 
 def _share(n: int, n_all: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -46,9 +46,17 @@ class RowWise(Generic[One]):
         rows = chosen if isinstance(chosen, slice) else np.asarray(chosen)
         if not isinstance(rows, slice) and rows.size == 0:
             rows = rows.astype(np.int64)
+        by_row = {name: values for name, values in self.given().items() if name not in shared_fields(self)}
+        return self.replaced(**{name: values[rows] for name, values in by_row.items() if values is not None})
+
+    def given(self) -> dict[str, Any]:
+        """The fields as they were given: deferred columns are not computed."""
         own: Any = self
-        by_row = {f.name: getattr(own, f.name) for f in fields(own) if f.name not in shared_fields(own)}
-        return replace(own, **{name: values[rows] for name, values in by_row.items() if values is not None})
+        return {f.name: vars(own)[f.name] for f in fields(own)}
+
+    def replaced(self, **changes: Any) -> Self:
+        """The same rows with other values of some fields, like `dataclasses.replace`, and deferred columns as given."""
+        return type(self)(**self.given() | changes)
 
 
 def shared_fields(rows: Any) -> set[str]:

@@ -6,13 +6,26 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.decisions.kinds import Cause
-from sepc.model.locate import as_values, packed
+from sepc.decisions.kinds import Cause, Rule
+from sepc.kernels.threads import single_threaded
+from sepc.model.locate import as_values, packed, unpacked
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.sep_model import SEPModel
 
 # Numbers in memory at a time: 32 MB.
 BLOCK_ENTRIES = 2**22
+
+# Stands for the cause of a refused row until somebody asks for it.
+NOT_YET = -1
+
+
+@single_threaded
+def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: IntArray, known: IntArray) -> IntArray:
+    """The causes of rows in the user's own features, decided by these rules, of which some are known already."""
+    cause, open_rows = known.copy(), np.flatnonzero(known == NOT_YET)
+    standardized = model.standardize(rows[open_rows])
+    cause[open_rows] = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
+    return cause
 
 
 def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
@@ -47,12 +60,15 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
     A training row counts if all its ellipsoids are within reach: a large one may come near although the row itself lies
     in a small one far away. An isolated row counts if it is within reach itself.
     """
-    within = np.empty((len(standardized), model.n_ellipsoids), dtype=bool)
-    for place, squared in tiles_of_squared_radii(standardized, model.stack):
-        within[place] = _within_reach(model, standardized[place], squared)
+    keys = np.concatenate(
+        [
+            packed(_within_reach(model, standardized[place], squared))
+            for place, squared in tiles_of_squared_radii(standardized, model.stack)
+        ]
+    )
     # Many rows have the same ellipsoids within reach, so each combination is looked up once.
-    _, first, which = np.unique(as_values(packed(within)), return_index=True, return_inverse=True)
-    near = model.table.inside_only(within[first]).astype(np.float64)[which]
+    _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
+    near = model.table.inside_only(unpacked(keys[first], model.n_ellipsoids)).astype(np.float64)[which]
     if len(model.isolated):
         order = np.argsort(model.isolated_owners, kind="stable")
         owners, start = np.unique(model.isolated_owners[order], return_index=True)
@@ -63,7 +79,10 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
 
 def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
     """Whether each ellipsoid is within reach on the line to its center, an upper bound on the distance to it."""
-    outer_part = 1.0 - 1.0 / np.sqrt(np.maximum(squared.T, 1.0))
+    outer_part = np.maximum(squared.T, 1.0)
+    np.sqrt(outer_part, out=outer_part)
+    np.divide(1.0, outer_part, out=outer_part)
+    np.subtract(1.0, outer_part, out=outer_part)
     outer_part *= cdist(model.centers, standardized)
     return np.asarray(outer_part <= model.reach).T
 

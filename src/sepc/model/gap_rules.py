@@ -1,15 +1,44 @@
-"""The rules for rows with gaps: decide on completions of each, and average."""
+"""The rules for rows that may have gaps: decide on completions of each row with gaps, and average."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
 from sepc.decisions.kinds import Cause
+from sepc.model.causes import NOT_YET
 from sepc.model.completion import completed
-from sepc.model.rules import JudgedRows, judge
+from sepc.model.rules import JudgedRows, judge, weigh
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
+
+
+def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
+    """Decide on rows with or without gaps; returns what `judge_with_gaps` does."""
+    if _have_gaps(model, rows):
+        return judge_with_gaps(model, rows, min_trust)
+    return rows, judge(model, rows, min_trust)
+
+
+def probabilities_of(model: SEPModel, rows: FloatArray) -> FloatArray:
+    """The probabilities that `judge_any` gives, and no more than these need."""
+    if model.weights is None or _have_gaps(model, rows):
+        return judge_any(model, rows, 0.0)[1].probabilities
+    return weigh(model, rows)
+
+
+def labels_of(model: SEPModel, rows: FloatArray) -> NDArray[Any]:
+    """The labels that `judge_any` gives, and no more than these need."""
+    if model.weights is None:
+        return judge_any(model, rows, 0.0)[1].label
+    return np.asarray(model.classes[most_likely(probabilities_of(model, rows), model.shares)])
+
+
+def _have_gaps(model: SEPModel, rows: FloatArray) -> bool:
+    return bool(np.isnan(rows[:, : len(model.shift)]).any())
 
 
 def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
@@ -48,7 +77,7 @@ def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: floa
     chosen = each * n_draws + typical
     own = {name: values[chosen] for name, values in vars(judged).items()}
     would_be = judged.accepted.reshape(n, n_draws).mean(axis=1) > 0.5
-    cause = np.where(would_be | own["accepted"], int(Cause.MISSING), own["cause"])
+    cause = np.where(would_be | own["accepted"], int(Cause.MISSING), NOT_YET)
     own |= {
         "label": model.classes[label],
         "trust": trust,

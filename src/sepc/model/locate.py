@@ -27,7 +27,7 @@ class Located:
     Attributes
     ----------
     keys : (n, W) array
-        The set of ellipsoids of each row, packed into numbers.
+        The set of ellipsoids of each row, packed into numbers; zeros if the caller wants none.
     squared : (n,) array
         The smallest squared radius of each row in any ellipsoid; infinite if there is none.
     outside : (m,) array
@@ -46,15 +46,20 @@ class Located:
 
 
 def locate(
-    rows: FloatArray, stack: Stack, slack: float, extra: TileFunction | None = None, n_extra: int = 0
+    rows: FloatArray,
+    stack: Stack,
+    slack: float,
+    extra: TileFunction | None = None,
+    n_extra: int = 0,
+    with_keys: bool = True,
 ) -> Located:
     """Find the ellipsoids of every row, tile by tile, so that never all squared radii are in memory.
 
     The function `extra` may compute `n_extra` further numbers per row from the squared radii of a tile.
     """
     n, K = len(rows), len(stack.centers)
-    words, limit = _words(K), 1.0 + slack
-    squared, keys, extras = np.full(n, np.inf), np.zeros((n, len(words))), np.empty((n, n_extra))
+    limit = 1.0 + slack
+    squared, keys, extras = np.full(n, np.inf), np.zeros((n, len(_words(K)))), np.empty((n, n_extra))
     outside: list[IntArray] = [np.empty(0, dtype=np.int64)]
     outside_squared: list[FloatArray] = [np.empty((0, K))]
     for place, columns, padded in padded_tiles(rows, stack, n_extra):
@@ -63,9 +68,8 @@ def locate(
             extras[place] = extra(columns, padded)[:, :n_rows].T
         tile = padded[:, :n_rows]
         tile.min(axis=0, initial=np.inf, out=squared[place])
-        # A product with powers of two packs the bits, three times as fast as packing bytes.
-        for w, word in enumerate(words):
-            keys[place, w] = POWERS[: len(tile[word])] @ (limit >= tile[word]).astype(np.float64)
+        if with_keys:
+            keys[place] = packed((limit >= tile).T)
         alone = np.flatnonzero(squared[place] > limit)
         if len(alone):
             outside.append(place.start + alone)
@@ -75,8 +79,12 @@ def locate(
 
 def packed(sets: BoolArray) -> FloatArray:
     """Pack sets of ellipsoids, one per row, into numbers as in `Located.keys`."""
-    keys = [sets[:, word].astype(np.float64) @ POWERS[: sets[:, word].shape[1]] for word in _words(sets.shape[1])]
-    return np.column_stack(keys)
+    words = _words(sets.shape[1])
+    keys = np.empty((len(sets), len(words)))
+    # A product with powers of two packs the bits, three times as fast as packing bytes.
+    for w, word in enumerate(words):
+        keys[:, w] = sets[:, word].astype(np.float64) @ POWERS[: word.stop - word.start]
+    return keys
 
 
 def unpacked(keys: FloatArray, K: int) -> BoolArray:

@@ -20,11 +20,14 @@ POLYNOMIAL_ERROR = 1e-6
 # Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds every slack of "inside".
 BOUNDARY_MARGIN = 1e-8
 
-# Monomials in a tile: they stay in the second-level cache. The rows of a tile are a multiple of 64, so that BLAS treats
-# all alike, and at most 512, so that a single row pays little padding.
+# Matrix products are taken for so many rows at a time, whether there are few or many, since BLAS rounds differently for
+# other shapes. A row alone pays for so many.
+SLAB_ROWS = 64
+
+# A tile is a few slabs whose monomials stay in the second-level cache. Their number is odd: a power of two from one
+# monomial to the next would put all of a slab into a few places of the cache, and a product take half as long again.
 TILE_ENTRIES = 2**18
-MIN_TILE_ROWS = 64
-MAX_TILE_ROWS = 512
+MAX_TILE_SLABS = 7
 
 # Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
 MOST_NUMBERS = 2**22
@@ -70,13 +73,11 @@ class Stack:
     offsets: FloatArray
 
     def tile_rows(self, n_extra: int = 0) -> int:
-        """Number of rows in every tile; the last tile is padded, since BLAS rounds differently for other shapes.
-
-        Fewer, if the caller computes very many extra numbers per row.
-        """
+        """Most rows in a tile, a number of slabs; fewer, if the caller computes very many extra numbers per row."""
         n_monomials = int(max(len(self.origin), self.coefficients.shape[1], 1))
-        fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1))
-        return max(MIN_TILE_ROWS, min(MAX_TILE_ROWS, fitting // MIN_TILE_ROWS * MIN_TILE_ROWS))
+        fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1)) // SLAB_ROWS
+        n_slabs = min(MAX_TILE_SLABS, fitting - 1 + fitting % 2)
+        return SLAB_ROWS * max(1, n_slabs)
 
 
 def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
@@ -148,23 +149,42 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
 
 
 def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Walk rows in tiles of one size: which rows, the rows as columns, and their squared radii of shape (K, tile).
+    """Walk rows in tiles: which rows, the rows as columns, and their squared radii of shape (K, tile).
 
-    The last tile is padded with zeros or earlier rows, so that BLAS rounds a row alike, alone and among many. The
-    columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller computes
-    very many extra numbers per row.
+    A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row alike, alone and among many.
+    The columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller
+    computes very many extra numbers per row.
     """
-    tile_rows = stack.tile_rows(n_extra)
+    tile_rows = min(stack.tile_rows(n_extra), whole_slabs(len(rows)))
     columns = np.zeros((len(stack.origin), tile_rows))
     monomials = np.ones((stack.coefficients.shape[1], tile_rows))
-    for start in range(0, len(rows), tile_rows):
+    for start in range(0, len(rows), max(1, tile_rows)):
         tile = rows[start : start + tile_rows]
-        columns[:, : len(tile)] = tile.T
+        n_columns = whole_slabs(len(tile))
+        own = columns[:, :n_columns]
+        own[:, : len(tile)] = tile.T
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):
             is_measured = monomials.size == 0
-            squares = _all_measured(columns, stack) if is_measured else _polynomials(columns, monomials, stack)
-        yield slice(start, start + len(tile)), columns, squares
+            squares = _all_measured(own, stack) if is_measured else _polynomials(own, monomials[:, :n_columns], stack)
+        yield slice(start, start + len(tile)), own, squares
+
+
+def whole_slabs(n: int) -> int:
+    """The number of rows in the slabs that `n` rows need."""
+    return -(-n // SLAB_ROWS) * SLAB_ROWS
+
+
+def slabwise(left: FloatArray, right: FloatArray) -> FloatArray:
+    """``left @ right``, slab by slab; `right` has a column for every row of whole slabs."""
+    product = np.empty((len(left), right.shape[1]))
+    np.matmul(left, _slabs(right), out=_slabs(product))
+    return product
+
+
+def _slabs(columns: FloatArray) -> FloatArray:
+    """A view of shape (slabs, n, SLAB_ROWS)."""
+    return columns.reshape(len(columns), columns.shape[1] // SLAB_ROWS, SLAB_ROWS).transpose(1, 0, 2)
 
 
 def _all_measured(columns: FloatArray, stack: Stack) -> FloatArray:
@@ -181,13 +201,23 @@ def _polynomials(columns: FloatArray, monomials: FloatArray, stack: Stack) -> Fl
     np.minimum(coordinates, stack.farthest, out=coordinates)
     np.maximum(coordinates, -stack.farthest, out=coordinates)
     _multiply_out(coordinates, out=monomials)
-    squares: FloatArray = stack.coefficients @ monomials
-    is_sure = _are_believed(squares, coordinates, stack)
-    if not is_sure.all():
+    squares = slabwise(stack.coefficients, monomials)
+    if not _lie_apart(squares, stack):
+        is_sure = _are_believed(squares, coordinates, stack)
         for k in np.flatnonzero(~is_sure.all(axis=1)):
             measured = _measured(columns, stack.centers[k], stack.roots[k])
             np.copyto(squares[k], measured, where=~is_sure[k])
     return np.maximum(squares, 0.0, out=squares)
+
+
+def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
+    """Whether all polynomial values are believed at first sight: far enough from 1 for every ellipsoid."""
+    if len(stack.rough):
+        return False
+    margin = stack.margins.max()
+    is_apart = squares > 1.0 + margin
+    is_apart |= squares < 1.0 - margin
+    return bool(is_apart.all())
 
 
 def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
@@ -202,7 +232,7 @@ def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) ->
 
 def _measured(columns: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
     """Squared radii in one ellipsoid. The center goes first: a difference of two products would lose the digits."""
-    mapped = root @ (columns - center[:, np.newaxis])
+    mapped = slabwise(root, columns - center[:, np.newaxis])
     squares: FloatArray = np.einsum("ij,ij->j", mapped, mapped)
     # A difference of infinities: too far away for a float.
     squares[np.isnan(squares)] = np.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.model.locate import as_values, packed
 from sepc.points.signatures import SignatureCounts
+
+Floats: TypeAlias = NDArray[np.float32]
 
 # Numbers in memory at a time: 8 MB.
 BLOCK_ENTRIES = 2**20
@@ -100,18 +102,18 @@ class SignatureTable(ShownOnOneLine):
         places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[places] == wanted, rows[places], -1)
 
-    def _sum_where(self, sets: BoolArray, is_meant: Callable[[FloatArray, FloatArray], BoolArray]) -> IntArray:
+    def _sum_where(self, sets: BoolArray, is_meant: Callable[[Floats, Floats], BoolArray]) -> IntArray:
         """Rows of each class in the table rows that `is_meant` finds for each of `sets`, of shape (S, C).
 
         Pairs of set and table row are compared block by block, since all at once may not fit into memory.
         """
-        # Doubles, since BLAS takes no integers; they hold counts exactly up to 2^53 rows.
+        # BLAS takes no integers. Doubles hold counts exactly up to 2^53 rows, and floats numbers of ellipsoids to 2^24.
         summed = np.zeros((len(sets), self.counts.shape[1]))
         K, C = self.memberships.shape[1], self.counts.shape[1]
         for part in _blocks(len(self.counts), max(K, C)):
-            members, counts = self.memberships[part].astype(np.float64), self.counts[part].astype(np.float64)
+            members, counts = self.memberships[part].astype(np.float32), self.counts[part].astype(np.float64)
             for own in _blocks(len(sets), max(K, len(members))):
-                summed[own] += is_meant(sets[own].astype(np.float64), members).astype(np.float64) @ counts
+                summed[own] += is_meant(sets[own].astype(np.float32), members).astype(np.float64) @ counts
         return summed.astype(np.int64)
 
     @cached_property

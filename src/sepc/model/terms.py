@@ -136,8 +136,7 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
         scores = scores + added.sum(axis=1)
         runner_up[place] = _second(scores, label[place])
         own, other = label[place], runner_up[place]
-        # Of the whole tile, since BLAS rounds a product of fewer rows differently.
-        together = weights.isolated_terms(columns, model.isolated)[:n_rows]
+        together = weights.isolated_terms(columns[:, :n_rows], model.isolated)
         by_feature = weights.feature_terms(columns[:, :n_rows])
         by_feature[:, weights.category_features] += added
         features[place] = _difference(by_feature, own, other)

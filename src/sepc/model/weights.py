@@ -15,6 +15,8 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.model.membership import slabwise, whole_slabs
+from sepc.model.step_curves import CurveBlock, curve_blocks
 from sepc.wording import counted
 
 # Features are clipped at this many deviations, so that no feature decides alone however far out a row lies.
@@ -23,7 +25,7 @@ LINE_END = 8.0
 NEARNESS_DECAY = 0.75
 # Added to the squared gauge before taking its logarithm, so that the center is not infinitely deep.
 DEPTH_FLOOR = 0.3
-# Squared gauges are clipped here, far beyond where anything is near.
+# Squared gauges are clipped here before taking logarithms, far beyond where anything is near.
 FARTHEST_SQUARED = 1e6
 # Isolated rows compared with rows at once: with a tile of rows, 16 MB.
 BLOCK_ISOLATED = 4096
@@ -32,18 +34,25 @@ FADING_BEGINS = 2.0
 FADING_POWER = 4
 
 
-def nearness(squared: FloatArray) -> FloatArray:
+def nearness(squared: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """How near ellipsoids are, from squared gauges: 1 inside, falling to 0 outside."""
-    return np.asarray(np.exp(-NEARNESS_DECAY * np.clip(squared - 1.0, 0.0, FARTHEST_SQUARED)))
+    near = np.asarray(np.subtract(squared, 1.0, out=out))
+    np.maximum(near, 0.0, out=near)
+    np.multiply(near, -NEARNESS_DECAY, out=near)
+    return np.asarray(np.exp(near, out=near))
 
 
-def depth(squared: FloatArray) -> FloatArray:
+def depth(squared: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """How deep rows lie in ellipsoids, from squared gauges; smaller is deeper."""
-    return np.asarray(np.log(np.minimum(squared, FARTHEST_SQUARED) + DEPTH_FLOOR))
+    deep = np.asarray(np.minimum(squared, FARTHEST_SQUARED, out=out))
+    np.add(deep, DEPTH_FLOOR, out=deep)
+    return np.asarray(np.log(deep, out=deep))
 
 
 def isolated_nearness(rows: FloatArray, isolated: FloatArray, width: float) -> FloatArray:
     """How near isolated rows are, of shape (n, J): a Gaussian of this width around each."""
+    if len(isolated) == 0:
+        return np.empty((len(rows), 0))
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(-0.5 * (cdist(rows, isolated) / width) ** 2))
 
@@ -130,6 +139,10 @@ class Weights(ShownAsCard):
         return np.ascontiguousarray(np.concatenate([self.lines, self.near, self.deep, self.isolated]).T)
 
     @cached_property
+    def _curve_blocks(self) -> tuple[CurveBlock, ...]:
+        return curve_blocks(self.n_knots, self.knots, self.levels)
+
+    @cached_property
     def _constant(self) -> FloatArray:
         return np.asarray(self.offsets - self.ellipsoid_means.sum(axis=0) - self.isolated_mean)
 
@@ -145,18 +158,25 @@ class Weights(ShownAsCard):
         isolated : (J, d) array
             The isolated rows.
         """
-        parts = [np.clip(columns, -LINE_END, LINE_END), nearness(squares), depth(squares)]
-        if len(isolated):
-            parts.append(isolated_nearness(columns.T, isolated[:BLOCK_ISOLATED], self.width).T)
-        values = np.concatenate(parts)
-        scores: FloatArray = self._coefficients[:, : len(values)] @ values
+        (d, n), K = columns.shape, len(squares)
+        values = np.empty((d + 2 * K + min(len(isolated), BLOCK_ISOLATED), whole_slabs(n)))
+        values[:, n:] = 0.0
+        np.minimum(columns, LINE_END, out=values[:d, :n])
+        np.maximum(values[:d, :n], -LINE_END, out=values[:d, :n])
+        nearness(squares, out=values[d : d + K, :n])
+        depth(squares, out=values[d + K : d + 2 * K, :n])
+        values[d + 2 * K :, :n] = isolated_nearness(columns.T, isolated[:BLOCK_ISOLATED], self.width).T
+        scores = slabwise(self._coefficients[:, : len(values)], values)
         for start in range(BLOCK_ISOLATED, len(isolated), BLOCK_ISOLATED):
             block = slice(start, start + BLOCK_ISOLATED)
-            scores += (isolated_nearness(columns.T, isolated[block], self.width) @ self.isolated[block]).T
+            near = values[: len(isolated[block])]
+            near[:, :n] = isolated_nearness(columns.T, isolated[block], self.width).T
+            scores += slabwise(self._coefficients[:, d + 2 * K :][:, block], near)
         scores += self._constant[:, np.newaxis]
-        for (knots, levels), column in zip(self.curves, columns, strict=True):
-            scores += levels[:, np.searchsorted(knots, column, side="right")]
-        return scores
+        by_row = np.ascontiguousarray(scores[:, :n].T)
+        for curves in self._curve_blocks:
+            by_row = curves.added_to(by_row, columns)
+        return by_row.T
 
     def category_terms(self, codes: FloatArray) -> FloatArray:
         """What each category adds to the scores, of shape (n, Q, C), given the codes as an (n, Q) array."""
@@ -180,11 +200,15 @@ class Weights(ShownAsCard):
 
     def isolated_terms(self, columns: FloatArray, isolated: FloatArray) -> FloatArray:
         """What all isolated rows together add to the scores, of shape (n, C)."""
-        terms = np.tile(-self.isolated_mean, (columns.shape[1], 1))
+        n = columns.shape[1]
+        terms = np.tile(-self.isolated_mean[:, np.newaxis], n)
         for start in range(0, len(isolated), BLOCK_ISOLATED):
             block = slice(start, start + BLOCK_ISOLATED)
-            terms += isolated_nearness(columns.T, isolated[block], self.width) @ self.isolated[block]
-        return terms
+            near = np.empty((len(isolated[block]), whole_slabs(n)))
+            near[:, n:] = 0.0
+            near[:, :n] = isolated_nearness(columns.T, isolated[block], self.width).T
+            terms += slabwise(self.isolated[block].T, near)[:, :n]
+        return terms.T
 
     def _card(self) -> Card:
         (d, n_classes), n_curved = self.lines.shape, int((self.n_knots > 0).sum())

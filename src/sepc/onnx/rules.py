@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.model.rules import judge_sets
+from sepc.model.count_rules import judge_sets
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Lying

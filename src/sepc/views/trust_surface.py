@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.model.rules import judge, judge_sets
+from sepc.model.count_rules import judge_sets
+from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.views.planes import Plane
 

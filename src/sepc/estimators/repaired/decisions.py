@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -83,7 +83,7 @@ class RepairedDecisions(Decisions):
     def renamed(self, features: Sequence[str]) -> Self:
         """The same decisions, with other feature names in their reasons."""
         inner = {region: decided.renamed(features) for region, decided in self.parts.inner.items()}
-        return replace(self, parts=RepairedParts(self.parts.outer.renamed(features), inner))
+        return self.replaced(parts=RepairedParts(self.parts.outer.renamed(features), inner))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""

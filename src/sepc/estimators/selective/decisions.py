@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import BoolArray, FloatArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
+from sepc.decisions.deferred import deferred
 from sepc.decisions.kinds import Cause
 
 
@@ -32,14 +34,13 @@ class SelectiveDecisions(Decisions):
     @classmethod
     def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any]) -> Self:
         """The decisions of an estimator, of which only some are accepted; it may know only some of the classes."""
-        own, uncovered = inner.cause, Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
-        cause = np.where(accepted, Cause.ACCEPTED, np.where(own == Cause.ACCEPTED, uncovered, own))
+        uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
             classes=classes,
             label=inner.label,
             trust=inner.trust,
             accepted=accepted,
-            cause=cause,
+            cause=deferred(partial(_causes, uncovered), accepted, inner.given()["cause"]),
             probabilities=columns_for(inner.probabilities, inner.classes, classes),
             region=inner.region,
             by="SelectiveClassifier",
@@ -48,7 +49,7 @@ class SelectiveDecisions(Decisions):
 
     def renamed(self, features: Sequence[str]) -> Self:
         """The same decisions, with other feature names in their reasons."""
-        return replace(self, inner=self.inner.renamed(features))
+        return self.replaced(inner=self.inner.renamed(features))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
@@ -64,6 +65,11 @@ class SelectiveDecisions(Decisions):
         cause, own = Cause(self.cause[0]), Cause(self.inner.cause[0])
         is_about_trust = cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
         return f"Not accepted ({cause.name}): the promise asks for more trust." if is_about_trust else super().verdict()
+
+
+def _causes(uncovered: Cause, accepted: BoolArray, own: IntArray) -> IntArray:
+    """Causes, given those of the estimator and one for rows that it would accept but the promise does not cover."""
+    return np.where(accepted, Cause.ACCEPTED, np.where(own == Cause.ACCEPTED, uncovered, own))
 
 
 def columns_for(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

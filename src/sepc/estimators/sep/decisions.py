@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.decisions.decisions import Decision, Decisions
+from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.asking import settled_by
+from sepc.model.causes import look_up_causes
 from sepc.model.certain import is_certain
-from sepc.model.gap_rules import judge_with_gaps
+from sepc.model.gap_rules import judge_any
 from sepc.model.possible import possible_ellipsoids
-from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
 
@@ -64,19 +66,17 @@ class SEPDecisions(Decisions):
     @classmethod
     def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
         """Decide on rows given in the user's own features."""
-        missing = np.isnan(rows[:, : len(model.shift)])
-        complete, judged = (
-            judge_with_gaps(model, rows, min_trust) if missing.any() else (rows, judge(model, rows, min_trust))
-        )
+        complete, judged = judge_any(model, rows, min_trust)
+        looking_up = deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
             rows=complete,
             by="SEPClassifier",
             min_trust=min_trust,
-            missing=missing,
+            missing=np.isnan(rows[:, : len(model.shift)]),
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
-            **vars(judged),
+            **vars(judged) | {"cause": looking_up},
         )
 
     @property
@@ -97,7 +97,7 @@ class SEPDecisions(Decisions):
         """The same decisions, with other feature names in their reasons."""
         if len(features) != len(self.model.feature_names):
             return self
-        return replace(self, model=replace(self.model, feature_names=tuple(features)))
+        return self.replaced(model=replace(self.model, feature_names=tuple(features)))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -31,6 +31,7 @@ from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.estimators.sep.weighing import CategoryColumn
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
+from sepc.model.gap_rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
@@ -259,8 +260,16 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
 
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
-        notes = None if self.preparation_ is None else self.preparation_.notes_on(X, rows)
-        return SEPDecisions.of(self.model_, rows, self.min_trust, notes)
+        if self.preparation_ is not None:
+            return SEPDecisions.of(self.model_, rows, self.min_trust, self.preparation_.notes_on(X, rows))
+        # A copy, since causes and reasons are found in these rows later, when `X` may hold others.
+        return SEPDecisions.of(self.model_, rows.copy(), self.min_trust)
+
+    def _labels(self, X: Any) -> NDArray[Any]:
+        return labels_of(self.model_, self._rows(X))
+
+    def _probabilities(self, X: Any) -> FloatArray:
+        return probabilities_of(self.model_, self._rows(X))
 
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""

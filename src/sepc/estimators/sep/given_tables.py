@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.number_columns import refuse_text
+from sepc.columns.plain_rows import plain_rows
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.columns.training_rows import TrainingRows
@@ -118,13 +119,18 @@ class TakesTables(BaseEstimator):
         return tuple(f"x{j}" for j in range(self.n_features_in_)) if names is None else tuple(map(str, names))
 
     def _rows(self, X: Any) -> FloatArray:
-        """Rows of numbers, as the model takes them."""
-        self.check_columns(X)
+        """Rows of numbers, as the model takes them; they may share their memory with `X`."""
         if self.preparation_ is None:
-            rows: FloatArray = self._validated(X, reset=False, ensure_all_finite="allow-nan")
-            return rows
+            rows = plain_rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+            return self._checked_rows(X) if rows is None else rows
+        self.check_columns(X)
         validate_data(self, X, skip_check_array=True, reset=False)
         return self.preparation_.check_finite(self.preparation_.rows_of(X))
+
+    def _checked_rows(self, X: Any) -> FloatArray:
+        self.check_columns(X)
+        rows: FloatArray = self._validated(X, reset=False, ensure_all_finite="allow-nan")
+        return rows
 
     def _validated(self, *tables: Any, **checks: Any) -> Any:
         # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.

@@ -11,7 +11,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import MOST_LINES, Card, ShownAsCard
-from sepc.model.rules import judge_sets
+from sepc.model.count_rules import judge_sets
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import credible_interval, smoothed
 from sepc.wording import counted, decimal, name_of

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
+from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.reasons import about_gaps, other_side, where
@@ -46,7 +48,7 @@ class TrustedDecisions(Decisions):
             label=base.label,
             trust=trust,
             accepted=accepted,
-            cause=model.causes(partition, accepted, min_trust),
+            cause=deferred(partial(model.causes, min_trust), partition, accepted),
             probabilities=base.probabilities,
             region=partition.region,
             by="TrustedClassifier",
@@ -77,7 +79,7 @@ class TrustedDecisions(Decisions):
 
     def renamed(self, features: Sequence[str]) -> Self:
         """The same decisions, with other feature names in their reasons."""
-        return replace(self, partition=self.partition.renamed(features))
+        return self.replaced(partition=self.partition.renamed(features))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""

@@ -65,13 +65,14 @@ class TrustModel(ShownOnOneLine):
         """How far to trust the labels of the base model on rows that the partition has decided on."""
         return self._faded(self.calibration.apply(signals(base, decided)), decided.gauge)
 
-    def causes(self, decided: SEPDecisions, accepted: BoolArray, min_trust: float) -> IntArray:
+    def causes(self, min_trust: float, decided: SEPDecisions, accepted: BoolArray) -> IntArray:
         """Why rows are not accepted: what the partition misses, or else the training rows around them."""
         cause = np.full(len(accepted), int(Cause.ACCEPTED))
         refused = np.flatnonzero(~accepted)
         standardized = self.partition.standardize(decided.rows[refused])
-        around = causes(self.partition, standardized, decided.rule[refused] != Rule.NEAREST, min_trust)
-        cause[refused] = np.where(decided.cause[refused] == Cause.MISSING, int(Cause.MISSING), around)
+        cause[refused] = causes(self.partition, standardized, decided.rule[refused] != Rule.NEAREST, min_trust)
+        with_gaps = refused[decided.missing[refused].any(axis=1)]
+        cause[with_gaps[decided[with_gaps].cause == Cause.MISSING]] = Cause.MISSING
         return cause
 
     def _faded(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:

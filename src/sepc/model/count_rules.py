@@ -1,0 +1,186 @@
+"""The rules of the paper: from the training rows where a row lies, or nearest to it, to its label and trust."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.decisions.kinds import Rule
+from sepc.model.locate import packed
+from sepc.model.nearest import FARTHEST, nearest_of
+from sepc.model.sep_model import SEPModel
+from sepc.model.trust import most_likely, published, smoothed
+
+# The arrays of verdicts, and those that are of use where weights decide.
+FIELDS = ("label", "trust", "probabilities", "counts", "rule", "region")
+BESIDE_WEIGHTS = ("label", "counts", "rule", "region")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What the rules say about rows or about sets of ellipsoids: arrays with one entry for each."""
+
+    label: IntArray
+    trust: FloatArray
+    probabilities: FloatArray
+    counts: IntArray
+    rule: IntArray
+    region: IntArray
+
+    @classmethod
+    def blank(cls, n: int, n_classes: int) -> Verdicts:
+        """Uninitialised arrays for `n` verdicts."""
+        label, rule, region = np.empty((3, n), dtype=np.int64)
+        trust = np.empty(n)
+        counts = np.empty((n, n_classes), dtype=np.int64)
+        return cls(label, trust, np.empty((n, n_classes)), counts, rule, region)
+
+    def put(
+        self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None, names: Collection[str] = FIELDS
+    ) -> None:
+        """Copy `others`, or `others[which]`, to the positions `where`; only some of the arrays, if these are named."""
+        for name in names:
+            own, values = getattr(self, name), getattr(others, name)
+            if which is None or not isinstance(where, slice):
+                own[where] = values if which is None else values[which]
+            else:
+                np.take(values, which, axis=0, out=own[where], mode="wrap")
+
+
+def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
+    """Apply rules R1, R2a and R2b to sets of ellipsoids; the verdict on the empty set is overwritten later."""
+    region = model.table.find(packed(sets))
+    exact = np.where(region[:, None] >= 0, model.table.counts[region], 0)
+    wider = model.table.inside_all(sets)
+    nobody = wider.sum(axis=1) == 0
+    wider[nobody] = model.table.inside_any(sets[nobody])
+    size = sets.sum(axis=1)
+    rule = np.where(size == 1, Rule.SINGLE, np.where(nobody, Rule.UNION, Rule.SHARED))
+    owner = np.full(len(sets), -1)
+    owner[size == 1] = model.owners[sets[size == 1].argmax(axis=1)] if model.n_ellipsoids else -1
+    return _judge(model, exact, wider, np.ones(len(sets)), model.shares, owner, rule, region)
+
+
+class SeenSets:
+    """Verdicts on the sets in a model's table, each judged when a row is first found to have it, and then kept.
+
+    Memory is set aside for all of them and used by those that occur. A last entry, at -1, stands for sets that are not
+    in the table.
+    """
+
+    def __init__(self, model: SEPModel) -> None:
+        n = len(model.table.counts) + 1
+        self._verdicts, self._is_judged = Verdicts.blank(n, len(model.classes)), np.zeros(n, dtype=bool)
+        self._verdicts.put(np.array([-1]), judge_sets(model, np.zeros((1, model.n_ellipsoids), dtype=bool)))
+        self._is_judged[-1] = True
+
+    def judged(self, model: SEPModel, known: IntArray) -> Verdicts:
+        """Verdicts, of which those on these table rows are there."""
+        new = np.unique(known[~self._is_judged[known]])
+        if len(new):
+            self._verdicts.put(new, judge_sets(model, model.table.memberships[new]))
+            self._is_judged[new] = True
+        return self._verdicts
+
+
+# Of models that are in use.
+_SEEN_SETS: WeakKeyDictionary[SEPModel, SeenSets] = WeakKeyDictionary()
+
+
+def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
+    """Verdicts on the sets of the model's table, of which those in the table rows `known` are judged."""
+    seen = _SEEN_SETS.get(model)
+    if seen is None:
+        seen = _SEEN_SETS.setdefault(model, SeenSets(model))
+    return seen.judged(model, known)
+
+
+def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[Verdicts, IntArray, FloatArray]:
+    """Case 3: decide as in the nearest ellipsoid, or as at the nearest isolated row, with counts that fade.
+
+    The rows are standardised, and `squared` are their squared radii, of shape (m, K). Also returns the nearest places
+    and the gauges.
+
+    Far away the label is still that of the nearest place, but probabilities become equal and no trust is left (row 15
+    of docs/explanation/differences.md).
+    """
+    if model.weights is None:
+        nearest = nearest_of(model.places, rows, squared)
+        gauge = 1.0 + nearest.distance
+        at_ellipsoid = np.flatnonzero(nearest.place < model.n_ellipsoids)
+        gauge[at_ellipsoid] = np.sqrt(squared[at_ellipsoid, nearest.place[at_ellipsoid]])
+        place, tied_rows, tied_places = nearest.place, nearest.tied_rows, nearest.tied_places
+    else:
+        place, gauge = smallest_gauge(model, rows, squared)
+        tied_rows = tied_places = np.empty(0, dtype=np.int64)
+    counts, exact = model.counts_at(place), model.exact_at(place)
+    owner = model.place_owners[place]
+    tied, first = np.unique(tied_rows, return_index=True)
+    for row, places in zip(tied.tolist(), np.split(tied_places, first[1:]), strict=False):
+        exact[row] = counts[row] = _count_tied(model, places)
+        owner[row] = -1
+    region = len(model.table.counts) + place
+    rule = np.full(len(rows), Rule.NEAREST)
+    fading = 1.0 / np.maximum(gauge, 1.0) ** 2
+    equal = np.full(len(model.classes), 1.0 / len(model.classes))
+    return _judge(model, exact, counts, fading, equal, owner, rule, region), place, gauge
+
+
+def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[IntArray, FloatArray]:
+    """For rows outside all ellipsoids: the place with the smallest gauge, and that gauge.
+
+    `squared` are their squared radii, of shape (m, K). The gauge of an isolated row is one plus the distance to it,
+    measured in root mean square deviations of a feature.
+    """
+    n, d = rows.shape
+    place, gauge = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
+    if model.n_ellipsoids:
+        place = squared.argmin(axis=1)
+        gauge = np.sqrt(squared[np.arange(n), place])
+    if len(model.isolated):
+        end = min(FARTHEST, model.stack.farthest)
+        distance, nearest = map(np.asarray, model.places.isolated.query(np.clip(rows, -end, end)))
+        at_isolated = 1.0 + distance / np.sqrt(d)
+        is_nearer = at_isolated < gauge
+        place[is_nearer] = model.n_ellipsoids + nearest[is_nearer]
+        gauge[is_nearer] = at_isolated[is_nearer]
+    return place, gauge
+
+
+def _count_tied(model: SEPModel, places: IntArray) -> IntArray:
+    """Counts for equally near places: of the rows they share or, if there are none, of all rows (as in case 2)."""
+    ellipsoids = places[places < model.n_ellipsoids]
+    together = np.zeros((1, model.n_ellipsoids), dtype=bool)
+    together[0, ellipsoids] = True
+    shared = model.table.inside_all(together)[0]
+    if len(ellipsoids) == len(places) and shared.sum() > 0:
+        return np.asarray(shared)
+    isolated = model.counts_at(places[places >= model.n_ellipsoids]).sum(axis=0)
+    return np.asarray(model.table.inside_any(together)[0] + isolated)
+
+
+def _judge(
+    model: SEPModel,
+    exact: IntArray,
+    wider: IntArray,
+    fading: FloatArray,
+    shares: FloatArray,
+    owner: IntArray,
+    rule: IntArray,
+    region: IntArray,
+) -> Verdicts:
+    """Label and probabilities from counts. `owner` is the class of the ellipsoid if there is only one, else -1."""
+    counts = wider.astype(np.float64)
+    if model.published:
+        label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
+        probabilities = published(counts, label, model.class_counts)
+    else:
+        probabilities = smoothed(exact * fading[:, None], counts * fading[:, None], shares)
+        label = most_likely(probabilities, model.shares)
+    each = np.arange(len(label))
+    believed = published(counts, label, model.class_counts) if model.trust == "published" else probabilities
+    return Verdicts(label, believed[each, label], probabilities, wider, rule, region)

@@ -1,0 +1,148 @@
+"""The short way past scikit-learn's checks: the same results, errors and warnings as the long one."""
+
+import warnings
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn import config_context
+from sklearn.datasets import load_iris
+
+from sepc import SEPClassifier
+from sepc.columns.plain_rows import plain_rows
+from sepc.estimators.sep import given_tables
+
+pd = package_or_skip("pandas")
+X, Y = load_iris(return_X_y=True)
+NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
+FRAME = pd.DataFrame(X, columns=NAMES)
+ROWS = X[::7] + 0.25
+
+
+def with_one(value):
+    rows = ROWS.copy()
+    rows[2, 1] = value
+    return rows
+
+
+class Row(np.ndarray):
+    """A subclass, as units and masks are."""
+
+
+GIVEN = {
+    "an array": ROWS,
+    "one row": ROWS[:1],
+    "columns first": np.asfortranarray(ROWS),
+    "every other row": ROWS[::2],
+    "backwards": ROWS[:, ::-1],
+    "read only": np.broadcast_to(ROWS[0], (3, 4)),
+    "single precision": ROWS.astype(np.float32),
+    "more precision": ROWS.astype(np.longdouble),
+    "other bytes": ROWS.astype(">f8"),
+    "whole numbers": ROWS.astype(np.int64),
+    "booleans": ROWS > 3.0,
+    "complex numbers": ROWS + 1j,
+    "objects": ROWS.astype(object),
+    "text": ROWS.astype(str),
+    "words": np.full((3, 4), "much"),
+    "lists": ROWS.tolist(),
+    "a gap": with_one(np.nan),
+    "infinity": with_one(np.inf),
+    "minus infinity": with_one(-np.inf),
+    "huge numbers": with_one(1.7e308) * np.array([1.0, 1.0, 1e300, 1.0]),
+    "huge sums": np.full((5, 4), 1e308),
+    "no rows": ROWS[:0],
+    "no columns": ROWS[:, :0],
+    "too few columns": ROWS[:, :3],
+    "too many columns": np.column_stack([ROWS, ROWS]),
+    "a single row": ROWS[0],
+    "a number": np.float64(3.0),
+    "three axes": ROWS[None],
+    "a subclass": ROWS.view(Row),
+    "a matrix": np.asmatrix(ROWS),
+    "a masked array": np.ma.masked_array(ROWS, mask=ROWS > 5.0),
+    "a frame": pd.DataFrame(ROWS, columns=NAMES),
+    "a frame with an index": pd.DataFrame(ROWS, columns=NAMES, index=[f"row {i}" for i in range(len(ROWS))]),
+    "one row of a frame": pd.DataFrame(ROWS[:1], columns=NAMES),
+    "a frame of several types": pd.DataFrame(ROWS, columns=NAMES).astype({"sepal width": np.float32}),
+    "a frame with whole numbers": pd.DataFrame(ROWS, columns=NAMES).astype({"sepal width": np.int64}),
+    "a frame with booleans": pd.DataFrame(ROWS, columns=NAMES).astype({"sepal width": bool}),
+    "a frame of objects": pd.DataFrame(ROWS, columns=NAMES).astype(object),
+    "a frame of nullable numbers": pd.DataFrame(ROWS, columns=NAMES).astype("Float64"),
+    "a sparse frame": pd.DataFrame(ROWS, columns=NAMES).astype(pd.SparseDtype("float64", 0.0)),
+    "a frame with a sparse column": pd.DataFrame(ROWS, columns=NAMES).astype(
+        {"sepal width": pd.SparseDtype("float64", 0.0)}
+    ),
+    "a frame with text": pd.DataFrame(ROWS, columns=NAMES).assign(**{"sepal width": "wide"}),
+    "a frame with a gap": pd.DataFrame(with_one(np.nan), columns=NAMES),
+    "a frame with infinity": pd.DataFrame(with_one(np.inf), columns=NAMES),
+    "a frame in another order": pd.DataFrame(ROWS[:, ::-1], columns=NAMES[::-1]),
+    "a frame with other names": pd.DataFrame(ROWS, columns=["a", "b", "c", "d"]),
+    "a frame with numbers for names": pd.DataFrame(ROWS),
+    "a frame with a column too many": pd.DataFrame(ROWS, columns=NAMES).assign(more=1.0),
+    "a frame with a column too few": pd.DataFrame(ROWS[:, :3], columns=NAMES[:3]),
+    "a frame without rows": pd.DataFrame(ROWS[:0], columns=NAMES),
+    "a series": pd.Series(ROWS[0]),
+}
+ASKED = {
+    "decide": lambda classifier, rows: classifier.decide(rows),
+    "predict": lambda classifier, rows: classifier.predict(rows),
+    "predict_proba": lambda classifier, rows: classifier.predict_proba(rows),
+}
+
+
+@pytest.fixture(scope="module", params=["no names", "names"])
+def fitted(request):
+    return SEPClassifier(max_ellipsoids=5).fit(FRAME if request.param == "names" else X, Y)
+
+
+def outcome(classifier, ask, rows):
+    """The result or the error, and the warnings."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            result = ASKED[ask](classifier, rows)
+        except Exception as error:  # noqa: BLE001
+            result = (type(error), str(error))
+    if ask == "decide" and not isinstance(result, tuple):
+        result = {name: np.asarray(value).tolist() for name, value in result.to_frame().reset_index().items()}
+    elif not isinstance(result, tuple):
+        result = (result.dtype, result.tolist())
+    return result, [(one.category, str(one.message)) for one in warned]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("ask", ASKED)
+def test_both_ways_agree(fitted, given, ask, monkeypatch):
+    short = outcome(fitted, ask, GIVEN[given])
+    monkeypatch.setattr(given_tables, "plain_rows", lambda *args: None)
+    assert short == outcome(fitted, ask, GIVEN[given])
+
+
+@pytest.mark.parametrize("given", ["an array", "one row", "columns first", "every other row", "read only"])
+def test_arrays_of_doubles_are_plain(given):
+    assert plain_rows(GIVEN[given], 4, None) is GIVEN[given]
+    assert plain_rows(GIVEN[given], 4, np.array(NAMES, dtype=object)) is None
+
+
+@pytest.mark.parametrize("given", ["a frame", "one row of a frame", "a frame with an index"])
+def test_frames_of_doubles_with_the_right_names_are_plain(given):
+    np.testing.assert_array_equal(plain_rows(GIVEN[given], 4, np.array(NAMES, dtype=object)), GIVEN[given].to_numpy())
+    assert plain_rows(GIVEN[given], 4, None) is None
+
+
+def test_what_scikit_learn_is_told_to_assume_changes_nothing(fitted):
+    rows = FRAME if hasattr(fitted, "feature_names_in_") else X
+    wanted = fitted.predict_proba(rows)
+    with config_context(assume_finite=True):
+        np.testing.assert_array_equal(fitted.predict_proba(rows), wanted)
+
+
+@pytest.mark.parametrize("trust", ["weights", "counts", "published"])
+def test_predict_and_predict_proba_are_what_decide_says(trust):
+    classifier = SEPClassifier(trust=trust).fit(X, Y)
+    rows = np.concatenate([ROWS, 3.0 * ROWS, with_one(np.nan)])
+    for own in (rows, ROWS, 3.0 * ROWS):
+        decisions = classifier.decide(own)
+        np.testing.assert_array_equal(classifier.predict(own), decisions.label)
+        np.testing.assert_array_equal(classifier.predict_proba(own), decisions.probabilities)
