@@ -56,9 +56,10 @@ def test_summaries_are_those_of_the_matrix(kind):
 def test_changes_are_those_of_the_matrix(kind):
     columns = KINDS[kind]
     matrix, rng = columns.to_array(), np.random.default_rng(3)
-    center, scale = rng.normal(size=matrix.shape[1]), rng.uniform(0.5, 2.0, size=matrix.shape[1])
-    np.testing.assert_allclose(columns.rescaled(center, scale).to_array(), (matrix - center) * scale, atol=1e-12)
-    np.testing.assert_array_equal(columns.with_ones().to_array(), np.column_stack([matrix, np.ones(len(matrix))]))
+    center, scale = rng.normal(size=matrix.shape[1]), rng.uniform(0.5, 2.0, size=matrix.shape[1] + 1)
+    wanted = np.column_stack([(matrix - center) * scale[:-1], np.full(len(matrix), scale[-1])])
+    np.testing.assert_allclose(columns.centred(center, scale).to_array(), wanted, atol=1e-12)
+    np.testing.assert_allclose(DenseColumns(matrix).centred(center, scale).to_array(), wanted, atol=1e-12)
     assert columns.astype(np.float32).scores(np.zeros((1, matrix.shape[1]), np.float32)).dtype == np.float32
 
 

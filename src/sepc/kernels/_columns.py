@@ -37,11 +37,8 @@ class Columns(Protocol):
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each column, with a weight for each row."""
 
-    def rescaled(self, center: FloatArray, scale: FloatArray) -> Self:
-        """Every column minus its center, times its scale."""
-
-    def with_ones(self) -> Self:
-        """The same with a column of ones after the others."""
+    def centred(self, center: FloatArray, scale: FloatArray) -> Self:
+        """Every column minus its center, times its scale, and a last column that is the last scale."""
 
     def sizes(self) -> Self:
         """The absolute values of all entries."""
@@ -87,19 +84,11 @@ class DenseColumns:
 
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each column, with a weight for each row."""
-        total = weights.sum()
-        center = weights @ self.array / total
-        return center, np.asarray(weights @ (self.array - center) ** 2 / total)
+        return moments_of(self.array, weights)
 
-    def rescaled(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
-        """Every column minus its center, times its scale."""
-        moved = self.array - center
-        moved *= scale
-        return DenseColumns(moved)
-
-    def with_ones(self) -> DenseColumns:
-        """The same with a column of ones after the others."""
-        return DenseColumns(np.column_stack([self.array, np.ones(len(self.array))]))
+    def centred(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
+        """Every column minus its center, times its scale, and a last column that is the last scale."""
+        return DenseColumns(centred_array(self.array, center, scale))
 
     def sizes(self) -> DenseColumns:
         """The absolute values of all entries."""
@@ -116,3 +105,21 @@ class DenseColumns:
     def to_array(self) -> FloatArray:
         """The matrix itself."""
         return self.array
+
+
+def moments_of(array: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of each column, with a weight for each row."""
+    total = weights.sum()
+    center = weights @ array / total
+    moved = array - center
+    return center, np.einsum("i,ij,ij->j", weights, moved, moved) / total
+
+
+def centred_array(array: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
+    """Every column minus its center, times its scale, and a last column that is the last scale."""
+    n, m = array.shape
+    moved = np.empty((n, m + 1))
+    np.subtract(array, center, out=moved[:, :m])
+    moved[:, :m] *= scale[:m]
+    moved[:, m] = scale[m]
+    return moved

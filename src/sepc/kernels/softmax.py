@@ -177,8 +177,7 @@ def _centred(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatAr
         F = DenseColumns(F.to_array())
     penalties = penalty * scale**2
     penalties[P] = 0.0
-    columns = F.with_ones().rescaled(np.append(center, 0.0), scale)
-    return Linear(columns, penalties), center, scale
+    return Linear(F.centred(center, scale), penalties), center, scale
 
 
 @dataclass(frozen=True, eq=False)

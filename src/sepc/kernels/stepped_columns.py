@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.kernels._columns import Floats, Indices
+from sepc.kernels._columns import Floats, Indices, centred_array, moments_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +94,16 @@ class SteppedColumns:
 
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each column, with a weight for each row."""
-        total = weights.sum()
-        center = weights @ self.dense / total
-        share = self._summed_up((self._is_at.T @ weights)[np.newaxis])[0] / total
-        variance = weights @ (self.dense - center) ** 2 / total
+        center, variance = moments_of(self.dense, weights)
+        share = self._summed_up((self._is_at.T @ weights)[np.newaxis])[0] / weights.sum()
         spread = share * (1.0 - share) * self.scale**2
         return np.concatenate([(share - self.shift) * self.scale, center]), np.concatenate([spread, variance])
 
-    def rescaled(self, center: FloatArray, scale: FloatArray) -> SteppedColumns:
-        """Every column minus its center, times its scale."""
+    def centred(self, center: FloatArray, scale: FloatArray) -> SteppedColumns:
+        """Every column minus its center, times its scale, and a last column that is the last scale."""
         S = len(self.shift)
-        moved = self.dense - center[S:]
-        moved *= scale[S:]
-        return replace(self, dense=moved, shift=self.shift + center[:S] / self.scale, scale=self.scale * scale[:S])
-
-    def with_ones(self) -> SteppedColumns:
-        """The same with a column of ones after the others."""
-        return replace(self, dense=np.column_stack([self.dense, np.ones(len(self.dense))]))
+        dense = centred_array(self.dense, center[S:], scale[S:])
+        return replace(self, shift=self.shift + center[:S] / self.scale, scale=self.scale * scale[:S], dense=dense)
 
     def sizes(self) -> SteppedColumns:
         """The absolute values of all entries; steps must not be shifted."""
