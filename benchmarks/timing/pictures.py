@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from timing.learners import EBM, HGB, LIGHTGBM, LR, OURS, RF
 from timing.scoring import DECIDE, ONNX
 from timing.turns import Records
@@ -23,7 +23,7 @@ STYLES: dict[str, dict[str, Any]] = {
     LR: {"color": "0.45", "marker": "v", "linestyle": ":"},
 }
 STYLES |= {
-    "SEP-C, blocks": {"color": "#0072B2", "marker": "o", "linestyle": "-", "markerfacecolor": "white", "zorder": 4},
+    "SEP-C, in blocks": {"color": "#0072B2", "marker": "o", "linestyle": "-", "markerfacecolor": "white", "zorder": 4},
     ONNX: {"color": "#56B4E9", "marker": "o", "linestyle": ":", "markerfacecolor": "white", "zorder": 4},
     "bare pass": {"color": "black", "marker": None, "linestyle": ":", "linewidth": 1.4},
 }
@@ -65,6 +65,9 @@ def _plot(ax: Axes, curves: Mapping[str, Curve], x_label: str, y_label: str) -> 
     ax.set_xticks(measured, [_plain(value) for value in measured])
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.minorticks_off()
+    low, high = ax.get_ylim()
+    if high < 200 * low:  # few powers of ten
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     ax.grid(True, color="0.9")
     ax.spines[["top", "right"]].set_visible(False)
@@ -84,7 +87,7 @@ def _legend(figure: Figure, axes: list[Axes]) -> None:
 def _rows(results: Mapping[str, Records]) -> Figure:
     figure, axes = _figure(1)
     curves = {name: _curve(results["rows"], "rows", "seconds", name) for name in (OURS, HGB, RF, LIGHTGBM, EBM, LR)}
-    curves["SEP-C, blocks"] = _curve(results["blocks"], "rows", "seconds")
+    curves["SEP-C, in blocks"] = _curve(results["blocks"], "rows", "seconds")
     curves["bare pass"] = _curve(results["blocks"], "rows", "bare pass, s")
     _plot(axes[0], curves, "training rows, 10 features", "seconds to fit")
     _legend(figure, axes)
@@ -95,7 +98,7 @@ def _widths(results: Mapping[str, Records]) -> Figure:
     figure, axes = _figure(2)
     by_features, by_classes = results["features"], results["classes"]
     curves = {name: _curve(by_features, "features", "seconds to fit", name) for name in (OURS, HGB)}
-    _plot(axes[0], curves, "features, 20,000 rows", "seconds to fit")
+    _plot(axes[0], curves, f"features, {by_features[0]['rows']:,} rows", "seconds to fit")
     curves = {name: _curve(by_classes, "classes", "seconds to fit", name) for name in (OURS, HGB, RF)}
     _plot(axes[1], curves, f"classes, {by_classes[0]['rows']:,} rows in all", "seconds to fit")
     _legend(figure, axes)

@@ -28,9 +28,10 @@ STAGES = {
     "partition/sequence": "counts and splits within the partition",
     "estimators/sep/weighing": "weights",
     "kernels/softmax": "weights",
-    "model/row_kinds": "what refused rows are compared with",
+    "model/stacked_signatures": "counts of all rows in the ellipsoids",
+    "points/signatures": "counts of all rows in the ellipsoids",
 }
-OTHER = "samples, counts of all rows, checks"
+OTHER = "range, sample, checks"
 
 
 def stage_of(frame: FrameType | None) -> str:

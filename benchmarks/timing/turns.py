@@ -16,7 +16,7 @@ Task = Callable[[], object]
 
 ROUNDS = 5
 # Tasks that take longer get fewer runs: three beyond the first limit, one beyond the second, in seconds.
-SHORT, LONG = 6.0, 20.0
+SHORT, LONG = 6.0, 15.0
 
 
 class Taken(NamedTuple):

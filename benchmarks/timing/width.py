@@ -24,7 +24,7 @@ def features(widths: tuple[int, ...], n: int, n_score: int, rounds: int) -> Tabl
         scored = in_turns({name: partial(model.predict_proba, new) for name, model in models.items()}, rounds)
         split = Split(X, y, new, new_labels)
         for name, model in models.items():
-            head = {"features": d, "model": name, "seconds to fit": fitted[name].seconds}
+            head = {"features": d, "rows": n, "model": name, "seconds to fit": fitted[name].seconds}
             told = {"seconds to score": scored[name].seconds, "accuracy": split.accuracy(model)}
             size = {"ellipsoids": model.model_.n_ellipsoids} if name == OURS else {}
             records.append(head | told | size | {"runs": fitted[name].n_runs})
@@ -77,7 +77,7 @@ def settings(name: str, values: tuple[Any, ...], n: int, n_score: int, rounds: i
     records: Records = []
     models = {str(value): SEPClassifier(**{name: value}) for value in values}
     fitted = timed_fits(models, X, y, rounds)
-    scored = in_turns({one: partial(model.predict_proba, new) for one, model in models.items()}, rounds)
+    scored = in_turns({one: partial(model.predict_proba, new) for one, model in models.items()})
     for value, (one, model) in zip(values, models.items(), strict=True):
         head = {"rows": n, name: value, "ellipsoids": model.model_.n_ellipsoids, "seconds to fit": fitted[one].seconds}
         told = {"microseconds a row": _microseconds(scored[one].seconds, split), "accuracy": split.accuracy(model)}
