@@ -88,15 +88,15 @@ def bare_product(n: int, n_ellipsoids: int, d: int, with_curves: bool = False) -
     n_monomials = (d + 1) * (d + 2) // 2
     rng = np.random.default_rng(0)
     coefficients, monomials = rng.normal(size=(n_ellipsoids, n_monomials)), rng.normal(size=(n_monomials, TILE_ROWS))
-    squares, curves = np.empty((n_ellipsoids, TILE_ROWS)), np.full((n_ellipsoids, TILE_ROWS), 2.0)
-    values = np.empty_like(curves)
+    squares, drawn = np.empty((n_ellipsoids, TILE_ROWS)), rng.uniform(1.0, 40.0, size=(n_ellipsoids, TILE_ROWS))
+    values = np.empty_like(drawn)
 
     def run() -> object:
         for _ in range(0, n, TILE_ROWS):
             np.matmul(coefficients, monomials, out=squares)
             if with_curves:
-                np.exp(curves, out=values)
-                np.log(curves, out=values)
+                np.exp(np.negative(drawn, out=values), out=values)
+                np.log(drawn, out=values)
         return squares
 
     return run
