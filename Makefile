@@ -3,7 +3,7 @@ PY ?= .venv/bin/python
 N ?= 2
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-speed bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -77,6 +77,11 @@ bench:
 	$(PY) benchmarks/repair.py --output benchmarks/results/repair.json
 	$(PY) benchmarks/monitor.py --output benchmarks/results/monitor.json
 	$(PY) benchmarks/review.py --output benchmarks/results/review.json
+	$(PY) benchmarks/write_tables.py
+
+bench-speed:  ## how long everything takes beside other models; a quarter of an hour; SECTIONS="bulk rows" runs these again
+	OMP_NUM_THREADS=1 $(PY) benchmarks/speed.py --output benchmarks/results/speed.json --images docs/images \
+	    $(if $(SECTIONS),--sections $(SECTIONS))
 	$(PY) benchmarks/write_tables.py
 
 bench-trust:  ## the comparison of trust with other models; about two hours, goes on where it was stopped

@@ -26,6 +26,7 @@ LIBRARIES = (
     "piqp",
     "nautilus-sampler",
     "mapie",
+    "interpret-core",
     "onnx",
     "onnxruntime",
     "pyarrow",
