@@ -160,10 +160,10 @@ def test_fit_rows_partitions_a_sample_and_counts_everything():
     assert n_partitioned <= 502
 
 
-def test_verbose_prints_a_line_for_every_round(capsys):
+def test_verbose_prints_a_line_for_every_round_and_one_for_the_rows_used(capsys):
     classifier = SEPClassifier(verbose=True).fit(*MOONS)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(classifier.history_[0].rows_left)
+    assert len(lines) == len(classifier.history_[0].rows_left) + 1
     assert lines[0].startswith("[SEPClassifier] round 1: ")
 
 

@@ -174,7 +174,7 @@ def _nearest_of(corral: Corral, target: FloatArray) -> Corral:
     while True:
         weights = _affine_weights(corral.points, target)
         if weights.min() > 0:
-            return corral._replace(weights=weights)
+            return Corral(corral.points, corral.directions, weights)
         corral = corral.moved_towards(weights)
 
 
