@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 
-FIT_ROWS = 4_000  # the default of `SEPClassifier`
+FIT_ROWS = 4_000  # the default of `SEPClassifier` for up to ten features
 
 
 def small_fit(n: int, d: int, most: int) -> SEPClassifier:

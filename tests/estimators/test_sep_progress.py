@@ -67,6 +67,14 @@ def test_the_rows_used_are_told_in_words(options, words, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == f"[SEPClassifier] {words}"
 
 
+@pytest.mark.parametrize(("n_features", "n_partitioned"), [(2, 4_000), (15, 6_000), (30, 10_000)])
+def test_more_rows_are_partitioned_the_more_features_there_are(n_features, n_partitioned):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, n_features))
+    used = SEPClassifier(trust="counts", max_ellipsoids=1, max_rounds=1).fit(X, X[:, 0] > 0).rows_used_
+    assert used.n_partitioned == pytest.approx(n_partitioned, rel=0.05)
+
+
 def test_the_rows_weighed_are_told_where_there_are_many():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 2))

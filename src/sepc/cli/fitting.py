@@ -47,7 +47,7 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
         choices=("balanced",),
         help="decide as if all labels were equally frequent, so that a rare one is not missed",
     )
-    model.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 4,000 by default")
+    model.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 4,000 to 10,000 by default")
     model.add_argument(
         "--by",
         type=names_in,

@@ -21,7 +21,7 @@ from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.class_weights import check_class_weight, with_class_weights
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
-from sepc.estimators.sep.fitting import fit_model, most_ellipsoids
+from sepc.estimators.sep.fitting import fit_model, most_ellipsoids, most_partitioned
 from sepc.estimators.sep.given_tables import TakesTables
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
@@ -61,10 +61,10 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
     max_ellipsoids : int or None, default=None
         Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default 40 for up to 2,000
         rows, growing to 60 for 10,000 and more.
-    fit_rows : int or None, default=4000
+    fit_rows : "auto", int or None, default="auto"
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
-        then count all rows in the ellipsoids. More rows take longer and gain little. None for all rows. `rows_used_`
-        says how many it were.
+        then count all rows in the ellipsoids. More rows take longer and gain little. "auto" is 400 for each feature,
+        but at least 4,000 and at most 10,000; None is all rows. `rows_used_` says how many it were.
     categorical_features : "from_dtype" or list of names, default="from_dtype"
         Columns of a DataFrame that hold categories, beside those with text or a categorical type, which always do.
     keep : list of names or None, default=None
@@ -128,7 +128,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         standardize: bool = True,
         max_rounds: int = 1000,
         max_ellipsoids: int | None = None,
-        fit_rows: int | None = 4_000,
+        fit_rows: int | str | None = "auto",
         categorical_features: Any = "from_dtype",
         keep: Collection[Any] | None = None,
         class_weight: Any = None,
@@ -243,13 +243,16 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
             standard,
             settings,
             trust="published" if self.published else self.trust,
-            fit_rows=self.fit_rows,
+            fit_rows=self._fit_rows(),
             row_unit=row_unit,
             category_columns=() if self.preparation_ is None else _category_columns(self.preparation_),
             seed=self._seed(),
             n_jobs=self.n_jobs,
             on_round=on_round,
         )
+
+    def _fit_rows(self) -> int | None:
+        return most_partitioned(self._n_features) if isinstance(self.fit_rows, str) else self.fit_rows
 
     def _warn_if_flat(self, training: TrainingSet) -> None:
         rows = training.rows
@@ -322,8 +325,8 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
             raise ValueError(f"max_rounds is {self.max_rounds!r}; it must be at least 1.")
         if self.max_ellipsoids is not None and self.max_ellipsoids < 1:
             raise ValueError(f"max_ellipsoids is {self.max_ellipsoids!r}; it must be at least 1, or None.")
-        if self.fit_rows is not None and self.fit_rows < 1:
-            raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, or None for all rows.")
+        if self.fit_rows not in ("auto", None) and (isinstance(self.fit_rows, str) or self.fit_rows < 1):
+            raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, 'auto', or None for all rows.")
         check_class_weight(self.class_weight)
 
 
