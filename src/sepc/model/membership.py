@@ -27,7 +27,7 @@ SLAB_ROWS = 64
 # A tile is a few slabs whose monomials stay in the second-level cache. Their number is odd: a power of two from one
 # monomial to the next would put all of a slab into a few places of the cache, and a product take half as long again.
 TILE_ENTRIES = 2**18
-MAX_TILE_SLABS = 7
+MAX_TILE_SLABS = 15
 
 # Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
 MOST_NUMBERS = 2**22

@@ -133,7 +133,9 @@ class Standardization:
 
     def apply(self, rows: FloatArray) -> FloatArray:
         """The features of rows in standard units."""
-        return (rows[:, : len(self.shift)] - self.shift) / self.scale
+        moved = rows[:, : len(self.shift)] - self.shift
+        moved /= self.scale
+        return np.asarray(moved)
 
 
 @dataclass(frozen=True, eq=False)
