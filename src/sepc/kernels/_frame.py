@@ -164,6 +164,10 @@ def _accurate_factor(
         factor = np.sqrt(np.maximum(values, CLAMPED_RATIO * values[-1]))[:, None] * (vectors.T @ factor)
         if values[0] > TRUSTED_RATIO * values[-1]:
             break
-        spread = points.reduce(Moments(origin, to_unit @ np.linalg.inv(factor)))
+        try:
+            inverse = np.linalg.inv(factor)
+        except np.linalg.LinAlgError:
+            break  # Thinner than doubles can tell: another look would see no more.
+        spread = points.reduce(Moments(origin, to_unit @ inverse))
         values, vectors = np.linalg.eigh(spread.scatter / spread.n)
     return factor
