@@ -88,3 +88,18 @@ def test_most_hopeless_sets_are_refused_early():
 
     assert enclose_unless(ArrayPoints(own), is_refused, tol=1e-10, local_rows=10_000, unit=np.ones(3)) is None
     assert len(asked) == 1
+
+
+def test_a_set_too_thin_for_another_look_is_enclosed_all_the_same(monkeypatch):
+    """Rows of one-hot columns were seen to end in a singular matrix."""
+
+    def fails(_):
+        raise np.linalg.LinAlgError
+
+    thin = rows("normal", 300, 3) @ np.diag([1.0, 1.0, 1e-7])
+    thin[:, 2] += thin[:, 0]
+    exact = enclose_points(ArrayPoints(thin))
+    monkeypatch.setattr(np.linalg, "inv", fails)
+    enclosure = enclose_points(ArrayPoints(thin))
+    assert enclosure.ellipsoid.squared_radius(thin).max() <= 1.0 + 1e-9
+    np.testing.assert_allclose(enclosure.ellipsoid.center, exact.ellipsoid.center, atol=1e-3)
