@@ -40,12 +40,12 @@ def exponents(results: Mapping[str, Records]) -> Records:
 def _record(table: str, grows: str, timed: str, name: str, curve: Records) -> dict[str, Any]:
     sizes, times = [one[grows] for one in curve], [one[timed] for one in curve]
     what = f"{WORDS[timed]}{', blocks' if table == 'blocks' else ''}"
-    ends = {"from": min(sizes), "to": max(sizes)}
-    return (
-        {"what": what, "in": grows, "model": name}
-        | ends
-        | {
-            "exponent": slope(sizes, times),
-            "of the last two": slope(sizes[-2:], times[-2:]),
-        }
-    )
+    return {
+        "what": what,
+        "in": grows,
+        "model": name,
+        "from": min(sizes),
+        "to": max(sizes),
+        "exponent": slope(sizes, times),
+        "of the last two": slope(sizes[-2:], times[-2:]),
+    }

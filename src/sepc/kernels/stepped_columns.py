@@ -140,7 +140,7 @@ class SteppedColumns:
         """Which of all places each row has, of shape (n, S + q)."""
         n, q = self.places.shape
         which = (self.places + self._starts).astype(np.int32)
-        starts = np.arange(0, n * q + 1, max(q, 1), dtype=np.int32) if q else np.zeros(n + 1, dtype=np.int32)
+        starts = q * np.arange(n + 1, dtype=np.int32)
         shape = (n, len(self.shift) + q)
         return csr_array((np.ones(n * q, self.dense.dtype), which.ravel(), starts), shape=shape)
 
