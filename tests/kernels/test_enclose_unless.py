@@ -103,3 +103,11 @@ def test_a_set_too_thin_for_another_look_is_enclosed_all_the_same(monkeypatch):
     enclosure = enclose_points(ArrayPoints(thin))
     assert enclosure.ellipsoid.squared_radius(thin).max() <= 1.0 + 1e-9
     np.testing.assert_allclose(enclosure.ellipsoid.center, exact.ellipsoid.center, atol=1e-3)
+
+
+@pytest.mark.parametrize("r", [1, 3, 10, 40])
+@pytest.mark.parametrize("excess", [1e-6, 1e-3, 0.05, 0.5, 3.0])
+def test_no_eigenvalue_allowed_by_the_proof_exceeds_the_one_assumed(excess, r):
+    """The bound follows from ``x - 1 - log x <= k``; the eigenvalue behind `surely_held` must lie beyond that."""
+    largest = (r + 1) / (surely_held(excess, r) * r + 1)
+    assert largest - 1 - np.log(largest) >= (r + 1) * np.log1p(excess * r / (r + 1))

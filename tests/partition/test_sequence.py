@@ -184,3 +184,14 @@ def test_blocks_give_the_partition_of_the_array(local_rows):
     assert [ellipsoid.is_pos for ellipsoid in whole.ellipsoids] == [ellipsoid.is_pos for ellipsoid in blocks.ellipsoids]
     for a, b in zip(whole.ellipsoids, blocks.ellipsoids, strict=True):
         np.testing.assert_allclose(a.ellipsoid.gauge(pos), b.ellipsoid.gauge(pos), atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_impure", [2, 0.2])
+def test_pieces_refused_early_would_have_been_refused(n_impure, monkeypatch):
+    pos, neg = (ArrayPoints(rows) for rows in overlapping(7, 900, 700, d=3, shift=0.7))
+    early = partition(pos, neg, asked(3, n_impure, max_ellipsoids=12))
+    monkeypatch.setattr(Settings, "enclose_few", lambda self, points, other, n_most: self.enclose(points))
+    exact = partition(pos, neg, asked(3, n_impure, max_ellipsoids=12))
+    assert len(early.ellipsoids) == len(exact.ellipsoids) > 4
+    for one, other in zip(early.ellipsoids, exact.ellipsoids, strict=True):
+        np.testing.assert_array_equal(one.ellipsoid.center, other.ellipsoid.center)
