@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sepc.io.container import encode
+from sepc.model.usual import N_QUANTILES
 
 Parts = tuple[dict[str, Any], dict[str, Any]]
 
@@ -38,7 +39,16 @@ def partition(
     classes = numbers(2) if classes is None else classes
     counts = np.zeros((T, len(classes["values"])), dtype=np.int64)
     counts[0], counts[:, 0] = 1, 1
-    arrays = {
+    C = counts.shape[1]
+    usual = {
+        "model/usual/ellipsoid": np.full(C, -1),
+        "model/usual/owner": np.arange(C),
+        "model/usual/n_rows": np.ones(C, dtype=np.int64),
+        "model/usual/ranges": np.zeros((C, d, 2)),
+        "model/usual/overall": np.zeros((d, N_QUANTILES)),
+        "model/usual/category_counts": np.empty((C, 0), dtype=np.int64),
+    }
+    arrays = usual | {
         "model/class_counts": counts.sum(axis=0),
         "model/shift": np.zeros(d),
         "model/scale": np.ones(d),
@@ -61,7 +71,7 @@ def partition(
         "parameters": {"kept": {"trust": "counts"}, "lost": {}},
         "n_features_in": d,
         "feature_names_in": None,
-        "model": facts | {"published": False, "weights": None},
+        "model": facts | {"published": False, "weights": None, "usual": {}},
         "history": [],
         "rows_used": {"n_rows": 2, "n_partitioned": 2, "n_weighed": 0},
     }

@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
@@ -26,6 +27,9 @@ LONGEST_LABEL = 28
 
 # The most numbers that a card shows.
 MOST_NUMBERS = 4
+
+# Larger numbers are written with an exponent.
+LARGEST_WRITTEN_OUT = 1e9
 
 # Longer names are cut in the middle, since the difference between two names is often at the end.
 LONGEST_NAME = 80
@@ -246,3 +250,32 @@ def decimal(value: float) -> str:
     if value < 1.0 and text == "1.000":
         return "> 0.999"
     return "< 0.001" if value > 0.0 and text == "0.000" else text
+
+
+def quantity(value: float) -> str:
+    """A value of a feature: whole numbers as they are, others to three digits or, from 1,000 on, rounded.
+
+    Examples
+    --------
+    >>> quantity(1020.0), quantity(1234.56), quantity(33.514), quantity(0.13472), quantity(-2e-9), quantity(3e17)
+    ('1,020', '1,235', '33.5', '0.135', '-2e-09', '3e+17')
+    """
+    if not math.isfinite(value) or value != 0.0 and not 1e-4 <= abs(value) < LARGEST_WRITTEN_OUT:
+        return f"{value:.3g}"
+    if value == round(value) or abs(value) >= 1000.0:
+        return f"{round(value):,}"
+    return f"{float(f'{value:.3g}'):,}".removesuffix(".0")
+
+
+def calendar_day(days: float) -> str:
+    """A date, given in days since the beginning of 1970.
+
+    Examples
+    --------
+    >>> calendar_day(20_000.4)
+    '2024-10-04'
+    """
+    try:
+        return (date(1970, 1, 1) + timedelta(days=math.floor(days))).isoformat()
+    except (OverflowError, ValueError):
+        return f"{quantity(days)} days after 1970"

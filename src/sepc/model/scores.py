@@ -51,7 +51,7 @@ class Scores:
     @classmethod
     def fitted(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> Scores:
         """Scores by the values of rows of these weights; NaN is a gap."""
-        quantiles = np.array([_quantiles(column, weights) for column in rows.T])
+        quantiles = np.array([quantiles_of(column, weights, N_QUANTILES) for column in rows.T])
         is_varied = (np.diff(quantiles, axis=1) > 0.0).sum(axis=1) >= FEWEST_DISTINCT - 1
         is_normal = [
             bool(varied) and _squared_correlation(column, _ranked(column, kept), weights) >= LEAST_CORRELATION
@@ -76,12 +76,12 @@ class Scores:
         return np.asarray(kept[np.minimum((ndtr(scores) * n_kept).astype(np.int64), n_kept - 1)])
 
 
-def _quantiles(column: FloatArray, weights: FloatArray) -> FloatArray:
-    """Known values of a column at evenly spaced ranks, the smallest and the largest included."""
+def quantiles_of(column: FloatArray, weights: FloatArray, n: int) -> FloatArray:
+    """Known values of a column at `n` evenly spaced ranks, the smallest and the largest included."""
     known = np.flatnonzero(~np.isnan(column))
     order = known[np.argsort(column[known], kind="stable")]
     ranks = np.cumsum(weights[order])
-    where = np.searchsorted(ranks, np.linspace(0.0, ranks[-1], N_QUANTILES))
+    where = np.searchsorted(ranks, np.linspace(0.0, ranks[-1], n))
     return np.asarray(column[order][np.minimum(where, len(order) - 1)])
 
 

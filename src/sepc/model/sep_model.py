@@ -17,6 +17,7 @@ from sepc.model.moments import mean_square_distance
 from sepc.model.nearest import Places, prepared
 from sepc.model.row_kinds import RowKinds
 from sepc.model.signature_table import SignatureTable
+from sepc.model.usual import UsualValues
 from sepc.model.weights import Weights
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, with_counts
@@ -63,6 +64,8 @@ class SEPModel(ShownAsCard):
         Only with ``trust="weights"``; labels and probabilities then come from them.
     row_kinds : RowKinds or None
         What the gaps of rows are filled in by; only with weights, and without it by the ellipsoids.
+    usual : UsualValues or None
+        What is usual among training rows, for names and reasons; every fitted model has it.
     """
 
     classes: NDArray[Any]
@@ -82,6 +85,7 @@ class SEPModel(ShownAsCard):
     published: bool
     weights: Weights | None = None
     row_kinds: RowKinds | None = None
+    usual: UsualValues | None = None
 
     @property
     def n_ellipsoids(self) -> int:
@@ -100,7 +104,8 @@ class SEPModel(ShownAsCard):
         more = (self.isolated, self.isolated_owners, self.table.memberships, self.table.counts)
         weights = 0 if self.weights is None else self.weights.n_bytes
         kinds = 0 if self.row_kinds is None else self.row_kinds.n_bytes
-        return weights + kinds + sum(array.nbytes for array in (*arrays, *more))
+        usual = 0 if self.usual is None else self.usual.n_bytes
+        return weights + kinds + usual + sum(array.nbytes for array in (*arrays, *more))
 
     @cached_property
     def shares(self) -> FloatArray:

@@ -13,9 +13,10 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise
 from sepc.model.membership import padded_tiles
+from sepc.model.names import names_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import fading
-from sepc.wording import counted, percent, shown
+from sepc.wording import counted, name_of, percent, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,9 +76,9 @@ class Terms(ShownAsCard, RowWise["Term"]):
         return frame_of(columns | {"isolated rows": self.isolated})
 
     def _names(self) -> list[str]:
-        """Names of all terms: feature names, then ellipsoids by number and label."""
-        owners = self.model.classes[self.model.owners].tolist()
-        ellipsoids = [f"ellipsoid {k} of {owner!r}" for k, owner in enumerate(owners)]
+        """Names of all terms: those of features, then those of ellipsoids with their labels."""
+        pairs = zip(self.model.classes[self.model.owners], names_of(self.model).ellipsoids, strict=True)
+        ellipsoids = [f"{name_of(label)} cases with {name}" for label, name in pairs]
         return [*self.model.feature_names, *ellipsoids, *(["isolated rows"] if len(self.model.isolated) else [])]
 
     def _card(self) -> Card:
@@ -108,7 +109,7 @@ class Term(ShownAsCard, OneRow):
         return sorted(self.named(), key=lambda item: -abs(item[1]))[:n]
 
     def named(self) -> list[tuple[str, float]]:
-        """All terms with their names: features, then ellipsoids by number and label."""
+        """All terms with their names: features, then ellipsoids with their labels, then isolated rows together."""
         values = [*self.features.tolist(), *self.ellipsoids.tolist(), float(self.isolated)]
         return list(zip(self.alone._names(), values, strict=False))
 

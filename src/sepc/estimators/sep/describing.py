@@ -1,8 +1,9 @@
-"""Describe the kinds of training rows, by which the gaps of other rows are filled in."""
+"""Describe training rows: what is usual among them, and their kinds, by which gaps of other rows are filled in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from sepc.model.membership import squared_radii
 from sepc.model.row_kinds import RowKinds
 from sepc.model.scores import Scores
 from sepc.model.sep_model import SEPModel
+from sepc.model.usual import Spoken, usual_values
 from sepc.points.proportional_sample import ClassSample
 
 # A kind has at least so many rows for each feature, and its covariance is drawn towards that of its class, and this
@@ -24,23 +26,33 @@ MOST_ROWS, CLASS_ROWS = 5_000, 500
 MOST_FEATURES = 256
 
 
-def describe(model: SEPModel, samples: Sequence[ClassSample], row_unit: float) -> RowKinds | None:
-    """The kinds of rows in samples of the classes, in the user's own features; None if there are too many features.
+def described(model: SEPModel, samples: Sequence[ClassSample], row_unit: float, spoken: Sequence[Spoken]) -> SEPModel:
+    """The model with what is usual among its training rows and, if it has weights, the kinds of these rows.
 
-    Each row counts as `row_unit` rows.
+    Samples of the classes are in the user's own features, with codes of categories after these. Each row counts as
+    `row_unit` rows.
     """
-    d = len(model.shift)
-    if d > MOST_FEATURES:
-        return None
     samples = _thinned(samples)
-    rows = np.concatenate([sample.rows[:, :d] for sample in samples])
+    rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
+    squared = squared_radii(model.standardize(rows), model.centers, model.roots)
+    usual = usual_values(rows, classes, shares[classes], squared <= 1.0 + model.slack, spoken)
+    kinds = None
+    if model.weights is not None and len(model.shift) <= MOST_FEATURES:
+        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, row_unit)
+    return replace(model, usual=usual, row_kinds=kinds)
+
+
+def _row_kinds(
+    model: SEPModel, rows: FloatArray, classes: IntArray, shares: FloatArray, squared: FloatArray, row_unit: float
+) -> RowKinds:
+    """The kinds of rows, given the weight of a row of each class and the squared radii in all ellipsoids."""
     scores = Scores.fitted(rows, shares[classes], model.shift, model.scale)
-    kind = _kinds(model, rows, classes, row_unit)
+    kind = _kinds(model, classes, squared, row_unit)
     owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * row_unit
     owners[kind] = classes
-    class_rows = np.zeros((len(n_rows), len(samples)))
+    class_rows = np.zeros((len(n_rows), len(shares)))
     class_rows[np.arange(len(n_rows)), owners] = n_rows * shares[owners]
     centers, covariances = _distributions(scores.of(rows), kind, owners, shares, row_unit)
     return RowKinds(scores, centers, covariances, class_rows)
@@ -56,16 +68,15 @@ def _thinned(samples: Sequence[ClassSample]) -> list[ClassSample]:
     ]
 
 
-def _kinds(model: SEPModel, rows: FloatArray, classes: IntArray, row_unit: float) -> IntArray:
+def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, row_unit: float) -> IntArray:
     """The kind of each row, numbered from 0: its class if it lies in no ellipsoid of its class that has enough rows."""
     n_classes, kind = len(model.classes), classes.copy()
     if model.n_ellipsoids:
-        squared = squared_radii(model.standardize(rows), model.centers, model.roots)
         deepest = squared.argmin(axis=1)
         is_inside = squared.min(axis=1) <= 1.0 + model.slack
         is_own = is_inside & (model.owners[deepest] == classes)
         n_own = np.bincount(deepest[is_own], minlength=model.n_ellipsoids)
-        has_enough = n_own * row_unit >= ROWS_A_FEATURE * rows.shape[1]
+        has_enough = n_own * row_unit >= ROWS_A_FEATURE * len(model.shift)
         is_own &= has_enough[deepest]
         kind[is_own] = n_classes + deepest[is_own]
     return np.asarray(np.unique(kind, return_inverse=True)[1].ravel())

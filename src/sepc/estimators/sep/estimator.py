@@ -27,6 +27,7 @@ from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.rows_used import RowsUsed
+from sepc.estimators.sep.spoken_features import spoken_features
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
 from sepc.estimators.sep.weighing import CategoryColumn
@@ -246,6 +247,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
             fit_rows=self._fit_rows(),
             row_unit=row_unit,
             category_columns=() if self.preparation_ is None else _category_columns(self.preparation_),
+            spoken=() if self.preparation_ is None else spoken_features(self.preparation_),
             seed=self._seed(),
             n_jobs=self.n_jobs,
             on_round=on_round,

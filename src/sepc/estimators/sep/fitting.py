@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.estimators.sep.describing import describe
+from sepc.estimators.sep.describing import MOST_ROWS, described
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.standardization import Standardization
@@ -18,6 +18,7 @@ from sepc.kernels.threads import single_threaded
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.stacked_signatures import StackedSignatures
+from sepc.model.usual import Spoken
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints
@@ -61,20 +62,22 @@ def fit_model(
     n_jobs: int | None,
     on_round: Callable[[Round], None] | None,
     category_columns: Sequence[CategoryColumn] = (),
+    spoken: Sequence[Spoken] = (),
     row_unit: float = 1.0,
 ) -> tuple[SEPModel, Pieces, RowsUsed]:
     """Partition the classes, or a sample of `fit_rows` rows, then count all rows in the ellipsoids and weigh them.
 
     The columns of `classes` after the features, one for each of `category_columns`, are codes of categories; these
-    count in the weights only. Each row counts as `row_unit` rows.
+    count in the weights only. `spoken` says how to speak of each feature; by default they are numbers. Each row counts
+    as `row_unit` rows.
 
     The classes are in the user's own units: rounding them first could give a row another hash on another engine.
     """
     n_rows = sum(points.n_points for points in classes)
     n_partitioned = n_rows if fit_rows is None else min(fit_rows, n_rows)
     share, is_weighed = n_partitioned / n_rows, trust == "weights"
-    n_drawn = max(n_partitioned if share < 1.0 else 0, WEIGHED_ROWS if is_weighed else 0)
-    drawn = _samples(classes, n_drawn, seed) if n_drawn else []
+    n_drawn = max(n_partitioned if share < 1.0 else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
+    drawn = _samples(classes, n_drawn, seed)
     chosen = (
         classes
         if share == 1.0
@@ -85,12 +88,11 @@ def fit_model(
     model = _model_of(pieces, classes, labels, names, standard, trust, settings.published)
     if row_unit != 1.0:
         model = _in_rows(model, row_unit)
-    few: list[ClassSample] = []
+    few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
     if is_weighed:
-        few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
-        weights, kinds = weigh(model, few, category_columns, row_unit), describe(model, few, row_unit)
-        model = replace(model, weights=weights, row_kinds=kinds)
-    n_weighed = sum(len(sample.rows) for sample in few)
+        model = replace(model, weights=weigh(model, few, category_columns, row_unit))
+    model = described(model, few, row_unit, spoken or (Spoken(),) * len(names))
+    n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
     return model, pieces, RowsUsed(n_rows, sum(points.n_points for points in chosen), n_weighed)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.sep.row_kinds_state import row_kinds_from, row_kinds_to_node
+from sepc.estimators.sep.usual_state import usual_from, usual_to_node
 from sepc.estimators.sep.weights_state import weights_from, weights_to_node
 from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node
@@ -14,6 +17,7 @@ from sepc.model.membership import FARTHEST
 from sepc.model.row_kinds import RowKinds
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.model.signature_table import SignatureTable
+from sepc.model.usual import Spoken
 from sepc.model.weights import Weights
 
 # Slack only covers rounding, so sepc never writes more than this.
@@ -38,7 +42,7 @@ def model_to_node(model: SEPModel, writer: Writer) -> Node:
         memberships=model.table.memberships,
         counts=model.table.counts,
     )
-    weights, kinds = model.weights, model.row_kinds
+    weights, kinds, usual = model.weights, model.row_kinds, model.usual
     return {
         "classes": labels_to_node(model.classes),
         "feature_names": list(model.feature_names),
@@ -47,13 +51,20 @@ def model_to_node(model: SEPModel, writer: Writer) -> Node:
         "published": model.published,
         "weights": None if weights is None else weights_to_node(weights, writer.under("weights")),
         "row_kinds": None if kinds is None else row_kinds_to_node(kinds, writer.under("row_kinds")),
+        "usual": None if usual is None else usual_to_node(usual, writer.under("usual")),
     }
 
 
-def model_from(reader: Reader) -> SEPModel:
-    """Read a model, and check that `fit` could have produced it."""
+def model_from(reader: Reader, spoken: Sequence[Spoken] | None) -> SEPModel:
+    """Read a model, and check that `fit` could have produced it.
+
+    Its features are spoken of as `spoken` says; None stands for numbers.
+    """
     classes, names = labels_from(reader.part("classes")), reader.texts("feature_names")
     n_classes, d = len(classes), len(names)
+    spoken = (Spoken(),) * d if spoken is None else spoken
+    if len(spoken) != d:
+        raise reader.wrong("has other features than its columns give")
     centers = reader.floats("centers", None, d)
     isolated = reader.floats("isolated", None, d)
     shift, scale = reader.floats("shift", d), reader.floats("scale", d)
@@ -75,6 +86,7 @@ def model_from(reader: Reader) -> SEPModel:
         published=reader.value("published", bool),
         weights=_weights_from(reader, n_classes, d, len(centers), len(isolated)),
         row_kinds=_row_kinds_from(reader, shift, scale, n_classes),
+        usual=usual_from(reader.part("usual"), spoken, n_classes, len(centers)),
     )
     _check(model, reader)
     return model

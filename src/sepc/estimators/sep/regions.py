@@ -12,6 +12,7 @@ import numpy as np
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import MOST_LINES, Card, ShownAsCard
 from sepc.model.count_rules import judge_sets
+from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import credible_interval, smoothed
 from sepc.wording import counted, decimal, name_of
@@ -30,6 +31,8 @@ class Regions(ShownAsCard):
     Attributes
     ----------
     model : SEPModel
+    names : tuple of str
+        A name for every region, such as "worst area ≥ 900, worst texture ≥ 25"; no two are the same.
     ellipsoids : tuple of tuples of int
         The set of ellipsoids that make up a region; empty for rows outside all of them.
     near : tuple of (int or None)
@@ -53,6 +56,11 @@ class Regions(ShownAsCard):
         """The set of ellipsoids of every region."""
         inside = tuple(tuple(np.flatnonzero(row).tolist()) for row in self.model.table.memberships)
         return (*inside, *((),) * self.model.n_places)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name for every region: the ranges of the features that set it apart."""
+        return tuple(region_name(self.model, region) for region in range(len(self)))
 
     @cached_property
     def near(self) -> tuple[int | None, ...]:
@@ -102,7 +110,8 @@ class Regions(ShownAsCard):
         low, high = self.interval()
         columns: dict[str, Any] = {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
         columns |= {"label": self.label, "probability": self.probabilities.max(axis=1), "low": low, "high": high}
-        frame = pd.DataFrame({"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64"), **columns})
+        places = {"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64")}
+        frame = pd.DataFrame({"name": self.names, **places, **columns})
         return frame.rename_axis("region")
 
     @property
@@ -114,7 +123,7 @@ class Regions(ShownAsCard):
             ("with training rows", f"{self._n_sets:,}, the largest below"),
             ("outside", f"{self.model.n_places:,}, for rows nearest to an ellipsoid or an isolated row"),
         )
-        head = ("region", "in ellipsoids", "rows", "label", "probability")
+        head = ("region", "number", "rows", "label", "probability")
         # Rows that no card has room for are counted on it, but need no cells.
         rows = self._largest(MOST_LINES)
         rows += ((),) * (self._n_sets - len(rows))
@@ -128,8 +137,8 @@ class Regions(ShownAsCard):
         labels = self.classes[probabilities.argmax(axis=1)]
         return tuple(
             (
+                region_name(self.model, i),
                 str(i),
-                ", ".join(map(str, np.flatnonzero(table.memberships[i]).tolist())) or "none",
                 f"{n_rows[i]:,}",
                 name_of(label),
                 decimal(probability),

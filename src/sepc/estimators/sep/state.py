@@ -12,6 +12,7 @@ from sepc.estimators.sep.model_state import model_from, model_to_node
 from sepc.estimators.sep.preparation_state import preparation_from, preparation_to_node
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.rows_used import RowsUsed
+from sepc.estimators.sep.spoken_features import spoken_features
 from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import MOST, Reader
@@ -46,9 +47,11 @@ def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node
 def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     """Read a classifier."""
     classifier = restore_fields(SEPClassifier(), reader)
-    model = model_from(reader.part("model"))
-    names = getattr(classifier, "feature_names_in_", None)
-    classifier.preparation_ = _preparation_from(reader, model, classifier.n_features_in_, names)
+    preparation = _preparation_from(reader, classifier)
+    spoken = None if preparation is None else spoken_features(preparation)
+    model = model_from(reader.part("model"), spoken)
+    _check_features(reader, model, preparation, classifier.n_features_in_)
+    classifier.preparation_ = preparation
     classifier.model_, classifier.classes_ = model, model.classes
     classifier.ellipsoids_ = _ellipsoids_from(reader, model)
     if len(reader.value("history", list)) > len(model.classes):
@@ -59,13 +62,23 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     return classifier
 
 
-def _preparation_from(reader: Reader, model: SEPModel, n_columns: int, names: Any) -> Preparation | None:
-    """The preparation of tables, or None if there is none; it must give the features of the model."""
+def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation | None:
+    """The preparation of tables, or None if there is none; it must have the columns of the classifier."""
     if not reader.has("preparation"):
+        return None
+    preparation = preparation_from(reader.part("preparation"), classifier.n_features_in_)
+    names = getattr(classifier, "feature_names_in_", None)
+    if names is not None and [column.name for column in preparation.columns] != names.tolist():
+        raise reader.wrong("has other columns than its names of features")
+    return preparation
+
+
+def _check_features(reader: Reader, model: SEPModel, preparation: Preparation | None, n_columns: int) -> None:
+    """Raise if the model has other features or categories than the preparation gives."""
+    if preparation is None:
         if len(model.feature_names) != n_columns or model.n_codes:
             raise reader.wrong("has a model with another number of features")
-        return None
-    preparation = preparation_from(reader.part("preparation"), n_columns)
+        return
     weights = model.weights
     sizes = [len(own.values) for own in preparation.categories.values()]
     if weights is not None and (
@@ -73,11 +86,8 @@ def _preparation_from(reader: Reader, model: SEPModel, n_columns: int, names: An
         or weights.category_features.tolist() != preparation.category_features.tolist()
     ):
         raise reader.wrong("has a model with other categories than its columns")
-    if names is not None and [column.name for column in preparation.columns] != names.tolist():
-        raise reader.wrong("has other columns than its names of features")
     if preparation.feature_names != model.feature_names:
         raise reader.wrong("has a model with other features than its columns give")
-    return preparation
 
 
 def _ellipsoids_from(reader: Reader, model: SEPModel) -> FittedEllipsoids:

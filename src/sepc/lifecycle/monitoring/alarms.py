@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from sepc.cards import Card, ShownInLists
-from sepc.estimators.sep.reasons import named_ellipsoids
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, OUTSIDE, SHARE
+from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
-from sepc.wording import counted, listed, percent, shown
+from sepc.wording import counted, listed, percent
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,15 +94,4 @@ class Alarm(ShownInLists):
 
 def describe_region(model: SEPModel, region: int) -> str:
     """Where a region lies, in words."""
-    place = region - len(model.table.counts)
-    if region == ALL_ROWS:
-        return "all rows"
-    if region < 0:
-        return "a combination of ellipsoids not seen in training"
-    if place >= model.n_ellipsoids:
-        owner = model.isolated_owners[place - model.n_ellipsoids]
-        return f"outside, near an isolated row of {shown(model.classes[owner])}"
-    if place >= 0:
-        return f"outside, near {named_ellipsoids(model, [place])}"
-    inside = np.flatnonzero(model.table.memberships[region])
-    return f"in {named_ellipsoids(model, inside)}" if len(inside) else "in no ellipsoid"
+    return "all rows" if region == ALL_ROWS else region_name(model, region)

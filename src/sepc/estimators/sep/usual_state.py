@@ -1,0 +1,50 @@
+"""`UsualValues` in a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sepc.io.reader import Reader
+from sepc.io.writer import Node, Writer
+from sepc.model.usual import ANYWHERE, FEWEST_ROWS, N_QUANTILES, FeatureKind, Spoken, UsualValues
+
+
+def usual_to_node(usual: UsualValues, writer: Writer) -> Node:
+    """Write what is usual; how to speak of features follows from the preparation of the table."""
+    names = ("ellipsoid", "owner", "n_rows", "ranges", "overall", "category_counts")
+    writer.put(**{name: getattr(usual, name) for name in names})
+    return {}
+
+
+def usual_from(reader: Reader, spoken: Sequence[Spoken], n_classes: int, n_ellipsoids: int) -> UsualValues:
+    """Read what is usual among the training rows of a model with these features."""
+    d, n_rows = len(spoken), reader.counts("n_rows", None)
+    sizes = [len(own.categories) for own in spoken if own.kind is FeatureKind.CATEGORY]
+    usual = UsualValues(
+        ellipsoid=reader.ints("ellipsoid", len(n_rows), low=ANYWHERE, below=n_ellipsoids),
+        owner=reader.ints("owner", len(n_rows), below=n_classes),
+        n_rows=n_rows,
+        ranges=reader.floats("ranges", len(n_rows), d, 2),
+        overall=reader.floats("overall", d, N_QUANTILES),
+        spoken=tuple(spoken),
+        category_counts=reader.counts("category_counts", len(n_rows), sum(sizes)),
+    )
+    _check(usual, sizes, n_classes, reader)
+    return usual
+
+
+def _check(usual: UsualValues, sizes: list[int], n_classes: int, reader: Reader) -> None:
+    pairs = list(zip(usual.ellipsoid.tolist(), usual.owner.tolist(), strict=True))
+    if pairs != sorted(set(pairs)) or pairs[:n_classes] != [(ANYWHERE, c) for c in range(n_classes)]:
+        raise reader.wrong("has groups that are missing, repeated or not in order")
+    fewest = np.where(usual.ellipsoid == ANYWHERE, 1, FEWEST_ROWS)
+    if (usual.n_rows < fewest).any():
+        raise reader.wrong("has groups of too few rows")
+    if (np.diff(usual.ranges, axis=2) < 0.0).any() or (np.diff(usual.overall, axis=1) < 0.0).any():
+        raise reader.wrong("has values that do not ascend")
+    ends = np.cumsum([0, *sizes])
+    for start, end in zip(ends, ends[1:], strict=False):
+        if (usual.category_counts[:, start:end].sum(axis=1) != usual.n_rows).any():
+            raise reader.wrong("has categories of more or fewer rows than there are")

@@ -1,0 +1,189 @@
+"""Names of ellipsoids and regions: the ranges of the features that set them apart.
+
+An ellipsoid is named by the features whose usual range in it is narrow beside all training rows, such as "worst area ≥
+900, worst texture ≥ 25". A region that lies in several ellipsoids is named by what their ranges have in common. Names
+follow from what a model keeps, so they are the same after it was saved and loaded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sepc.model.boxes import Boxes, boxes_of
+from sepc.model.sep_model import SEPModel
+from sepc.model.usual import FeatureKind, UsualValues
+from sepc.wording import calendar_day, name_of, quantity, short
+
+# A name has two conditions, or a third one if it is needed to tell two names apart.
+N_CONDITIONS, MOST_CONDITIONS = 2, 3
+# A condition after the first is only worth it if at most this share of all training rows meets it.
+WORTH = 0.65
+# Where two names would be the same, up to this share.
+WORTH_TELLING_APART = 0.9
+# A range that leaves out at most this share of all rows on one side is open to that side.
+OPEN_TAIL = 0.1
+# Ends of ranges are rounded to a power of ten below this share of the spread of a feature.
+ROUNDED_TO = 0.1
+# Values this close to one of training, in standard deviations, are that one but for rounding or a small thickness.
+SAME_VALUE = 1e-3
+LONGEST_FEATURE = 40
+
+UNSEEN_COMBINATION = "a combination not seen in training"
+NO_REGION = "no region"
+SINGLE_CASES = "single training cases"
+
+
+class Names(NamedTuple):
+    """The names of a model's ellipsoids, and of its regions that training rows lie in."""
+
+    ellipsoids: tuple[str, ...]
+    inside: tuple[str, ...]
+
+
+_KNOWN: WeakKeyDictionary[SEPModel, Names] = WeakKeyDictionary()
+
+
+def ellipsoid_name(model: SEPModel, k: int) -> str:
+    """The name of an ellipsoid, unique among those of its model."""
+    return names_of(model).ellipsoids[k]
+
+
+def region_name(model: SEPModel, region: int) -> str:
+    """The name of a region, given its number in `SEPClassifier.regions_`, -1 or -2; unique among those of its model."""
+    if region < 0:
+        return UNSEEN_COMBINATION if region == -1 else NO_REGION
+    names, place = names_of(model), region - len(model.table.counts)
+    if place < 0:
+        return names.inside[region]
+    if place < model.n_ellipsoids:
+        return f"around {names.ellipsoids[place]}"
+    return _isolated_name(model, place - model.n_ellipsoids)
+
+
+def names_of(model: SEPModel) -> Names:
+    """The names of a model that must be told apart, which are made once."""
+    if model not in _KNOWN:
+        ellipsoids = _ellipsoid_names(model)
+        _KNOWN[model] = Names(ellipsoids, _names_inside(model, ellipsoids))
+    return _KNOWN[model]
+
+
+def feature_name(model: SEPModel, j: int) -> str:
+    """The name of a feature as it stands in names and reasons."""
+    return short(name_of(model.feature_names[j]), LONGEST_FEATURE)
+
+
+def told_value(usual: UsualValues, j: int, value: float) -> str:
+    """The value of a feature that is no category, as a person reads it."""
+    return calendar_day(value) if usual.spoken[j].kind is FeatureKind.DATE else quantity(value)
+
+
+def _ellipsoid_names(model: SEPModel) -> tuple[str, ...]:
+    names = _told_apart(model, [[k] for k in range(model.n_ellipsoids)])
+    times, labels = Counter(names), model.classes[model.owners]
+    pairs = zip(names, labels, strict=True)
+    return _numbered([f"{name} ({name_of(label)})" if times[name] > 1 else name for name, label in pairs])
+
+
+def _names_inside(model: SEPModel, ellipsoids: Sequence[str]) -> tuple[str, ...]:
+    sets = [np.flatnonzero(row).tolist() for row in model.table.memberships]
+    shared = iter(_told_apart(model, [own for own in sets if len(own) > 1]))
+    return _numbered(
+        [
+            f"{next(shared)} (where {len(own)} overlap)"
+            if len(own) > 1
+            else ellipsoids[own[0]]
+            if own
+            else SINGLE_CASES
+            for own in sets
+        ]
+    )
+
+
+def _isolated_name(model: SEPModel, i: int) -> str:
+    """An isolated row by its label, its number among all of them, and its two values that are rarest in training."""
+    name, usual = f"near single {name_of(model.classes[model.isolated_owners[i]])} case {i + 1}", model.usual
+    if usual is None:
+        return name
+    values = model.shift + model.scale * model.isolated[i]
+    thickness = SAME_VALUE * model.scale
+    box = Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
+    # The share of all rows that are at least as far out, on the nearer side.
+    rarity = 1.0 - np.maximum(box.below[0], box.above[0])
+    rarity[[own.kind is not FeatureKind.NUMBER for own in usual.spoken]] = np.inf
+    rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
+    told = [
+        f"{feature_name(model, j)} {told_value(usual, j, _as_in_training(model, usual, j, values[j]))}" for j in rare
+    ]
+    return name + (f" ({', '.join(told)})" if told else "")
+
+
+def _as_in_training(model: SEPModel, usual: UsualValues, j: int, value: float) -> float:
+    """A value that was standardised and back, without the rounding of that."""
+    known = usual.overall[j]
+    nearest = float(known[np.abs(known - value).argmin()])
+    return nearest if abs(nearest - value) <= SAME_VALUE * float(model.scale[j]) else float(value)
+
+
+def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
+    """Names of sets of ellipsoids: of two conditions, or of three where two names would be the same."""
+    if model.usual is None or not sets:
+        return [f"ellipsoid {' and '.join(map(str, own))}" for own in sets]
+    boxes = boxes_of(model, model.usual, sets)
+    rarest = np.argsort(boxes.share, axis=1, kind="stable")[:, :MOST_CONDITIONS].tolist()
+    names = [_name(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
+    times = Counter(names)
+    return [
+        _name(model, boxes, i, rarest[i], WORTH_TELLING_APART) if times[name] > 1 else name
+        for i, name in enumerate(names)
+    ]
+
+
+def _name(model: SEPModel, boxes: Boxes, i: int, features: Sequence[int], worth: float) -> str:
+    """Conditions of box `i` in these features, the rarest first, as far as they are worth it."""
+    first, *others = features
+    kept = [first, *(j for j in others if boxes.share[i, j] <= worth)]
+    return ", ".join(_condition(model, boxes, i, j) for j in kept)
+
+
+def _condition(model: SEPModel, boxes: Boxes, i: int, j: int) -> str:
+    """What the rows of box `i` have in common in feature `j`."""
+    usual, name = boxes.usual, feature_name(model, j)
+    if j in boxes.categories:
+        codes = boxes.categories[j][i].tolist()
+        return f"{name} {' or '.join(short(usual.spoken[j].categories[code], LONGEST_FEATURE) for code in codes)}"
+    low, high = (_rounded_end(model, usual, j, float(ends[i, j])) for ends in (boxes.low, boxes.high))
+    is_open_below, is_open_above = boxes.below[i, j] <= OPEN_TAIL, boxes.above[i, j] <= OPEN_TAIL
+    if is_open_above and not is_open_below:
+        return f"{name} ≥ {low}"
+    if is_open_below and not is_open_above:
+        return f"{name} ≤ {high}"
+    return f"{name} {low}" if low == high else f"{name} {low} to {high}"
+
+
+def _rounded_end(model: SEPModel, usual: UsualValues, j: int, end: float) -> str:
+    """The end of a range, rounded to a tenth of the spread of the feature or finer."""
+    values = usual.overall[j]
+    tenth = len(values) // 10
+    spread = float(values[-1 - tenth]) - float(values[tenth])
+    if not 0.0 < spread < np.inf:
+        return told_value(usual, j, _as_in_training(model, usual, j, end))
+    return told_value(usual, j, round(end, -int(np.floor(np.log10(spread * ROUNDED_TO)))))
+
+
+def _numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, with a number after those that are taken already."""
+    unique: dict[str, None] = {}
+    times: Counter[str] = Counter()
+    for name in names:
+        free = name
+        while free in unique:
+            times[name] += 1
+            free = f"{name} ({times[name] + 1})"
+        unique[free] = None
+    return tuple(unique)

@@ -1,0 +1,163 @@
+"""What is usual among training rows: ranges of every feature, overall, by class, and by class within an ellipsoid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.scores import quantiles_of
+
+# A range holds the middle 80 % of the rows of a group, which has at least this many rows in the sample.
+RANGE = (0.1, 0.9)
+FEWEST_ROWS = 5
+# Quantiles of all rows that are kept, the smallest and the largest value included.
+N_QUANTILES = 41
+# Rows of a class that belong to no ellipsoid in particular.
+ANYWHERE = -1
+
+
+class FeatureKind(StrEnum):
+    """How a person reads a feature."""
+
+    NUMBER = "number"
+    DATE = "date"  # days since 1970
+    CATEGORY = "category"
+    PART = "part"  # one of the further numbers that stand for a category or a time of year
+
+
+class Spoken(NamedTuple):
+    """How to speak of a feature: what it is and, for one that stands for categories, their names."""
+
+    kind: FeatureKind = FeatureKind.NUMBER
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class UsualValues:
+    """What is usual among training rows, by a sample of them.
+
+    A group is the rows of one class in one ellipsoid, or all rows of a class.
+
+    Attributes
+    ----------
+    ellipsoid, owner : (G,) arrays
+        The ellipsoid of each group, or -1 for all rows of a class; and the class.
+    n_rows : (G,) array
+        Rows of the sample in each group.
+    ranges : (G, d, 2) array
+        For each group and feature, the values that bound the middle 80 % of its rows; both occur in training.
+    overall : (d, Q) array
+        Values of each feature in ascending order, as frequent as in training, the smallest and the largest included.
+    spoken : tuple of Spoken
+        How to speak of each feature.
+    category_counts : (G, S) array
+        Rows of each group with each category, column by column.
+    """
+
+    ellipsoid: IntArray
+    owner: IntArray
+    n_rows: IntArray
+    ranges: FloatArray
+    overall: FloatArray
+    spoken: tuple[Spoken, ...]
+    category_counts: IntArray
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all arrays together."""
+        arrays = (self.ellipsoid, self.owner, self.n_rows, self.ranges, self.overall, self.category_counts)
+        return sum(array.nbytes for array in arrays)
+
+    def group(self, ellipsoid: int, owner: int) -> int | None:
+        """The group of a class in an ellipsoid; None if it has too few rows."""
+        return self._places.get((ellipsoid, owner))
+
+    def ellipsoids_of(self, owner: int) -> IntArray:
+        """The ellipsoids in which a class has a group."""
+        return np.asarray(self.ellipsoid[(self.owner == owner) & (self.ellipsoid != ANYWHERE)])
+
+    def category_share(self, group: int, feature: int, code: int) -> float:
+        """The share of a group's rows that have a category of a feature; 0 for one not seen in training."""
+        counts = self.category_counts[group, self.categories_of(feature)]
+        return float(counts[code] / self.n_rows[group]) if code < len(counts) else 0.0
+
+    def categories_of(self, feature: int) -> slice:
+        """Where the categories of a feature stand in `category_counts`."""
+        start = self._first_category[feature]
+        return slice(start, start + len(self.spoken[feature].categories))
+
+    def code_column(self, feature: int) -> int:
+        """Which of the codes that follow the features of a row is that of a feature of categories."""
+        return self.category_features.index(feature)
+
+    @cached_property
+    def category_features(self) -> list[int]:
+        """The features that stand for categories."""
+        return [j for j, own in enumerate(self.spoken) if own.kind is FeatureKind.CATEGORY]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], int]:
+        pairs = zip(self.ellipsoid.tolist(), self.owner.tolist(), strict=True)
+        return {pair: group for group, pair in enumerate(pairs)}
+
+    @cached_property
+    def _first_category(self) -> dict[int, int]:
+        sizes = [len(self.spoken[j].categories) for j in self.category_features]
+        starts = np.cumsum([0, *sizes])[:-1].tolist()
+        return dict(zip(self.category_features, starts, strict=True))
+
+
+def usual_values(
+    rows: FloatArray,
+    owners: IntArray,
+    shares: FloatArray,
+    inside: BoolArray,
+    spoken: Sequence[Spoken],
+) -> UsualValues:
+    """What is usual among rows of several classes.
+
+    Parameters
+    ----------
+    rows : (n, d + Q) array
+        In the user's own features, with codes of categories after these.
+    owners : (n,) array
+        The class of each row.
+    shares : (n,) array
+        How many rows each of them stands for.
+    inside : (n, K) bool array
+        Which ellipsoids each row lies in.
+    spoken : sequence of Spoken
+    """
+    d, n_classes = len(spoken), int(owners.max()) + 1
+    groups = [(ANYWHERE, c, np.flatnonzero(owners == c)) for c in range(n_classes)]
+    for k in range(inside.shape[1]):
+        held = np.flatnonzero(inside[:, k])
+        groups += [(k, c, held[owners[held] == c]) for c in np.unique(owners[held]).tolist()]
+    groups = [own for own in groups if own[0] == ANYWHERE or len(own[2]) >= FEWEST_ROWS]
+    return UsualValues(
+        ellipsoid=np.array([k for k, _, _ in groups], dtype=np.int64),
+        owner=np.array([c for _, c, _ in groups], dtype=np.int64),
+        n_rows=np.array([len(held) for _, _, held in groups], dtype=np.int64),
+        ranges=np.array([_range(rows[held, :d]) for _, _, held in groups]),
+        overall=np.array([quantiles_of(column, shares, N_QUANTILES) for column in rows[:, :d].T]),
+        spoken=tuple(spoken),
+        category_counts=np.array([_category_counts(rows[held, d:], spoken) for _, _, held in groups], dtype=np.int64),
+    )
+
+
+def _range(rows: FloatArray) -> FloatArray:
+    """The bounds of the middle 80 % of every column, of shape (d, 2)."""
+    return np.asarray(np.quantile(rows, RANGE, axis=0, method="inverted_cdf").T)
+
+
+def _category_counts(codes: FloatArray, spoken: Sequence[Spoken]) -> IntArray:
+    sizes = [len(own.categories) for own in spoken if own.kind is FeatureKind.CATEGORY]
+    pairs = zip(codes.astype(np.int64).T, sizes, strict=True)
+    counts = [np.bincount(column, minlength=size)[:size] for column, size in pairs]
+    return np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)

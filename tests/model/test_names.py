@@ -1,0 +1,124 @@
+"""Names of ellipsoids and regions: unique, stable, true of the rows, and short."""
+
+import gc
+import re
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, make_blobs
+
+import sepc
+from sepc import SEPClassifier
+from sepc.model.names import ellipsoid_name, names_of, region_name
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X, np.where(y == 0, "malignant", "benign")
+
+
+@pytest.fixture(scope="module")
+def fitted(cancer):
+    return SEPClassifier().fit(*cancer)
+
+
+def meets(rows: pd.DataFrame, condition: str) -> np.ndarray:
+    """Which rows meet a condition of a name, up to the rounding of its ends."""
+    one_sided = re.fullmatch(r"(.+) ([≥≤]) (\S+)", condition)
+    name, low, high = (
+        re.fullmatch(r"(.+) (\S+) to (\S+)", condition).groups()
+        if one_sided is None
+        else (one_sided[1], *((one_sided[3], "inf") if one_sided[2] == "≥" else ("-inf", one_sided[3])))
+    )
+    slack = 0.1 * rows[name].std()
+    return rows[name].between(float(low.replace(",", "")) - slack, float(high.replace(",", "")) + slack).to_numpy()
+
+
+def test_conditions_hold_for_most_rows_of_an_ellipsoid(fitted, cancer):
+    X, y = cancer
+    for k in range(fitted.model_.n_ellipsoids):
+        own = fitted.model_.ellipsoid(k).contains(X.to_numpy()) & (y == fitted.model_.classes[fitted.model_.owners[k]])
+        for condition in ellipsoid_name(fitted.model_, k).split(", "):
+            assert meets(X[own], condition).mean() >= 0.75, condition
+
+
+def test_conditions_leave_out_many_other_rows(fitted, cancer):
+    for k in range(fitted.model_.n_ellipsoids):
+        first = ellipsoid_name(fitted.model_, k).split(", ")[0]
+        assert meets(cancer[0], first).mean() <= 0.7, first
+
+
+def test_names_are_unique_and_stable(fitted, cancer, tmp_path):
+    ellipsoids, regions = names_of(fitted.model_).ellipsoids, fitted.regions_.names
+    assert len(set(ellipsoids)) == len(ellipsoids) == fitted.model_.n_ellipsoids
+    assert len(set(regions)) == len(regions) == len(fitted.regions_)
+    sepc.save(fitted, tmp_path / "model.sepc")
+    for same in (sepc.load(tmp_path / "model.sepc"), SEPClassifier().fit(*cancer)):
+        assert names_of(same.model_).ellipsoids == ellipsoids
+        assert same.regions_.names == regions
+
+
+def test_names_stay_unique_where_ellipsoids_look_alike():
+    X, y = make_blobs(600, centers=np.zeros((4, 2)), cluster_std=[0.2, 0.5, 1.0, 2.0], random_state=0)
+    model = SEPClassifier(n_impure=0.5).fit(X.round(0), y)
+    ellipsoids, regions = names_of(model.model_).ellipsoids, model.regions_.names
+    assert len(set(ellipsoids)) == len(ellipsoids)
+    assert len(set(regions)) == len(regions)
+
+
+def test_a_region_is_named_after_its_ellipsoid_or_what_several_have_in_common(fitted):
+    model = fitted.model_
+    for region, (ellipsoids, near, _) in enumerate(fitted.regions_):
+        name = region_name(model, region)
+        if len(ellipsoids) == 1:
+            assert name == ellipsoid_name(model, ellipsoids[0])
+        elif ellipsoids:
+            assert name.endswith(f"(where {len(ellipsoids)} overlap)")
+        elif near is not None and near < model.n_ellipsoids:
+            assert name == f"around {ellipsoid_name(model, near)}"
+        elif near is not None:
+            owner = model.classes[model.isolated_owners[near - model.n_ellipsoids]]
+            assert name.startswith(f"near single {owner} case ")
+    assert region_name(model, -1) == "a combination not seen in training"
+    assert region_name(model, -2) == "no region"
+
+
+def test_categories_and_dates_are_named_as_a_person_reads_them():
+    rng = np.random.default_rng(1)
+    n = 400
+    y = rng.integers(0, 2, n)
+    ward = np.where(y == 1, np.where(rng.random(n) < 0.5, "north", "west"), "south")
+    since = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(y == 1, 1, 2000) + rng.integers(0, 30, n), unit="D")
+    X = pd.DataFrame({"ward": ward, "since": since, "noise": rng.normal(size=n)})
+    names = " | ".join(names_of(SEPClassifier().fit(X, y).model_).ellipsoids)
+    assert "ward south" in names
+    assert "ward west or north" in names or "ward north or west" in names
+    assert re.search(r"since [≤≥] 20\d\d-\d\d-\d\d", names)
+
+
+def test_hostile_names_of_features_stay_on_a_line():
+    X, y = make_blobs(100, centers=2, random_state=0)
+    table = pd.DataFrame(X, columns=["a\nb\x1b[31m", "very " * 50])
+    for name in SEPClassifier().fit(table, y).regions_.names:
+        assert "\n" not in name
+        assert "\x1b" not in name
+        assert len(name) < 250
+
+
+def test_names_are_in_the_table_of_regions(fitted):
+    frame = fitted.regions_.to_frame()
+    assert frame["name"].tolist() == [region_name(fitted.model_, i) for i in range(len(fitted.regions_))]
+    assert ellipsoid_name(fitted.model_, 0)[:15] in str(fitted.regions_)
+
+
+def test_names_do_not_keep_a_model_in_memory():
+    X, y = make_blobs(60, centers=2, random_state=0)
+    model = SEPClassifier().fit(X, y).model_
+    names_of(model)
+    reference = weakref.ref(model)
+    del model
+    gc.collect()
+    assert reference() is None

@@ -1,0 +1,100 @@
+"""What is usual among training rows: recomputed from these rows, for groups and for categories."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+import sepc
+from sepc import SEPClassifier
+from sepc.model.usual import ANYWHERE, FEWEST_ROWS, FeatureKind
+
+COLUMNS = ["mean texture", "worst area", "worst concavity"]
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X[COLUMNS], y.to_numpy()
+
+
+@pytest.fixture(scope="module", params=["weights", "counts", "published"])
+def fitted(request, cancer):
+    return SEPClassifier(trust=request.param).fit(*cancer)
+
+
+def table_of(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    ward = np.where(rng.random(n) < 0.8, np.where(y == 1, "north", "south"), "east")
+    since = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 200, n) + 100 * y, unit="D")
+    return pd.DataFrame({"age": rng.normal(40.0, 5.0, n) + 10.0 * y, "ward": ward, "since": since}), y
+
+
+def rows_of(group: int, usual, model, X, y) -> np.ndarray:
+    own = y == model.classes[usual.owner[group]]
+    k = int(usual.ellipsoid[group])
+    return own if k == ANYWHERE else own & model.ellipsoid(k).contains(X)
+
+
+def test_ranges_are_those_of_the_middle_of_the_rows_of_a_group(fitted, cancer):
+    X, y = cancer[0].to_numpy(), cancer[1]
+    usual, model = fitted.model_.usual, fitted.model_
+    assert len(usual.n_rows) > 2
+    for group in range(len(usual.n_rows)):
+        rows = X[rows_of(group, usual, model, X, y)]
+        assert len(rows) == usual.n_rows[group] >= (1 if usual.ellipsoid[group] == ANYWHERE else FEWEST_ROWS)
+        ordered = np.sort(rows, axis=0)
+        low, high = (ordered[int(np.ceil(share * len(rows))) - 1] for share in (0.1, 0.9))
+        assert (usual.ranges[group] == np.column_stack([low, high])).all()
+
+
+def test_overall_values_are_as_frequent_as_in_training(fitted, cancer):
+    X = cancer[0].to_numpy()
+    overall = fitted.model_.usual.overall
+    assert (overall[:, 0] == X.min(axis=0)).all()
+    assert (overall[:, -1] == X.max(axis=0)).all()
+    assert np.allclose(overall[:, 20], np.median(X, axis=0), rtol=0.01)
+
+
+def test_a_group_is_missing_where_there_are_too_few_rows(fitted):
+    usual, model = fitted.model_.usual, fitted.model_
+    for k in range(model.n_ellipsoids):
+        for c, n in enumerate(model.table.inside_each(np.array([k]))[0]):
+            assert (usual.group(k, c) is None) == (n < FEWEST_ROWS)
+
+
+def test_every_category_is_counted():
+    X, y = table_of()
+    usual = SEPClassifier().fit(X, y).model_.usual
+    kinds = [own.kind for own in usual.spoken]
+    assert kinds == [FeatureKind.NUMBER, FeatureKind.CATEGORY, FeatureKind.DATE]
+    assert usual.spoken[1].categories == ("east", "north", "south")
+    for c in (0, 1):
+        group = usual.group(ANYWHERE, c)
+        shares = [usual.category_share(group, 1, code) for code in range(4)]
+        wanted = [(X["ward"][y == c] == ward).mean() for ward in ("east", "north", "south")]
+        assert shares == pytest.approx([*wanted, 0.0])
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_it_is_the_same_from_a_file(tmp_path, cancer, table):
+    X, y = table_of() if table else cancer
+    model = SEPClassifier().fit(X, y)
+    sepc.save(model, tmp_path / "model.sepc")
+    read, own = sepc.load(tmp_path / "model.sepc").model_.usual, model.model_.usual
+    assert read.spoken == own.spoken
+    for name in ("ellipsoid", "owner", "n_rows", "ranges", "overall", "category_counts"):
+        assert np.array_equal(getattr(read, name), getattr(own, name)), name
+
+
+def test_files_give_the_same_as_rows_in_memory(cancer, tmp_path):
+    pytest.importorskip("pyarrow")
+    X, y = cancer
+    X.assign(label=y).to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    read, own = (
+        SEPClassifier().fit(tmp_path / "rows.parquet", "label").model_.usual,
+        SEPClassifier().fit(X, y).model_.usual,
+    )
+    assert (read.ranges[:2] == own.ranges[:2]).all()
+    assert (read.overall == own.overall).all()
