@@ -47,6 +47,9 @@ def partition(
         "model/usual/ranges": np.zeros((C, d, 2)),
         "model/usual/overall": np.zeros((d, N_QUANTILES)),
         "model/usual/category_counts": np.empty((C, 0), dtype=np.int64),
+        "model/usual/n_levels": np.zeros(d, dtype=np.int64),
+        "model/usual/levels": np.empty(0),
+        "model/usual/level_counts": np.empty((C, 0), dtype=np.int64),
     }
     arrays = usual | {
         "model/class_counts": counts.sum(axis=0),

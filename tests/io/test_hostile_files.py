@@ -110,6 +110,9 @@ def test_a_flipped_bit_is_noticed(model):
         ("usual/ranges", lambda a: a * np.nan, "NaN or infinity"),
         ("usual/overall", lambda a: a[:, ::-1], "do not ascend"),
         ("usual/overall", lambda a: a[:, 1:], "shape"),
+        ("usual/n_levels", lambda a: a + 100, "out of range"),
+        ("usual/n_levels", lambda a: a + 1, "shape"),
+        ("usual/levels", lambda a: np.ones(1), "shape"),
         ("usual/category_counts", lambda a: np.ones((len(a), 1), dtype=np.int64), "shape"),
     ],
 )

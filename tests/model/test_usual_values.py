@@ -77,6 +77,17 @@ def test_every_category_is_counted():
         assert shares == pytest.approx([*wanted, 0.0])
 
 
+def test_numbers_of_few_values_are_counted():
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.integers(0, 3, 300), rng.normal(size=300)]).astype(float), rng.integers(0, 2, 300)
+    usual = SEPClassifier().fit(X, y).model_.usual
+    assert usual.n_levels.tolist() == [3, 0]
+    for c in (0, 1):
+        shares = [usual.level_share(usual.group(ANYWHERE, c), 0, value) for value in (0.0, 1.0, 2.0, 1.5)]
+        assert shares == pytest.approx([*(np.mean(X[y == c, 0] == value) for value in (0.0, 1.0, 2.0)), 0.0])
+        assert usual.level_share(usual.group(ANYWHERE, c), 1, 0.0) is None
+
+
 @pytest.mark.parametrize("table", [False, True])
 def test_it_is_the_same_from_a_file(tmp_path, cancer, table):
     X, y = table_of() if table else cancer
@@ -84,7 +95,7 @@ def test_it_is_the_same_from_a_file(tmp_path, cancer, table):
     sepc.save(model, tmp_path / "model.sepc")
     read, own = sepc.load(tmp_path / "model.sepc").model_.usual, model.model_.usual
     assert read.spoken == own.spoken
-    for name in ("ellipsoid", "owner", "n_rows", "ranges", "overall", "category_counts"):
+    for name in ("ranges", "overall", "n_rows", "category_counts", "n_levels", "levels", "level_counts"):
         assert np.array_equal(getattr(read, name), getattr(own, name)), name
 
 

@@ -16,6 +16,7 @@ from sepc.decisions.deferred import deferrable_column, deferred
 from sepc.decisions.frames import column_of_names, frame_of, index_of
 from sepc.decisions.kinds import Cause, Rule, verdict
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise
+from sepc.decisions.sentences import Sentence, joined
 from sepc.wording import decimal, percent, shown
 
 if TYPE_CHECKING:
@@ -103,21 +104,21 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         refusing = deferred(partial(_refused_for, cause), rows, self.given()["cause"])
         return self.replaced(accepted=self.accepted & ~rows, cause=refusing)
 
-    def renamed(self, features: Sequence[str]) -> Self:
-        """The same decisions, with other feature names in their reasons."""
+    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
         return self
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return {}
 
-    def reason_parts(self) -> list[str]:
+    def reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         trust = "no trust" if np.isnan(self.trust[0]) else f"trust {decimal(self.trust[0])}"
-        return [f"{shown(self.label[0])} with {trust}{f', by {self.by}' if self.by else ''}."]
+        return [Sentence(f"{shown(self.label[0])} with {trust}{f', by {self.by}' if self.by else ''}.")]
 
-    def verdict(self) -> str:
-        """Why a single row was not accepted, as a sentence; empty if it was."""
+    def verdict(self) -> Sentence:
+        """Why a single row was not accepted, and what would settle it; empty if it was."""
         return verdict(Cause(self.cause[0]))
 
     def _card(self) -> Card:
@@ -156,7 +157,7 @@ class Decision(ShownAsCard, OneRow):
 
     def why(self) -> str:
         """The reasons in a few sentences."""
-        return " ".join(sentence for sentence in [*self.alone.reason_parts(), self.alone.verdict()] if sentence)
+        return joined([*self.alone.reason_parts(), self.alone.verdict()])
 
     def __repr__(self) -> str:
         return f"Decision({shown(self.label)}, trust {decimal(self.trust)}, {self.cause.name})"

@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepc.decisions.sentences import Sentence, Shorter
+
+# Only label and trust matter more.
+LOSS_OF_REMEDY = 8
+
 
 class Rule(IntEnum):
     """The rule of the paper that gave the counts."""
@@ -34,15 +39,30 @@ class Cause(IntEnum):
         """The cause in a few words, such as "nothing like it was seen in training"."""
         return MEANINGS[self]
 
+    @property
+    def remedy(self) -> str:
+        """What would settle the case, such as "a person should decide"; empty if that depends on the row."""
+        return REMEDIES[self]
+
 
 MEANINGS = {
     Cause.ACCEPTED: "trusted enough",
-    Cause.OVERLAP: "training rows of other labels lie near it",
+    Cause.OVERLAP: "cases of other labels lie near it",
     Cause.UNSEEN: "nothing like it was seen in training",
-    Cause.THIN: "too few training rows lie near it",
-    Cause.DRIFTED: "what comes there has changed",
+    Cause.THIN: "too few training cases are like it",
+    Cause.DRIFTED: "the cases that come there have changed",
     Cause.MISSING: "what is missing would decide it",
     Cause.UNEXPLAINED: "the model does not say why",
+}
+
+REMEDIES = {
+    Cause.ACCEPTED: "",
+    Cause.OVERLAP: "a person should decide",
+    Cause.UNSEEN: "check its values, and let a person decide",
+    Cause.THIN: "more labelled cases like it would settle it",
+    Cause.DRIFTED: "label some of them, and repair the model",
+    Cause.MISSING: "",
+    Cause.UNEXPLAINED: "a TrustedClassifier around it would",
 }
 
 
@@ -54,6 +74,11 @@ def names_of(kind: type[Rule] | type[Cause], values: ArrayLike) -> NDArray[Any]:
     return np.asarray(names[np.asarray(values)])
 
 
-def verdict(cause: Cause) -> str:
-    """Why a row was not accepted, as a sentence; empty if it was."""
-    return "" if cause is Cause.ACCEPTED else f"Not accepted ({cause.name}): {cause.meaning}."
+def verdict(cause: Cause) -> Sentence:
+    """Why a row was not accepted, and what would settle it; empty if it was accepted."""
+    if cause is Cause.ACCEPTED:
+        return Sentence("")
+    refused = f"Not accepted ({cause.name}): {cause.meaning}"
+    if not cause.remedy:
+        return Sentence(f"{refused}.")
+    return Sentence(f"{refused}; {cause.remedy}.", (Shorter(LOSS_OF_REMEDY, f"{refused}."),))

@@ -164,7 +164,7 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
         if not isinstance(decisions, Decisions):
             raise TypeError(f"{classifier_name(model)}.decide returned {type(decisions).__name__}, not sepc.Decisions.")
         names = None if hasattr(classifier, "feature_names_in_") else inside.feature_names(X)
-        return decisions if names is None else decisions.renamed(names)
+        return decisions if names is None else decisions.renamed(names, inside.restore)
     if hasattr(classifier, "fit"):
         check_is_fitted(classifier)
     classes = _classes_of(classifier)

@@ -6,11 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import Pipeline
 
+from sepc._typing import FloatArray
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
+
+# Steps that fill in gaps and leave all other values as they are.
+AS_THEY_ARE = (SimpleImputer, KNNImputer)
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,17 @@ class Unwrapped:
             except (AttributeError, ValueError):  # The step has no names, or not for these inputs.
                 return None
         return names
+
+    def restore(self, rows: FloatArray) -> FloatArray | None:
+        """Rows in the features that came in, if every step keeps the columns and has a way back; else None."""
+        for steps in reversed(self.before):
+            for _, step in reversed(steps.steps):
+                if step == "passthrough" or isinstance(step, AS_THEY_ARE):
+                    continue
+                if not (isinstance(step, OneToOneFeatureMixin) and hasattr(step, "inverse_transform")):
+                    return None
+                rows = np.asarray(step.inverse_transform(rows), dtype=np.float64)
+        return rows
 
 
 def unwrap(model: Any) -> Unwrapped:

@@ -18,6 +18,8 @@ RANGE = (0.1, 0.9)
 FEWEST_ROWS = 5
 # Quantiles of all rows that are kept, the smallest and the largest value included.
 N_QUANTILES = 41
+# A number with at most this many values is told by how frequent its value is.
+MOST_LEVELS = 6
 # Rows of a class that belong to no ellipsoid in particular.
 ANYWHERE = -1
 
@@ -58,6 +60,12 @@ class UsualValues:
         How to speak of each feature.
     category_counts : (G, S) array
         Rows of each group with each category, column by column.
+    n_levels : (d,) array
+        How many values a number has, if they are few; else 0.
+    levels : (L,) array
+        These values, feature by feature, ascending.
+    level_counts : (G, L) array
+        Rows of each group with each of them.
     """
 
     ellipsoid: IntArray
@@ -67,12 +75,14 @@ class UsualValues:
     overall: FloatArray
     spoken: tuple[Spoken, ...]
     category_counts: IntArray
+    n_levels: IntArray
+    levels: FloatArray
+    level_counts: IntArray
 
     @property
     def n_bytes(self) -> int:
         """Size of all arrays together."""
-        arrays = (self.ellipsoid, self.owner, self.n_rows, self.ranges, self.overall, self.category_counts)
-        return sum(array.nbytes for array in arrays)
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
     def group(self, ellipsoid: int, owner: int) -> int | None:
         """The group of a class in an ellipsoid; None if it has too few rows."""
@@ -86,6 +96,14 @@ class UsualValues:
         """The share of a group's rows that have a category of a feature; 0 for one not seen in training."""
         counts = self.category_counts[group, self.categories_of(feature)]
         return float(counts[code] / self.n_rows[group]) if code < len(counts) else 0.0
+
+    def level_share(self, group: int, feature: int, value: float) -> float | None:
+        """The share of a group's rows that have this value of a feature; None if the feature has many values."""
+        end = int(self.n_levels[: feature + 1].sum())
+        own = slice(end - int(self.n_levels[feature]), end)
+        if own.start == own.stop:
+            return None
+        return float(self.level_counts[group, own][self.levels[own] == value].sum() / self.n_rows[group])
 
     def categories_of(self, feature: int) -> slice:
         """Where the categories of a feature stand in `category_counts`."""
@@ -140,6 +158,7 @@ def usual_values(
         held = np.flatnonzero(inside[:, k])
         groups += [(k, c, held[owners[held] == c]) for c in np.unique(owners[held]).tolist()]
     groups = [own for own in groups if own[0] == ANYWHERE or len(own[2]) >= FEWEST_ROWS]
+    levels = [_levels(rows[:, j], own.kind) for j, own in enumerate(spoken)]
     return UsualValues(
         ellipsoid=np.array([k for k, _, _ in groups], dtype=np.int64),
         owner=np.array([c for _, c, _ in groups], dtype=np.int64),
@@ -148,7 +167,23 @@ def usual_values(
         overall=np.array([quantiles_of(column, shares, N_QUANTILES) for column in rows[:, :d].T]),
         spoken=tuple(spoken),
         category_counts=np.array([_category_counts(rows[held, d:], spoken) for _, _, held in groups], dtype=np.int64),
+        n_levels=np.array([len(own) for own in levels], dtype=np.int64),
+        levels=np.concatenate(levels),
+        level_counts=np.array([_level_counts(rows[held], levels) for _, _, held in groups], dtype=np.int64),
     )
+
+
+def _levels(column: FloatArray, kind: FeatureKind) -> FloatArray:
+    """The values of a number, ascending, if they are few; else none."""
+    if kind is not FeatureKind.NUMBER:
+        return np.empty(0)
+    values = np.unique(column)
+    return values if len(values) <= MOST_LEVELS else np.empty(0)
+
+
+def _level_counts(rows: FloatArray, levels: Sequence[FloatArray]) -> IntArray:
+    counts = [(rows[:, j, None] == own).sum(axis=0) for j, own in enumerate(levels)]
+    return np.concatenate(counts)
 
 
 def _range(rows: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions, positions_of
 from sepc.decisions.row_wise import SHARED
+from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
 
 BY_ROW = ("label", "counts_label", "trust", "accepted", "rule", "cause", "gauge", "place")
@@ -80,10 +81,10 @@ class RepairedDecisions(Decisions):
         """The only decision, as single values."""
         return RepairedDecision(self)
 
-    def renamed(self, features: Sequence[str]) -> Self:
-        """The same decisions, with other feature names in their reasons."""
-        inner = {region: decided.renamed(features) for region, decided in self.parts.inner.items()}
-        return self.replaced(parts=RepairedParts(self.parts.outer.renamed(features), inner))
+    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+        inner = {region: decided.renamed(features, restore) for region, decided in self.parts.inner.items()}
+        return self.replaced(parts=RepairedParts(self.parts.outer.renamed(features, restore), inner))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
@@ -91,11 +92,11 @@ class RepairedDecisions(Decisions):
         columns |= {"repaired": self.repaired}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
-    def reason_parts(self) -> list[str]:
+    def reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         only = self.alone()
         first, *others = only.inner.alone.reason_parts()
-        return [f"In repaired region {only.region}: {first}" if only.repaired else first, *others]
+        return [first.after("By the repaired model: ") if only.repaired else first, *others]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,6 +14,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.deferred import deferred
 from sepc.decisions.kinds import Cause
+from sepc.decisions.sentences import Sentence
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -47,24 +48,26 @@ class SelectiveDecisions(Decisions):
             inner=inner,
         )
 
-    def renamed(self, features: Sequence[str]) -> Self:
-        """The same decisions, with other feature names in their reasons."""
-        return self.replaced(inner=self.inner.renamed(features))
+    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+        return self.replaced(inner=self.inner.renamed(features, restore))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return self.inner.own_columns()
 
-    def reason_parts(self) -> list[str]:
+    def reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         covers = "The promise covers it." if self.accepted[0] else "The promise does not cover it."
-        return [*self.inner.reason_parts(), covers]
+        return [*self.inner.reason_parts(), Sentence(covers)]
 
-    def verdict(self) -> str:
-        """Why a single row was not accepted, as a sentence; empty if it was."""
+    def verdict(self) -> Sentence:
+        """Why a single row was not accepted, and what would settle it; empty if it was."""
         cause, own = Cause(self.cause[0]), Cause(self.inner.cause[0])
         is_about_trust = cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
-        return f"Not accepted ({cause.name}): the promise asks for more trust." if is_about_trust else super().verdict()
+        if not is_about_trust:
+            return super().verdict()
+        return Sentence(f"Not accepted ({cause.name}): the promise asks for more trust; a person should decide.")
 
 
 def _causes(uncovered: Cause, accepted: BoolArray, own: IntArray) -> IntArray:

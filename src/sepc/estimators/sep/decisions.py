@@ -15,7 +15,9 @@ from sepc.columns.preparation import origin_of
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
+from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.reasons import sentences_about
+from sepc.estimators.sep.told_features import Restore
 from sepc.model.asking import settled_by
 from sepc.model.causes import look_up_causes
 from sepc.model.certain import is_certain
@@ -62,6 +64,7 @@ class SEPDecisions(Decisions):
     counts_label: NDArray[Any]
     notes: NDArray[Any]
     missing: BoolArray
+    restore: Restore | None = field(default=None, metadata=SHARED)
 
     @classmethod
     def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
@@ -93,18 +96,18 @@ class SEPDecisions(Decisions):
         label = np.searchsorted(self.model.classes, self.label)
         return terms_of(self.model, self.rows, label, self.gauge)
 
-    def renamed(self, features: Sequence[str]) -> Self:
-        """The same decisions, with other feature names in their reasons."""
+    def renamed(self, features: Sequence[str], restore: Restore | None = None) -> Self:
+        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
         if len(features) != len(self.model.feature_names):
             return self
-        return self.replaced(model=replace(self.model, feature_names=tuple(features)))
+        return self.replaced(model=replace(self.model, feature_names=tuple(features)), restore=restore)
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
-    def reason_parts(self) -> list[str]:
+    def reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         return sentences_about(self.alone())
 

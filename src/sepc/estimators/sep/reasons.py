@@ -1,131 +1,158 @@
-"""A decision in words that a domain expert understands."""
+"""A decision in words that a domain expert understands: values beside what is usual, and what would settle the case."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import IntArray
 from sepc.columns.preparation import origin_of
-from sepc.decisions.kinds import Rule
-from sepc.model.membership import FARTHEST, squared_radii
+from sepc.decisions.kinds import Cause, Rule
+from sepc.decisions.sentences import Sentence, Shorter
+from sepc.estimators.sep.telling_features import TellingFeatures
+from sepc.estimators.sep.told_features import ToldFeatures
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
-from sepc.wording import decimal, listed, percent, shown
+from sepc.wording import counted, decimal, listed, name_of, shown
 
 if TYPE_CHECKING:
     from sepc.estimators.sep.decisions import SEPDecision
 
-# Features to name: the one with the largest share of the squared radius, others with at least this share, at most
-# three.
-NAMED_SHARE = 0.1
-NAMED_MOST = 3
+# Features that a sentence names, classes that it counts cases of, and missing values that it lists.
+MOST_FEATURES, MOST_CLASSES, MOST_MISSING = 3, 3, 3
 
 
-def sentences_about(decision: SEPDecision) -> list[str]:
-    """Where the row lies, how many training rows of each class lie there, and what keeps it from the runner-up."""
+class Loss(IntEnum):
+    """What is lost when a sentence is shortened, the least important first."""
+
+    THIRD_FEATURE = 1
+    DETAIL = 2
+    SECOND_FEATURE = 3
+    RUNNER_UP = 4
+    MISSING_NAMES = 5
+    FIRST_FEATURE = 6
+    NOTES = 7
+    PLACE = 9
+
+
+def sentences_about(decision: SEPDecision) -> list[Sentence]:
+    """Label and trust, the cases around the row, and the features that matter most."""
+    label = f"{shown(decision.label)} with trust {decimal(decision.trust)}"
     return [
-        f"{shown(decision.label)} with trust {decimal(decision.trust)}: {where(decision)}.",
-        about_gaps(decision),
-        decision.notes,
-        _disagreement(decision),
-        other_side(decision),
+        Sentence(f"{label}: {place(decision)}.", (Shorter(Loss.PLACE, f"{label}."),)),
+        *about_gaps(decision),
+        *disagreement(decision),
+        *about_features(decision),
     ]
 
 
-def about_gaps(decision: SEPDecision) -> str:
-    """What is missing, and how the row was decided without it."""
-    features = zip(decision.model.feature_names, decision.missing, strict=True)
-    names = list(dict.fromkeys(origin_of(name) for name, gone in features if gone))
-    if not names:
-        return ""
-    verb = "is" if len(names) == 1 else "are"
-    return f"{listed(names)} {verb} missing; this is the average of {N_DRAWS} ways to fill that in like training rows."
-
-
-def where(decision: SEPDecision) -> str:
-    """Where the row lies, and how many training rows of each class lie there."""
+def place(decision: SEPDecision) -> str:
+    """The training cases that the row lies among or beside, with their labels."""
     model: SEPModel = decision.model
-    counts = counted(model, decision.counts)
+    is_far = decision.cause is Cause.UNSEEN
+    if decision.rule is Rule.NEAREST and decision.place >= model.n_ellipsoids:
+        single = _single(model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]])
+        return f"far from all training cases, nearest to a {single}" if is_far else f"beside a {single}"
+    cases = counted_cases(model, decision.counts)
     if decision.rule is Rule.NEAREST:
-        if decision.place >= model.n_ellipsoids:
-            owner = model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]]
-            return f"outside every ellipsoid; nearest is an isolated training row of {shown(owner)}"
-        return (
-            f"outside every ellipsoid; nearest is {named_ellipsoids(model, [decision.place])}, "
-            f"at {decision.gauge:.2f} times its size, which holds {counts}"
-        )
-    inside = np.flatnonzero(_gauges(decision) <= 1.0 + model.slack)
-    if decision.rule is Rule.SINGLE:
-        return f"in {named_ellipsoids(model, inside)}, which holds {counts}"
-    if decision.rule is Rule.SHARED:
-        return f"where {named_ellipsoids(model, inside)} overlap, with {counts}"
-    return f"where {named_ellipsoids(model, inside)} overlap and no training row lies; together they hold {counts}"
+        return f"far from all training cases; the nearest are {cases}" if is_far else f"beside a group of {cases}"
+    if decision.rule is Rule.UNION:
+        return f"between groups of {cases}"
+    return f"among {cases}" if decision.counts.sum() > 1 else f"with {cases}"
 
 
-def other_side(decision: SEPDecision) -> str:
-    """The features that keep the row out of the nearest ellipsoid of the runner-up label, if it is out of it."""
-    model: SEPModel = decision.model
-    order = np.argsort(-decision.probabilities, kind="stable")
-    runner_up = next((int(k) for k in order if model.classes[k] != decision.label), None)
-    if runner_up is None or not (model.owners == runner_up).any() or decision.missing.any():
-        return ""
-    gauges = np.where(model.owners == runner_up, _gauges(decision), np.inf)
-    nearest = int(gauges.argmin())
-    if gauges[nearest] <= 1.0 + model.slack:
-        return ""
-    shares = feature_shares(model, decision.rows, nearest)
-    first, *others = np.argsort(-shares)[:NAMED_MOST]
-    named = [first, *(j for j in others if shares[j] >= NAMED_SHARE)]
-    features = [f"{model.feature_names[j]} ({percent(shares[j], 0)})" for j in named]
-    return f"Out of {named_ellipsoids(model, [nearest])} it is kept by {listed(features)}."
-
-
-def _disagreement(decision: SEPDecision) -> str:
-    """What outweighs the training rows where the row lies, if these alone would give another label."""
-    if decision.counts_label == decision.label or decision.model.weights is None:
-        return ""
-    terms = decision.terms()
-    named = [*terms.named(), ("what is usual", float(terms.offset))]
-    speak = sorted([item for item in named if item[1] > 0.0], key=lambda item: -item[1])
-    reasons = [f"{name} ({value:+.1f})" for name, value in speak[:NAMED_MOST]]
-    if not reasons:
-        return ""
-    return (
-        f"These rows alone would say {shown(decision.counts_label)}; "
-        f"{listed(reasons)}, in log-odds, {'speak' if len(reasons) > 1 else 'speaks'} for {shown(decision.label)}."
+def about_features(decision: SEPDecision) -> list[Sentence]:
+    """What is unusual about a row unlike all others; else what separates it from the runner-up, and what does not."""
+    usual = decision.model.usual
+    if usual is None:
+        return []
+    telling = TellingFeatures.of(decision)
+    told = ToldFeatures(telling, usual, decision.alone.restore)
+    if decision.cause is Cause.UNSEEN:
+        return _unusual(telling, told)
+    if telling.runner_up is None:
+        return []
+    both, rival = (telling.label, telling.runner_up), shown(decision.model.classes[telling.runner_up])
+    separating = _in_lengths(
+        f"What separates it from {rival}: ",
+        told.clearest(telling.for_label(), both),
+        lambda j, i: told.compared(j, both, is_first=i == 0),
     )
+    if decision.cause is not Cause.OVERLAP or not (against := told.showing(telling.for_runner_up(), both[::-1])):
+        return separating
+    speaks = f"What speaks for {rival}: {told.compared(against[0], both[::-1], is_first=not separating)}."
+    return [*separating, Sentence(speaks, (Shorter(Loss.RUNNER_UP, ""),))]
 
 
-def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
-    """The share of each feature in the squared radius of `row` in ellipsoid `k`.
-
-    With correlated features, some may reduce the squared radius; their share is zero.
-    """
-    offset = np.clip(model.standardize(row[None, :])[0] - model.centers[k], -FARTHEST, FARTHEST)
-    offset /= np.abs(offset).max() or 1.0
-    terms = np.maximum(offset * (model.roots[k].T @ (model.roots[k] @ offset)), 0.0)
-    return np.asarray(terms / terms.sum())
+def _unusual(telling: TellingFeatures, told: ToldFeatures) -> list[Sentence]:
+    nearest = telling.nearest_group()
+    strange = [j for j in telling.unusual() if told.is_outside(j, nearest)]
+    if not strange:
+        return [Sentence("Its values were seen one by one, but not together.", (Shorter(Loss.FIRST_FEATURE, ""),))]
+    return _in_lengths("Unusual: ", strange, lambda j, i: told.set_against_all(j, nearest, is_first=i == 0))
 
 
-def _gauges(decision: SEPDecision) -> FloatArray:
-    model: SEPModel = decision.model
-    return np.asarray(np.sqrt(squared_radii(model.standardize(decision.rows[None, :]), model.centers, model.roots)[0]))
+def _in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], str]) -> list[Sentence]:
+    """A sentence about the first three of some features, or fewer of them, or none; no sentence if there are none."""
+    told = [tell(j, i) for i, j in enumerate(features[:MOST_FEATURES])]
+    losses = (Loss.FIRST_FEATURE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
+    shorter = [Shorter(losses[n], f"{lead}{listed(told[:n])}." if n else "") for n in range(len(told) - 1, -1, -1)]
+    return [Sentence(f"{lead}{listed(told)}.", tuple(shorter))] if told else []
 
 
-def named_ellipsoids(model: SEPModel, which: Sequence[int] | IntArray) -> str:
-    """Ellipsoids by number and class, as in "ellipsoids 0 of 'a' and 4 of 'b'"."""
-    named = [f"{k} of {shown(model.classes[model.owners[k]])}" for k in which]
-    return ("ellipsoid " if len(named) == 1 else "ellipsoids ") + listed(named)
+def about_gaps(decision: SEPDecision) -> list[Sentence]:
+    """What is missing, which of it to fetch first, and categories that training did not have."""
+    sentences = [Sentence(decision.notes, (Shorter(Loss.NOTES, ""),))]
+    names = missing_names(decision)
+    if not names:
+        return sentences
+    verb = "is" if len(names) == 1 else "are"
+    fewer = Shorter(Loss.MISSING_NAMES, f"{counted(len(names), 'value')} {verb} missing.")
+    sentences.append(Sentence(f"{listed(names, MOST_MISSING)} {verb} missing.", (fewer,)))
+    if decision.cause is Cause.MISSING:
+        first, share = decision.ask_for()[0]
+        often = f": {round(share * N_DRAWS)} of {N_DRAWS} likely values would settle the case" if share else ""
+        fetch = f"Fetch {name_of(first)}{' first' if len(names) > 1 else ''}"
+        sentences.append(Sentence(f"{fetch}{often}.", (Shorter(Loss.NOTES, f"{fetch}."),)))
+    return sentences
 
 
-def counted(model: SEPModel, counts: IntArray) -> str:
-    """How many training rows of each class, as in "311 benign and 2 malignant" or "5 of 0 and 1 of 1"."""
-    return listed(
-        [
-            f"{n:,} {label}" if isinstance(label, str) else f"{n:,} of {shown(label)}"
-            for n, label in zip(counts, model.classes, strict=True)
-        ]
+def missing_names(decision: SEPDecision) -> list[str]:
+    """The columns that are missing."""
+    features = zip(decision.model.feature_names, decision.missing, strict=True)
+    return list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
+
+
+def disagreement(decision: SEPDecision) -> list[Sentence]:
+    """The label that the cases around the row alone would give, if it is another one."""
+    if decision.counts_label == decision.label or decision.model.weights is None:
+        return []
+    return [Sentence(f"By these alone it would be {shown(decision.counts_label)}.", (Shorter(Loss.DETAIL, ""),))]
+
+
+def counted_cases(model: SEPModel, counts: IntArray) -> str:
+    """How many training cases of each class, as in "78 malignant and 9 benign training cases"."""
+    order = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > 0]
+    if not order:
+        return "no training cases"
+    if counts.sum() == 1:
+        return f"a {_single(model.classes[order[0]])}"
+    named, others = order[:MOST_CLASSES], counts[order[MOST_CLASSES:]]
+    more = [f"{others.sum():,} other"] if len(others) else []
+    if all(isinstance(model.classes[c], str) for c in named):
+        return f"{listed([*(f'{counts[c]:,} {name_of(model.classes[c])}' for c in named), *more])} training cases"
+    first, *rest = (f"{counts[c]:,} of {shown(model.classes[c])}" for c in named)
+    n, of, label = first.partition(" of ")
+    return listed([f"{n} training cases{of}{label}", *rest, *(f"{own} labels" for own in more)])
+
+
+def _single(label: Any) -> str:
+    """A single training case of a label."""
+    return (
+        f"single {name_of(label)} training case"
+        if isinstance(label, str)
+        else f"single training case of {shown(label)}"
     )

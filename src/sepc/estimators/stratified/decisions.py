@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import IntArray
 from sepc.decisions.decisions import NO_REGIONS, Decision, Decisions, positions_of
 from sepc.decisions.row_wise import SHARED
+from sepc.decisions.sentences import Sentence
 from sepc.estimators.stratified.strata import POOLED, Strata
 
 
@@ -89,11 +90,11 @@ class StratifiedDecisions(Decisions):
         """Columns that only decisions of this class have."""
         return {"stratum": self.stratum}
 
-    def reason_parts(self) -> list[str]:
+    def reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         only = self.alone()
         first, *others = only.inner.alone.reason_parts()
-        return [f"{only.among}: {first}", *others]
+        return [first.after(f"{only.among}: "), *others]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,8 +13,9 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
 from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
+from sepc.decisions.sentences import Sentence, Shorter
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.reasons import about_gaps, other_side, where
+from sepc.estimators.sep.reasons import Loss, about_features, about_gaps, place
 from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.wording import decimal, percent, shown
 
@@ -77,21 +78,32 @@ class TrustedDecisions(Decisions):
         """Whether the partition gives the same label."""
         return np.asarray(self.partition.label == self.label)
 
-    def renamed(self, features: Sequence[str]) -> Self:
-        """The same decisions, with other feature names in their reasons."""
-        return self.replaced(partition=self.partition.renamed(features))
+    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+        return self.replaced(partition=self.partition.renamed(features, restore))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
-    def reason_parts(self) -> list[str]:
+    def reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
-        decision, label = self.partition[:1].alone(), shown(self.label[0])
-        sure = "" if np.isnan(self.base_trust[0]) else f", itself {percent(self.base_trust[0])} sure"
-        head = f"{label} by {self.model.base}{sure}, with trust {decimal(self.trust[0])}: {where(decision)}."
-        agreeing = f"The partition agrees ({percent(self.support[0])})."
-        if not self.agreement[0]:
-            own = f"The partition says {shown(decision.label)} ({percent(decision.trust)})"
-            agreeing = f"{own} and gives {label} {percent(self.support[0])}."
-        return [head, agreeing, about_gaps(decision), decision.notes, other_side(decision)]
+        # What it looks like is told by the partition, whose own cause may be another one.
+        decision = self.partition.replaced(cause=np.asarray(self.cause))[:1].alone()
+        head = f"{shown(self.label[0])} by {self.model.base} with trust {decimal(self.trust[0])}"
+        sure = "" if np.isnan(self.base_trust[0]) else f" (itself {percent(self.base_trust[0])} sure)"
+        return [
+            Sentence(
+                f"{head}{sure}: {place(decision)}.",
+                (Shorter(Loss.DETAIL, f"{head}: {place(decision)}."), Shorter(Loss.PLACE, f"{head}.")),
+            ),
+            Sentence(self._opinion_of_the_partition()),
+            *about_gaps(decision),
+            *about_features(decision),
+        ]
+
+    def _opinion_of_the_partition(self) -> str:
+        if self.agreement[0]:
+            return f"The nearest cases agree ({percent(self.support[0])})."
+        own = f"{shown(self.partition.label[0])} ({percent(self.partition.trust[0])})"
+        return f"The nearest cases say {own} instead."

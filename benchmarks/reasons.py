@@ -1,0 +1,140 @@
+"""Reasons as a reader meets them: twenty cases of every cause and of every rule, from several data sets.
+
+Models are fitted to one half of each set; the cases are rows of the other half, spread evenly over those of a kind,
+some with cells taken out, and some with a feature moved far away. DRIFTED is what a monitor refuses after a feature was
+moved in half of the rows, UNEXPLAINED what a logistic regression refuses.
+
+    python benchmarks/reasons.py --output benchmarks/results/reasons.json
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from measure import arguments, save, show
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+import sepc
+from sepc import Cause, Rule, SEPClassifier, TrustedClassifier
+from sepc.datasets import load
+from sepc.lifecycle import Monitor
+
+SETS = ("wdbc", "german_credit_numeric", "heart_cleveland", "adult", "letter", "electricity")
+N_CASES = 20
+MOST_ROWS = 4_000
+MOST_WORDS = 60
+
+
+def table(name: str) -> tuple[pd.DataFrame, Any]:
+    """A data set as a table and its labels in words, at most 4,000 rows of it."""
+    if name == "wdbc":
+        X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        return X, np.where(y == 0, "malignant", "benign")
+    data = load(name)
+    few = np.random.default_rng(0).permutation(len(data.target))[:MOST_ROWS]
+    return data.features.iloc[few].reset_index(drop=True), np.asarray(data.target)[few]
+
+
+def halves(name: str) -> tuple[pd.DataFrame, pd.DataFrame, Any, Any]:
+    X, y = table(name)
+    return tuple(train_test_split(X, y, test_size=0.5, random_state=0, stratify=y))
+
+
+def with_gaps(X: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Rows with a fifth of their numbers missing."""
+    numbers = [name for name in X if pd.api.types.is_numeric_dtype(X[name])]
+    gone = X.copy().astype(dict.fromkeys(numbers, "float64"))
+    for name in numbers:
+        gone.loc[rng.random(len(X)) < 0.2, name] = np.nan
+    return gone
+
+
+def far_away(X: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Rows with one number moved by three to thirty deviations."""
+    moved = X.copy()
+    numbers = [name for name in X if pd.api.types.is_numeric_dtype(X[name]) and X[name].std() > 0]
+    moved = moved.astype(dict.fromkeys(numbers, "float64"))
+    for i in moved.index:
+        name = rng.choice(numbers)
+        moved.loc[i, name] += X[name].std() * rng.uniform(3.0, 30.0)
+    return moved
+
+
+def judged(name: str) -> Iterator[tuple[str, Any]]:
+    """Decisions on the second half of a set, by several models."""
+    X, X_new, y, y_new = halves(name)
+    rng = np.random.default_rng(1)
+    model = SEPClassifier().fit(X, y)
+    few = X_new.iloc[:300]
+    yield "as it is", model.decide(X_new)
+    yield "with gaps", model.decide(with_gaps(few, rng))
+    yield "far away", model.decide(far_away(few, rng))
+    if name in ("wdbc", "german_credit_numeric", "electricity"):
+        yield "by counts", SEPClassifier(trust="counts").fit(X, y).decide(few)
+        yield "by another model", TrustedClassifier(LogisticRegression(max_iter=10_000)).fit(X, y).decide(few)
+        plain = LogisticRegression(max_iter=10_000).fit(X, y)
+        yield "by a logistic regression", sepc.decide(plain, few)
+        yield "after a drift", drifted(model, X_new, y_new)
+
+
+def drifted(model: SEPClassifier, X: pd.DataFrame, y: Any) -> Any:
+    """What a monitor says of rows of which a feature has moved."""
+    half = len(X) // 2
+    monitor = Monitor(model, X.iloc[:half], y[:half])
+    later = X.iloc[half:].copy()
+    name = later.columns[0]
+    later[name] = later[name] + 2.0 * later[name].std()
+    for _ in range(5):
+        monitor.update(later)
+    return monitor.decide(later)
+
+
+def kinds_of(decisions: Any) -> dict[str, np.ndarray]:
+    """Masks of the rows of every cause and of every rule."""
+    kinds = {cause.name: decisions.cause == cause for cause in Cause}
+    if hasattr(decisions, "rule"):
+        kinds |= {f"rule {rule.name}": decisions.rule == rule for rule in Rule}
+    return kinds
+
+
+def cases(names: tuple[str, ...], n_cases: int) -> list[dict[str, Any]]:
+    """So many cases of every kind, as many of each source as of any other where there are enough."""
+    found: dict[str, list[list[dict[str, Any]]]] = {}
+    for name in names:
+        for source, decisions in judged(name):
+            for kind, rows in kinds_of(decisions).items():
+                places = np.flatnonzero(rows)
+                if len(places):
+                    few = places[np.linspace(0, len(places) - 1, min(n_cases, len(places))).astype(int)]
+                    found.setdefault(kind, []).append([case(name, source, kind, decisions, int(i)) for i in few])
+    return [one for kind, sources in sorted(found.items()) for one in in_turn(sources)[:n_cases]]
+
+
+def in_turn(sources: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """One of each source, then another one of each, until all are used up."""
+    most = max(map(len, sources))
+    return [source[i] for i in range(most) for source in sources if i < len(source)]
+
+
+def case(name: str, source: str, kind: str, decisions: Any, i: int) -> dict[str, Any]:
+    reason = decisions.why(i)
+    return {"set": name, "rows": source, "kind": kind, "words": len(reason.split()), "reason": reason}
+
+
+def main() -> None:
+    asked = arguments(__doc__)
+    warnings.simplefilter("ignore")
+    names = ("wdbc",) if asked.smallest else SETS
+    rows = cases(names, 2 if asked.smallest else N_CASES)
+    show("Reasons", [{name: one[name] for name in ("kind", "set", "rows", "words")} for one in rows])
+    save(asked.output, {"reasons": rows})
+
+
+if __name__ == "__main__":
+    main()

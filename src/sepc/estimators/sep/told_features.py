@@ -1,0 +1,167 @@
+"""Features of a case in words: its value beside what is usual among cases like it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.estimators.sep.telling_features import Scored, TellingFeatures
+from sepc.model.names import feature_name, told_value
+from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
+from sepc.wording import name_of, percent, short
+
+# Gives rows in the features that went into a pipeline, or None if there is no way back.
+Restore: TypeAlias = Callable[[FloatArray], FloatArray | None]
+
+LONGEST_CATEGORY = 30
+# Features that say at least this part of what the first one says are strong.
+STRONG = 1.0 / 3.0
+# A value shows what a feature says if it is this many times as frequent.
+CLEARLY_MORE = 1.5
+# Less frequent values are unusual.
+RARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class ToldFeatures:
+    """Speaks of the features of one row.
+
+    Attributes
+    ----------
+    telling : TellingFeatures
+    usual : UsualValues
+    restore : callable or None
+        Gives rows in the user's own features, if the model sees others.
+    """
+
+    telling: TellingFeatures
+    usual: UsualValues
+    restore: Restore | None
+
+    def name(self, j: int) -> str:
+        """The name of a feature."""
+        return feature_name(self.telling.model, j)
+
+    def value(self, j: int) -> str:
+        """A feature and its value; the name alone if the value is not known in the user's own units."""
+        if self._is_category(j):
+            return f"{self.name(j)} {self._category(j)}"
+        return self.name(j) if self._own is None else f"{self.name(j)} {self._told(j, self._own[0, j])}"
+
+    def compared(self, j: int, owners: Sequence[int], is_first: bool) -> str:
+        """A feature, its value and what is usual for cases of some classes like it."""
+        if self._own is None and self._share(j, 0) is None:
+            return self.name(j)
+        usual = [self._usual(j, owner, is_first and i == 0) for i, owner in enumerate(owners)]
+        return f"{self.value(j)} ({', '.join(usual)})"
+
+    def clearest(self, features: Sequence[Scored], owners: Sequence[int]) -> list[int]:
+        """The stronger features whose values show what they say or, if there are none, the first that does not deny it.
+
+        A value shows it if it is usual for the first class and not for the second, and denies it the other way round:
+        what a feature says depends on all others too.
+        """
+        strong = [(j, score) for j, score in features if score >= STRONG * features[0][1]]
+        neutral = [j for j, _ in strong if self._shows(j, owners[0], owners[1]) == 0]
+        return self.showing(strong, owners) or neutral[:1]
+
+    def showing(self, features: Sequence[Scored], owners: Sequence[int]) -> list[int]:
+        """The features by how much they say, as far as their values show it."""
+        return [j for j, _ in features if self._shows(j, owners[0], owners[1]) > 0]
+
+    def is_outside(self, j: int, group: int) -> bool:
+        """Whether the value is not usual in a group."""
+        share = self._share(j, group)
+        if share is not None:
+            return share < RARE
+        low, high = self.usual.ranges[group, j]
+        return not low <= self.telling.row[j] <= high
+
+    def set_against_all(self, j: int, nearest: int, is_first: bool) -> str:
+        """A feature, its value and the range of all training cases or, if it lies within, what is usual in a group."""
+        share = self._share(j, nearest)
+        if share is not None:
+            return f"{self.value(j)} ({percent(share, 0)} of the nearest{' cases' if is_first else ''})"
+        if self._own is None:
+            return self.name(j)
+        row, lowest, highest = (self._own[i, j] for i in range(3))
+        if not lowest <= row <= highest:
+            return f"{self.value(j)} ({'all training cases' if is_first else 'all'} {self._range(j, lowest, highest)})"
+        return f"{self.value(j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
+
+    def _shows(self, j: int, owner: int, other: int) -> int:
+        """1 if the value is usual for the first class rather than the second, -1 if for the second, 0 if for both."""
+        like_it, unlike_it = self.telling.group_like_it(owner), self.telling.group_like_it(other)
+        share, rival = self._share(j, like_it), self._share(j, unlike_it)
+        if share is None or rival is None:
+            return int(self.is_outside(j, unlike_it)) - int(self.is_outside(j, like_it))
+        if share == rival == 0.0:
+            return -1
+        return int(share >= CLEARLY_MORE * rival) - int(rival >= CLEARLY_MORE * share)
+
+    def _usual(self, j: int, owner: int, is_first: bool) -> str:
+        group = self.telling.group_like_it(owner)
+        label, share = self.telling.model.classes[owner], self._share(j, group)
+        like_it = " like it" if is_first and self.usual.ellipsoid[group] != ANYWHERE else ""
+        if share is not None:
+            return f"{percent(share, 0)} of {_cases(label, like_it) if is_first else name_of(label)}"
+        return f"{_cases(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
+
+    def _share(self, j: int, group: int) -> float | None:
+        """How frequent the value is in a group; None if the feature has many values."""
+        if self._is_category(j):
+            return self.usual.category_share(group, j, self._code(j))
+        return self.usual.level_share(group, j, float(self.telling.row[j]))
+
+    def _usual_range(self, j: int, group: int) -> str:
+        return self._range(j, *sorted((self._ranges[2 * group, j], self._ranges[2 * group + 1, j])))
+
+    def _range(self, j: int, low: float, high: float) -> str:
+        first, last = self._told(j, low), self._told(j, high)
+        return first if first == last else f"{first} to {last}"
+
+    def _told(self, j: int, value: float) -> str:
+        return told_value(self.usual, j, float(value))
+
+    def _is_category(self, j: int) -> bool:
+        return self.usual.spoken[j].kind is FeatureKind.CATEGORY
+
+    def _code(self, j: int) -> int:
+        return int(self.telling.row[len(self.usual.spoken) + self.usual.code_column(j)])
+
+    def _category(self, j: int) -> str:
+        names, code = self.usual.spoken[j].categories, self._code(j)
+        return short(names[code], LONGEST_CATEGORY) if code < len(names) else "unknown"
+
+    @cached_property
+    def _own(self) -> FloatArray | None:
+        """The row, and the smallest and the largest values of training, in the user's own features."""
+        d = len(self.usual.spoken)
+        ends = self.usual.overall[:, [0, -1]].T
+        own = self._restored(np.vstack([self.telling.row[:d], ends]))
+        return None if own is None else np.vstack([own[0], np.sort(own[1:], axis=0)])
+
+    @cached_property
+    def _ranges(self) -> FloatArray:
+        """The two ends of the ranges of all groups, one group after the other, in the user's own features."""
+        d = len(self.usual.spoken)
+        ends = self.usual.ranges.transpose(0, 2, 1).reshape(-1, d)
+        own = self._restored(ends)
+        return ends if own is None else own
+
+    def _restored(self, rows: FloatArray) -> FloatArray | None:
+        return rows if self.restore is None else self.restore(rows)
+
+
+def _cases(label: Any, more: str = "") -> str:
+    """Cases of a label, as in "benign cases like it"."""
+    return f"{name_of(label)} cases{more}" if isinstance(label, str) else f"cases of {name_of(label)}{more}"
+
+
+def _those(label: Any) -> str:
+    return name_of(label) if isinstance(label, str) else f"of {name_of(label)}:"

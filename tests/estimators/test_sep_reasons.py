@@ -1,0 +1,275 @@
+"""Reasons: every number is recomputed from the training rows, and no reason is long or contradicts itself."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sepc
+from sepc import Cause, Rule, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.columns.preparation import Preparation
+from sepc.wording import percent, quantity
+
+FEWEST = 5
+NUMBER = r"-?[\d,]+(?:\.\d+)?(?:e-?\d+)?"
+
+
+def loans(n: int = 1500, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """A table with numbers, a number of few values and categories, whose labels overlap."""
+    rng = np.random.default_rng(seed)
+    income, children = rng.lognormal(8.0, 0.5, n).round(), rng.integers(0, 4, n)
+    job = rng.choice(["clerk", "nurse", "driver"], n, p=[0.5, 0.3, 0.2])
+    score = income / 4000 - 0.4 * children + (job == "nurse") + rng.normal(0.0, 0.7, n)
+    table = pd.DataFrame({"income": income, "children": children, "age": rng.normal(45, 9, n).round(), "job": job})
+    return table, np.where(score > 0.5, "repaid", "defaulted")
+
+
+def halves(X, y):
+    return X.iloc[::2].reset_index(drop=True), y[::2], X.iloc[1::2].reset_index(drop=True), y[1::2]
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X.iloc[:, 20:28], np.where(y == 0, "malignant", "benign")
+
+
+def wine():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    return X[["alcohol", "color_intensity", "flavanoids"]], y.to_numpy()
+
+
+SETS = {"cancer": cancer, "loans": loans, "wine": wine}
+
+
+@pytest.fixture(scope="module", params=["cancer", "loans", "wine"])
+def known(request):
+    X, y, X_new, _ = halves(*SETS[request.param]())
+    return X, y, SEPClassifier().fit(X, y), X_new
+
+
+@pytest.fixture(scope="module")
+def decided(known):
+    X, y, model, X_new = known
+    return known, model.decide(pd.concat([X_new, far_away(X_new)], ignore_index=True))
+
+
+def far_away(X: pd.DataFrame) -> pd.DataFrame:
+    """Some rows with their first number moved far away."""
+    moved = X.iloc[:40].copy()
+    name = moved.columns[0]
+    moved[name] = moved[name].astype(float) + np.linspace(1.0, 20.0, len(moved)) * X[name].std()
+    return moved
+
+
+def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
+    """The rows that a model was fitted to, in which categories are encoded by what other rows say."""
+    if model.preparation_ is None:
+        return X.to_numpy(dtype=float)
+    classes = np.unique(y, return_inverse=True)[1]
+    return Preparation.fitted(X, model.preparation_.columns, classes, 1.0, model._seed())[1]
+
+
+class Recomputed:
+    """What is usual for the cases of a label that are most like a row, by the training rows alone."""
+
+    def __init__(self, X, y, model: SEPClassifier) -> None:
+        self.X, self.y, self.model = X, y, model.model_
+        rows = training_rows(X, y, model)[:, : len(self.model.shift)]
+        self.standardized = (rows - self.model.shift) / self.model.scale
+        self.inside = np.array([self.gauges(row) <= 1.0 + 1e-9 for row in self.standardized])
+
+    def gauges(self, standardized):
+        return np.array(
+            [
+                np.linalg.norm(root @ (standardized - center))
+                for center, root in zip(self.model.centers, self.model.roots, strict=True)
+            ]
+        )
+
+    def cases(self, label, row) -> pd.DataFrame:
+        own = self.y == label
+        enough = [k for k in range(self.model.n_ellipsoids) if (own & self.inside[:, k]).sum() >= FEWEST]
+        if not enough:
+            return self.X[own]
+        gauges = self.gauges((row[: len(self.model.shift)] - self.model.shift) / self.model.scale)
+        return self.X[own & self.inside[:, min(enough, key=lambda k: gauges[k])]]
+
+    def range(self, cases, feature) -> str:
+        ordered = np.sort(cases[feature].to_numpy())
+        low, high = (quantity(float(ordered[int(np.ceil(share * len(ordered))) - 1])) for share in (0.1, 0.9))
+        return low if low == high else f"{low} to {high}"
+
+
+def features_told(reason: str) -> list[tuple[str, str, str]]:
+    """Every feature of a reason: its name and value, and what is said in brackets."""
+    return re.findall(r"(?:: |, (?=[a-z_ ]+ [^(,]+ \()| and )([a-z_ ]+?) ([^ (),:]+) \(([^()]+)\)", reason)
+
+
+def test_every_value_and_every_usual_range_is_recomputed(decided):
+    (X, y, model, X_new), decisions = decided
+    rows = pd.concat([X_new, far_away(X_new)], ignore_index=True)
+    recomputed, n_checked = Recomputed(X, y, model), 0
+    for i in range(0, len(decisions), 3):
+        reason, decision = decisions.why(i), decisions[i]
+        runner_up = decision.terms().runner_up
+        for name, value, usual in features_told(reason):
+            assert name in X.columns, reason
+            given = rows[name][i]
+            assert value == (given if isinstance(given, str) else quantity(float(given))), reason
+            n_checked += 1
+            if "nearest" in usual or "all " in usual:
+                continue
+            for label, told in zip(
+                sorted({decision.label, runner_up}), parts_by_label(usual, decision, runner_up), strict=True
+            ):
+                cases = recomputed.cases(label, decisions.rows[i])
+                if told.endswith(" %"):
+                    assert told == percent(float((cases[name] == given).mean()), 0), reason
+                else:
+                    assert told == recomputed.range(cases, name), reason
+    assert n_checked > 50
+
+
+def parts_by_label(usual: str, decision, runner_up) -> list[str]:
+    """What is said of each label, in the order of the labels: a range or a share."""
+    told = {}
+    for part in re.split(r", ", usual):
+        share = re.fullmatch(r"((?:over |under )?[\d.]+ %) of (?:cases of )?(.+?)(?: cases)?(?: like it)?", part)
+        span = re.fullmatch(rf"(?:cases )?(?:of )?(.+?):?(?: cases)?(?: like it)? ({NUMBER}(?: to {NUMBER})?)", part)
+        label, text = (share[2], share[1]) if share else (span[1], span[2])
+        told[label] = text
+    assert set(told) == {str(decision.label), str(runner_up)}, usual
+    return [told[str(label)] for label in sorted({decision.label, runner_up})]
+
+
+def test_trust_and_counts_are_those_of_the_decision(decided):
+    _, decisions = decided
+    for i in range(0, len(decisions), 5):
+        reason, decision = decisions.why(i), decisions[i]
+        trust = re.search(r"with trust (>? ?[\d.]+)", reason)[1]
+        assert trust == "> 0.999" or float(trust) == pytest.approx(decision.trust, abs=5e-4)
+        if decision.rule is not Rule.NEAREST or decision.place < decisions.model.n_ellipsoids:
+            told = re.search(r"trust [^:]+: (.*?)\. ", f"{reason} ")[1]
+            labels_apart = re.sub(r"(cases|\d) of \d", r"\1", told.replace(",", ""))
+            counts = sorted(map(int, re.findall(r"\d+", labels_apart)), reverse=True)
+            wanted = sorted((n for n in decision.counts.tolist() if n), reverse=True)
+            assert counts == wanted or sum(wanted) == 1, reason
+
+
+def test_what_is_unusual_lies_outside_what_is_told(decided):
+    (X, _, _, X_new), decisions = decided
+    rows = pd.concat([X_new, far_away(X_new)], ignore_index=True)
+    n_checked = 0
+    for i in np.flatnonzero(decisions.cause == Cause.UNSEEN).tolist():
+        for name, value, usual in features_told(decisions.why(i)):
+            span = re.search(rf"({NUMBER})(?: to ({NUMBER}))?$", usual)
+            if span is None:
+                continue
+            low, high = (float(end.replace(",", "")) for end in (span[1], span[2] or span[1]))
+            given = float(rows[name][i])
+            assert not low < given < high or value in span.groups(), decisions.why(i)
+            if usual.startswith("all "):
+                assert (quantity(float(X[name].min())), quantity(float(X[name].max()))) == (span[1], span[2])
+            n_checked += 1
+    assert n_checked >= 5
+
+
+def test_no_reason_is_long_or_contradicts_itself(decided):
+    _, decisions = decided
+    for i in range(len(decisions)):
+        reason, decision = decisions.why(i), decisions[i]
+        assert len(reason.split()) <= 60, reason
+        assert ("far from all training cases" in reason) == (decision.cause is Cause.UNSEEN), reason
+        assert ("Not accepted" in reason) == (not decision.accepted)
+        assert "times its size" not in reason
+        assert "llipsoid" not in reason
+        assert decision.accepted or f"({decision.cause.name})" in reason
+
+
+def test_missing_values_are_named_and_one_to_fetch_is(known):
+    _, _, model, X_new = known
+    numbers = [name for name in X_new if X_new[name].dtype.kind in "if"]
+    gone = X_new.astype(dict.fromkeys(numbers, float)).copy()
+    gone.loc[::2, numbers[0]] = np.nan
+    gone.loc[1::2, numbers[1]] = np.nan
+    decisions, n_checked = model.decide(gone), 0
+    for i in range(0, len(decisions), 4):
+        reason, name = decisions.why(i), numbers[i % 2]
+        assert f"{name} is missing." in reason or "1 value is missing." in reason, reason
+        assert name not in [told for told, _, _ in features_told(reason)], reason
+        if decisions[i].cause is Cause.MISSING:
+            share = re.search(rf"Fetch {name}(?:: (\d+) of 20 likely values would settle the case)?\.", reason)
+            assert int(share[1] or 0) == round(20 * decisions[i].ask_for()[0][1])
+            n_checked += 1
+    assert n_checked or "income" not in numbers
+
+
+def test_values_are_those_that_went_into_a_pipeline():
+    X, y, X_new, _ = halves(*cancer())
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), SEPClassifier()).fit(X, y)
+    decisions = sepc.decide(pipeline, X_new)
+    assert pipeline[-1].decide(pipeline[:-1].transform(X_new)).why(0) != decisions.why(0)
+    told = [(i, *one) for i in range(0, len(decisions), 10) for one in features_told(decisions.why(i))]
+    assert len(told) > 10
+    for i, name, value, _ in told:
+        assert value == quantity(float(X_new[name][i]))
+
+
+def test_values_without_a_way_back_are_not_told():
+    class Squared(StandardScaler):
+        inverse_transform = property()
+
+    X, y, X_new, _ = halves(*cancer())
+    decisions = sepc.decide(make_pipeline(Squared(), SEPClassifier()).fit(X, y), X_new)
+    assert "What separates it from 'benign': worst " in decisions.why(0)
+    assert not [one for i in range(20) for one in features_told(decisions.why(i))]
+
+
+@pytest.mark.parametrize("trust", ["counts", "published"])
+def test_models_without_weights_have_reasons_too(trust):
+    X, y, X_new, _ = halves(*cancer())
+    decisions = SEPClassifier(trust=trust).fit(X, y).decide(X_new)
+    reasons = [decisions.why(i) for i in range(len(decisions))]
+    assert max(len(reason.split()) for reason in reasons) <= 60
+    assert sum("What separates it from" in reason for reason in reasons) > len(reasons) / 2
+
+
+@pytest.mark.parametrize("wrapped", ["trusted", "selective", "stratified"])
+def test_wrappers_keep_within_the_length(wrapped):
+    X, y, X_new, _ = halves(*loans())
+    if wrapped == "trusted":
+        numbers = ["income", "children", "age"]
+        X, X_new = X[numbers], X_new[numbers]
+        model = TrustedClassifier(LogisticRegression()).fit(X, y)
+    elif wrapped == "selective":
+        model = SelectiveClassifier(SEPClassifier(), max_risk=0.1).fit(X, y)
+    else:
+        model = sepc.StratifiedClassifier(SEPClassifier(), by=["job"]).fit(X, y)
+    decisions = model.decide(X_new)
+    reasons = [decisions.why(i) for i in range(0, len(decisions), 5)]
+    assert max(len(reason.split()) for reason in reasons) <= 60
+    assert sum("What separates it from" in reason for reason in reasons) > len(reasons) / 2
+
+
+def test_a_single_class_and_a_single_row_have_reasons():
+    X = np.vstack([np.random.default_rng(0).normal(size=(30, 2)), [[9.0, 9.0]]])
+    lonely = SEPClassifier().fit(X, np.repeat(["a", "b"], [30, 1]))
+    assert lonely.decide(X[-1:]).why(0).startswith("'b' with trust") or "'a'" in lonely.decide(X[-1:]).why(0)
+    alone = SEPClassifier().fit(X[:30], np.repeat("a", 30))
+    assert alone.decide(X[:1]).why(0).startswith("'a' with trust")
+    assert "Unusual: x0 900" in alone.decide(np.array([[900.0, 0.0]])).why(0)
+
+
+def test_hostile_names_neither_break_lines_nor_lengths():
+    X, y = wine()
+    table = X.rename(columns={"alcohol": "a\nb\x1b[31m", "flavanoids": "word " * 40})
+    decisions = SEPClassifier().fit(table, [f"label {'x ' * 30}{c}" for c in y]).decide(table)
+    for i in range(0, len(decisions), 10):
+        assert "\n" not in decisions.why(i)
+        assert "\x1b" not in decisions.why(i)
