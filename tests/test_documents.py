@@ -100,6 +100,11 @@ def test_rows_cited_in_the_code_are_on_the_page():
     assert n_cited
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "howto").glob("*.md")), ids=name_of)
+def test_how_tos_hold_no_tables_of_results(page):
+    assert "<!-- table:" not in page.read_text(), "tables of results belong into docs/explanation"
+
+
 def test_tables_are_those_of_the_results(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     write_tables = pytest.importorskip("write_tables")
