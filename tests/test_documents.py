@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from optional import package_or_skip
 
+from sepc import Cause, Rule
 from sepc.cli import main
 from sepc.datasets import HOME_VARIABLE
+from sepc.lifecycle import Purpose
 
 mpl = package_or_skip("matplotlib")
 
@@ -98,6 +100,20 @@ def test_links_lead_somewhere(page):
             continue
         assert (page.parent / target).exists(), f"{target} does not exist"
         assert not anchor or anchor in anchors_of(page.parent / target), f"{target} has no {anchor}"
+
+
+def test_tutorial_can_be_read_in_the_ten_minutes_it_says():
+    """At 200 words a minute, code included, two minutes are left to install and to run."""
+    words = (ROOT / "docs" / "tutorial" / "wdbc.md").read_text().split()
+    assert "Ten minutes" in " ".join(words[:5])
+    assert len(words) / 200 < 8
+
+
+def test_glossary_has_every_cause_rule_and_purpose():
+    glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+    for kind in (Cause, Rule, Purpose):
+        missing = [member.name for member in kind if f"`{member.name}`" not in glossary]
+        assert not missing, kind
 
 
 DIFFERENCES = ROOT / "docs" / "explanation" / "differences.md"
