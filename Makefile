@@ -51,7 +51,7 @@ docs:  ## the documentation with its gallery, in docs/_build/html; a warning is 
 	rm -rf docs/reference/generated
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
-follow:  ## every how-to as a reader would, from an empty folder; PAGES="docs/howto/audit.md" --fresh or --write in OPTIONS
+follow:  ## README, tutorial and how-to pages, or PAGES, as a reader would, from an empty folder; OPTIONS=--fresh or --write
 	$(PY) tools/follow_pages.py $(OPTIONS) $(PAGES)
 
 bench:

@@ -75,6 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pages = [page.resolve() for page in options.pages] or [page for one in FOLLOWED for page in sorted(ROOT.glob(one))]
     with tempfile.TemporaryDirectory(prefix="sepc-") as folder:
+        if options.fresh:
+            os.environ.pop("PYTHONPATH", None)  # it would bring the source tree back
         python = fresh_environment(Path(folder)) if options.fresh else Path(sys.executable)
         went_well = [followed(page, python, options) for page in pages]
     return int(not all(went_well))
