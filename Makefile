@@ -3,7 +3,7 @@ PY ?= .venv/bin/python
 N ?= 2
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs bench bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs follow bench bench-speed bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs
 	python3 -m venv .venv
@@ -50,6 +50,9 @@ fuzz:  ## ten minutes of coverage-guided fuzzing of all files; needs `pip instal
 docs:  ## the documentation with its gallery, in docs/_build/html; a warning is an error
 	rm -rf docs/reference/generated
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+follow:  ## README, tutorial and how-to pages, or PAGES, as a reader would, from an empty folder; OPTIONS=--fresh or --write
+	$(PY) tools/follow_pages.py $(OPTIONS) $(PAGES)
 
 bench:
 	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json

@@ -1,7 +1,8 @@
 """Every Python block of the README and of the pages in docs/ runs, page by page, in an empty directory.
 
-So does every `sepc` command in a block for the shell. What a page shows as printed, in a block of text right below, is
-compared with what is printed.
+So does every `sepc` command in a block for the shell, and what a page shows as printed, in a block of text right below,
+is compared with what is printed. Blocks marked `py` instead of `python` start Dask, Spark or MLflow and run as tests of
+clusters do. Only a page that speaks of `SEPC_DATA_HOME` finds data sets there; all others run on any machine.
 """
 
 import contextlib
@@ -13,17 +14,21 @@ from pathlib import Path
 import pytest
 from optional import package_or_skip
 
+from sepc import Cause, Rule
 from sepc.cli import main
+from sepc.datasets import HOME_VARIABLE
+from sepc.lifecycle import Purpose
 
 mpl = package_or_skip("matplotlib")
 
 ROOT = Path(__file__).parents[1]
 GENERATED = {"_build", "gallery", "generated"}
-BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|py|sh)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|mailto:|#|/)([^)#\s]+)(?:#([^)\s]*))?\)")
 OURS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & set(page.parts)]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *OURS]
 PAGES = [page for page in DOCUMENTS if BLOCK.search(page.read_text())]
+PAGES_WITH_ENGINES = [page for page in PAGES if "```py\n" in page.read_text()]
 
 
 def name_of(page):
@@ -41,21 +46,45 @@ def run_commands(lines):
             assert main(shlex.split(line, comments=True)[1:]) == 0, line
 
 
-@pytest.mark.docs
-@pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")  # a page on such columns may show them
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_code_blocks_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def run_blocks(page, kinds):
+    """Run the page's blocks of these kinds in one namespace, as a reader would, and return it."""
     mpl.use("Agg")
     namespace = {"__name__": "__main__"}
     for kind, code, shown in BLOCK.findall(page.read_text()):
+        if kind not in kinds:
+            continue
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            if kind == "python":
-                exec(compile(code, str(page), "exec"), namespace)
-            else:
+            if kind == "sh":
                 run_commands(code)
+            else:
+                exec(compile(code, str(page), "exec"), namespace)
         if shown:
             assert printed.getvalue().split() == shown.split()  # long lines are broken on the page
+    return namespace
+
+
+@pytest.mark.docs
+@pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")  # a page on such columns may show them
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_code_blocks_run(page, tmp_path, monkeypatch, request):
+    if HOME_VARIABLE in page.read_text():  # the page says that it needs data sets
+        request.getfixturevalue("home")
+    else:
+        monkeypatch.delenv(HOME_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    run_blocks(page, ("python", "sh"))
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("spark")
+@pytest.mark.filterwarnings("ignore")  # those of Dask, Spark and MLflow
+@pytest.mark.parametrize("page", PAGES_WITH_ENGINES, ids=name_of)
+def test_code_blocks_with_engines_run(page, tmp_path, monkeypatch):
+    monkeypatch.delenv(HOME_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    namespace = run_blocks(page, ("python", "py"))
+    if "client" in namespace:
+        namespace["client"].shutdown()
 
 
 def anchors_of(page):
@@ -71,6 +100,20 @@ def test_links_lead_somewhere(page):
             continue
         assert (page.parent / target).exists(), f"{target} does not exist"
         assert not anchor or anchor in anchors_of(page.parent / target), f"{target} has no {anchor}"
+
+
+def test_tutorial_can_be_read_in_the_ten_minutes_it_says():
+    """At 200 words a minute, code included, two minutes are left to install and to run."""
+    words = (ROOT / "docs" / "tutorial" / "wdbc.md").read_text().split()
+    assert "Ten minutes" in " ".join(words[:5])
+    assert len(words) / 200 < 8
+
+
+def test_glossary_has_every_cause_rule_and_purpose():
+    glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+    for kind in (Cause, Rule, Purpose):
+        missing = [member.name for member in kind if f"`{member.name}`" not in glossary]
+        assert not missing, kind
 
 
 DIFFERENCES = ROOT / "docs" / "explanation" / "differences.md"
@@ -98,6 +141,11 @@ def test_rows_cited_in_the_code_are_on_the_page():
         assert not re.search(r"\breadings? \d", text), f"{path} cites a reading"
         n_cited += len(cited)
     assert n_cited
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "howto").glob("*.md")), ids=name_of)
+def test_how_tos_hold_no_tables_of_results(page):
+    assert "<!-- table:" not in page.read_text(), "tables of results belong into docs/explanation"
 
 
 def test_tables_are_those_of_the_results(monkeypatch):

@@ -22,6 +22,7 @@ REPOSITORY = (
     "test_benchmarks",
     "test_changelog",
     "test_documents",
+    "test_follow_pages",
     "test_public_names",
     "test_supply_chain",
     "test_trust_benchmark",

@@ -17,7 +17,7 @@ from sepc.statistics.binomial import rows_needed
 N_THRESHOLDS = 200
 
 # Testing starts where this many errors would still pass, if that takes at most this share of the rows. A stricter
-# start, which a single error ends, left many rows unaccepted: docs/howto/promises.md lists what was tried.
+# start, which a single error ends, left many rows unaccepted: docs/explanation/promises.md lists what was tried.
 FORGIVEN = 3
 START_SHARE = 0.5
 

@@ -58,7 +58,7 @@ def choose_threshold(
     -----
     The first threshold tested is the strictest that accepts `rows_to_start` rows. This start depends on the trust of
     the calibration rows, though not on their labels; the guarantee is exact if rows of more trust are not wrong more
-    often, and nearly so otherwise (docs/howto/promises.md has the argument).
+    often, and nearly so otherwise (docs/explanation/promises.md has the argument).
     """
     thresholds = np.unique(grid)[::-1]
     accepted, errors = sums_at(thresholds, trust, wrong)

@@ -25,7 +25,8 @@ from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import bands_of
 from sepc.wording import counted
 
-# Shares of bands counted in fewer rows are too far off: docs/howto/review.md says how often that broke a certificate.
+# Shares of bands counted in fewer rows are too far off: docs/explanation/reviewing.md says how often that broke a
+# certificate.
 FEWEST_ROWS = 300
 # Sets that would take longer than this to certify are not aimed at.
 DAYS_OF_PATIENCE = 365
