@@ -71,7 +71,7 @@ def _regions(estimator: Any) -> list[str]:
         return []
     regions = estimator.regions_
     low, high = regions.interval(0.95)
-    inside = [i for i, near in enumerate(regions.near) if near is None]
+    inside = [i for i, ellipsoids in enumerate(regions.ellipsoids) if ellipsoids]
     largest = sorted(inside, key=lambda i: -int(regions.counts[i].sum()))[:N_REGIONS]
     rows = [
         (

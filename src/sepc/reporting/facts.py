@@ -23,9 +23,10 @@ def facts_of(estimator: Any) -> Facts:
     else:
         facts["training rows"] = f"{int(np.sum(counts)):,}"
         facts["classes"] = ", ".join(f"{label} ({n:,})" for label, n in zip(labels, counts, strict=True))
-    for name, value in (("ellipsoids", "ellipsoids_"), ("regions", "regions_")):
-        if hasattr(estimator, value):
-            facts[name] = f"{len(getattr(estimator, value)):,}"
+    if hasattr(estimator, "ellipsoids_"):
+        facts["ellipsoids"] = f"{len(estimator.ellipsoids_):,}"
+    if hasattr(estimator, "regions_"):
+        facts["regions"] = f"{estimator.regions_.model.table.n_regions:,}"
     return tuple({**facts, **_of_wrapper(estimator)}.items())
 
 
