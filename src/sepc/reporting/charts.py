@@ -13,7 +13,7 @@ from sepc.wording import counted, decimal, percent, short
 
 WIDTH, HEIGHT = 480.0, 312.0
 # Regions in the chart, those with the most held-out rows.
-N_REGIONS = 25
+N_REGIONS = 12
 # With more classes than this, the table of overlaps is not drawn.
 N_CLASSES = 30
 # Cells of at least this size have room for a number.
@@ -99,6 +99,8 @@ def _tall(frame: Frame, n: int) -> float:
 def region_chart(table: RegionTable) -> Markup | None:
     """Right and wrong rows of the regions with the most held-out rows, beside trust; None if there are no labels."""
     shown = [row for row in table.rows if row.n_rows and row.n_right is not None][:N_REGIONS]
+    if table.all_outside is not None and table.all_outside.n_right is not None:
+        shown.append(table.all_outside)
     if not shown:
         return None
     top, step = 40.0, 22.0
@@ -119,7 +121,7 @@ def region_chart(table: RegionTable) -> Markup | None:
         text_at("was right", 543, 18, class_="note"),
     ]
     title = "Regions: right and wrong held-out rows, and trust"
-    description = f"The {len(shown)} regions with the most held-out rows, of {table.n_used:,} that have any."
+    description = f"Those with the most held-out rows, of {table.n_regions:,} regions, and what lies outside."
     return drawing("regions", title, description, 652, bottom + 42, hatch("hatch-regions"), parts, keys)
 
 

@@ -6,14 +6,14 @@ STYLE = """
   --paper: #fff; --raised: #f6f7f9; --ink: #1b1f24; --quiet: #57606a; --line: #d0d7de; --faint: #e7ebef;
   --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --focus: #0072b2;
   --k0: #0072b2; --k1: #e69f00; --k2: #009e73; --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00;
-  --other: #6e7781;
+  --other: #6e7781; --believed: #006e51; --marked: #fff3c4;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14171b; --raised: #1d2228; --ink: #e6e9ed; --quiet: #a3adb8; --line: #3b444e; --faint: #2a3139;
     --accent: #56b4e9; --wrong: #ff8a3d; --wrong-under: #5a2f12; --focus: #56b4e9;
     --k0: #4aa3df; --k1: #e69f00; --k2: #2cc295; --k3: #dd93bb; --k4: #9bd4f5; --k5: #ff8a3d; --k6: #f0e442;
-    --other: #9aa4af;
+    --other: #9aa4af; --believed: #4fd0a5; --marked: #453a10;
   }
 }
 * { box-sizing: border-box; }
@@ -38,8 +38,20 @@ section { border-top: 1px solid var(--line); margin-top: 1.8rem; padding-top: 1.
 .tile dd { margin: 0; font-size: 1.45rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
 .tile dd.more { font-size: .85rem; color: var(--quiet); }
 .promise { border-left: 4px solid var(--accent); background: var(--raised); padding: .7rem 1rem; margin: 0 0 .7rem; }
-.warning { border-left: 4px solid var(--wrong); background: var(--raised); padding: .7rem 1rem; margin: 0 0 1rem; }
-.promise p:last-child, .warning p:last-child { margin: 0; }
+.check { border-left: 4px solid var(--believed); background: var(--raised); padding: .7rem 1rem; margin: 0 0 1rem; }
+.check.warning { border: 2px solid var(--wrong); border-left-width: 8px; }
+.check .sign { font-size: 1.15em; padding-right: .4em; }
+.warning .sign, .warning strong { color: var(--wrong); }
+.believed .sign { color: var(--believed); }
+.promise p:last-child, .check p:last-child { margin: 0; }
+.beside { display: flex; flex-wrap: wrap; gap: .4rem 2.5rem; align-items: flex-start; }
+.beside > * { max-width: 100%; }
+.beside > figure { flex: 1 1 24rem; }
+small { display: block; color: var(--quiet); font-size: .85em; font-weight: 400; white-space: nowrap; }
+.bar { display: block; height: .32rem; width: calc(4.5rem * var(--share)); min-width: 1px; margin-left: auto;
+  background: var(--accent); }
+details { margin: 0 0 1rem; }
+summary { cursor: pointer; color: var(--accent); padding: .2rem 0; font-size: .95rem; }
 .scroll { overflow-x: auto; margin: 0 0 1rem; max-width: 100%; }
 .tall { max-height: 34rem; overflow-y: auto; width: fit-content; border: 1px solid var(--line); border-radius: 6px; }
 .tall caption { padding-left: .7rem; padding-top: .4rem; }
@@ -54,7 +66,13 @@ th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
 td.terms { min-width: 14rem; }
 td.name { min-width: 8.8rem; }
-td.wrong { color: var(--wrong); font-weight: 600; }
+td.wrong, td.miss { color: var(--wrong); font-weight: 600; }
+td.hit { font-weight: 600; background: var(--raised); }
+td.value { white-space: nowrap; }
+tr:target td { background: var(--marked); }
+tr:target td:first-child { box-shadow: inset 4px 0 var(--ink); }
+tr[id] { scroll-margin-top: 4rem; }
+tr.leads { cursor: pointer; }
 th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
 th button::after { content: "\\2195"; color: var(--quiet); padding-left: .3em; font-weight: 400; }
 th[aria-sort=ascending] button::after { content: "\\2191"; color: var(--ink); }
@@ -83,12 +101,29 @@ svg .axis, svg .note { font-size: 12px; }
 rect.second { stroke: var(--wrong); stroke-width: .6; }
 svg .cell text { font-size: 10px; fill: var(--ink); }
 .cell rect { fill: var(--accent); fill-opacity: var(--share); stroke: var(--faint); }
+svg .heat text { font-size: 10px; fill: var(--ink); }
+.heat.miss rect { fill: var(--wrong); fill-opacity: var(--share); }
+.heat.hit rect { fill: var(--accent); fill-opacity: .3; }
 .k0 { --own: var(--k0); } .k1 { --own: var(--k1); } .k2 { --own: var(--k2); } .k3 { --own: var(--k3); }
 .k4 { --own: var(--k4); } .k5 { --own: var(--k5); } .k6 { --own: var(--k6); } .k-other { --own: var(--other); }
 .ellipse { fill: var(--own); fill-opacity: var(--fill); stroke: var(--own); stroke-width: 1.3;
   stroke-opacity: var(--stroke); }
 .mark { fill: var(--own); fill-opacity: .85; stroke: var(--own); stroke-width: .8; }
 .mark.hollow { fill: var(--paper); stroke-width: 1.2; }
+svg .class-name { font-size: 17px; font-weight: 700; paint-order: stroke; stroke: var(--paper); stroke-width: 4px;
+  stroke-linejoin: round; pointer-events: none; }
+svg a { cursor: pointer; }
+.outline { display: none; }
+:target > .outline { display: inline; }
+.outline use { --fill: .18; --stroke: 1; stroke-width: 2.5; }
+.place:target .mark { stroke: var(--ink); stroke-width: 1.6; }
+.hit { fill: transparent; }
+.halo { fill: none; stroke: var(--paper); stroke-width: 7; }
+.halo.inner { stroke: var(--ink); stroke-width: 3.2; }
+svg:has(.place:target) .mark, svg:has(.place:target) .cross { opacity: .13; }
+svg:has(.place:target) .place:target .mark, svg:has(.place:target) .place:target .cross { opacity: 1; }
+.shown { font-size: .92rem; margin: .3rem 0; }
+figure[id] { scroll-margin-top: .5rem; }
 .cross { fill: none; stroke: var(--ink); stroke-width: 1.4; }
 .term { fill: var(--own); stroke: var(--ink); stroke-width: .6; }
 .area { fill: var(--own); fill-opacity: .6; }
@@ -112,9 +147,11 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
 @media print {
   :root { color-scheme: light; --paper: #fff; --raised: #fff; --ink: #000; --quiet: #333; --line: #999; --faint: #ddd;
     --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --k0: #0072b2; --k1: #e69f00; --k2: #009e73;
-    --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00; --other: #6e7781; }
+    --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00; --other: #6e7781; --believed: #006e51;
+    --marked: #eee; }
+  a { color: inherit; text-decoration: none; }
   body { font-size: 10pt; }
-  nav, th button::after { display: none; }
+  nav, th button::after, .shown { display: none; }
   .tall { max-height: none; overflow: visible; border: 0; }
   .scroll, figure { overflow: visible; }
   figure, .tile, tr { break-inside: avoid; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.model.sep_model import SEPModel
+from sepc.views.log_odds import contrast_of, sample, spreads_of
 from sepc.views.planes import Plane, feature_plane, principal_plane
 from sepc.wording import name_of
 
 N_POINTS = 1500
 N_SHADOWS = 120
+# Features with fewer distinct values make rows hide one another.
+N_VALUES = 20
 # On each side, at most this share of the rows lies beyond the edge of the picture.
 BEYOND = 0.005
 # Ellipses may enlarge the picture by this share of the rows' range, on each side.
@@ -35,13 +39,18 @@ class Shadow:
 
 @dataclass(frozen=True)
 class Point:
-    """A held-out row; `owner` is the position of its label among the classes, -1 if it is none of them."""
+    """A held-out row; `owner` is the position of its label among the classes, -1 if it is none of them.
+
+    `region` and `position` say in which region it lies and which of the held-out rows it is.
+    """
 
     x: float
     y: float
     owner: int
     accepted: bool
     right: bool | None
+    region: int = -1
+    position: int = -1
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ class Picture:
     shadows : tuple of Shadow
         Those with the most training rows, of `n_ellipsoids`.
     points : tuple of Point
-        Drawn at random from `n_rows`.
+        Drawn at random from `n_rows`; rows that the report lists are always among them.
     """
 
     axes: tuple[str, str]
@@ -76,18 +85,26 @@ class Picture:
 
 
 def picture(
-    decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, y: NDArray[Any] | None
+    decisions: SEPDecisions,
+    accepted: BoolArray,
+    right: BoolArray | None,
+    y: NDArray[Any] | None,
+    label: NDArray[Any],
+    listed: Sequence[int] = (),
 ) -> Picture | None:
-    """The picture of a partition and of rows it decided on; None for a single feature."""
+    """The picture of a partition and of rows it decided on; None for a single feature.
+
+    `label` are the labels given to the rows, and `listed` the positions of rows that must be in the picture.
+    """
     model = decisions.model
     n_features = len(model.feature_names)
     if n_features < 2:
         return None
-    plane = feature_plane(model.feature_names, (0, 1)) if n_features == 2 else principal_plane(model)
+    plane = plane_of(decisions)
     shadows = _shadows(model, plane)
-    chosen = _some(len(decisions))
+    chosen = _some(len(decisions), listed)
     places = plane.place(decisions.features[chosen])
-    owners = _positions(model.classes, (decisions.label if y is None else y)[chosen])
+    owners = _positions(model.classes, (label if y is None else y)[chosen])
     marks = [None] * len(chosen) if right is None else right[chosen].tolist()
     return Picture(
         axes=(name_of(plane.names[0]), name_of(plane.names[1])),
@@ -97,7 +114,17 @@ def picture(
         box=_box(places, shadows),
         shadows=shadows,
         n_ellipsoids=model.n_ellipsoids,
-        points=tuple(map(Point, *places.T.tolist(), owners, accepted[chosen].tolist(), marks)),
+        points=tuple(
+            map(
+                Point,
+                *places.T.tolist(),
+                owners,
+                accepted[chosen].tolist(),
+                marks,
+                decisions.region[chosen].tolist(),
+                chosen.tolist(),
+            )
+        ),
         n_rows=len(decisions),
     )
 
@@ -113,10 +140,30 @@ def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
     return tuple(shadows)
 
 
-def _some(n: int) -> NDArray[np.int64]:
+def plane_of(decisions: SEPDecisions) -> Plane:
+    """The plane to draw in: two features that a reader knows or, if too few are continuous, two principal axes.
+
+    The features are those whose terms vary most over the rows.
+    """
+    model = decisions.model
+    if len(model.feature_names) == 2:
+        return feature_plane(model.feature_names, (0, 1))
+    continuous = [j for j, values in enumerate(sample(decisions.features).T) if len(np.unique(values)) >= N_VALUES]
+    if model.weights is None or len(model.classes) < 2 or len(continuous) < 2:
+        return principal_plane(model)
+    contrasts = np.column_stack([contrast_of(model, label).coefficients for label in model.classes.tolist()])
+    spreads = spreads_of(model, contrasts, decisions.rows).mean(axis=1)
+    first, second = sorted(continuous, key=lambda j: -spreads[j])[:2]
+    return feature_plane(model.feature_names, (first, second))
+
+
+def _some(n: int, listed: Sequence[int]) -> NDArray[np.int64]:
+    """Positions of the rows to draw, in order."""
     if n <= N_POINTS:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, size=N_POINTS, replace=False))
+    random = np.random.default_rng(0).choice(n, size=N_POINTS, replace=False)
+    others = random[~np.isin(random, listed)][: N_POINTS - len(listed)]
+    return np.sort(np.concatenate([others, np.asarray(listed, dtype=np.int64)]))
 
 
 def _positions(classes: NDArray[Any], labels: NDArray[Any]) -> list[int]:

@@ -115,7 +115,8 @@ class WhatCounts:
     n_ellipsoids : int
     by_class : tuple of (class, (feature, spread), ...)
         If there are more than two classes, the features that count most for each against the average of the others.
-    disagreement : Disagreement
+    disagreement : Disagreement or None
+        None if labels do not come from the weights.
     """
 
     label: str
@@ -127,13 +128,20 @@ class WhatCounts:
     ellipsoids: tuple[EllipsoidWeight, ...]
     n_ellipsoids: int
     by_class: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
-    disagreement: Disagreement
+    disagreement: Disagreement | None
 
 
 def what_counts(
-    decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None, categories: Mapping[int, Categories]
+    decisions: SEPDecisions,
+    accepted: BoolArray,
+    y: NDArray[Any] | None,
+    categories: Mapping[int, Categories],
+    gives_labels: bool = True,
 ) -> WhatCounts | None:
-    """What counts most in the model behind these decisions; None if it has no weights."""
+    """What counts most in the model behind these decisions; None if it has no weights.
+
+    `gives_labels` says whether the labels are those of this model.
+    """
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
         return None
@@ -151,7 +159,7 @@ def what_counts(
         ellipsoids=ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS),
         n_ellipsoids=model.n_ellipsoids,
         by_class=_by_class(model, decisions.rows),
-        disagreement=_disagreement(decisions, accepted, y),
+        disagreement=_disagreement(decisions, accepted, y) if gives_labels else None,
     )
 
 
