@@ -68,7 +68,7 @@ def test_rows_to_review_are_the_least_trusted_with_their_reasons(moons, classifi
     X, y = moons[2:]
     decisions, review = classifier.decide(X), report(classifier, X, y).figures.review
     waiting = np.flatnonzero(~decisions.accepted)
-    assert len(review) == min(50, len(waiting))
+    assert len(review) == min(30, len(waiting))
     assert review[0].trust == decisions.trust[waiting].min()
     for one in review:
         assert one.why == decisions[one.position].why()

@@ -98,9 +98,8 @@ def _tall(frame: Frame, n: int) -> float:
 
 def region_chart(table: RegionTable) -> Markup | None:
     """Right and wrong rows of the regions with the most held-out rows, beside trust; None if there are no labels."""
-    shown = [row for row in table.rows if row.n_rows and row.n_right is not None][:N_REGIONS]
-    if table.all_outside is not None and table.all_outside.n_right is not None:
-        shown.append(table.all_outside)
+    found = [row for row in (*table.rows, *table.outside) if row.n_rows and row.n_right is not None]
+    shown = sorted(found, key=lambda row: -row.n_rows)[:N_REGIONS]
     if not shown:
         return None
     top, step = 40.0, 22.0
@@ -121,7 +120,7 @@ def region_chart(table: RegionTable) -> Markup | None:
         text_at("was right", 543, 18, class_="note"),
     ]
     title = "Regions: right and wrong held-out rows, and trust"
-    description = f"Those with the most held-out rows, of {table.n_regions:,} regions, and what lies outside."
+    description = f"Those with the most held-out rows, in or outside the {table.n_regions:,} regions."
     return drawing("regions", title, description, 652, bottom + 42, hatch("hatch-regions"), parts, keys)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ N_PAIRS = 12
 MOST_CLASSES = 40
 # The row of all true labels that the model does not know.
 UNKNOWN = "other labels"
+
+Matrix: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class Confusion:
 
     classes: tuple[str, ...]
     truths: tuple[str, ...]
-    counts: tuple[tuple[int, ...], ...]
-    accepted: tuple[tuple[int, ...], ...]
+    counts: Matrix
+    accepted: Matrix
     pairs: tuple[ConfusedPair, ...]
     n_pairs: int
 
@@ -71,11 +73,11 @@ def confusion_of(label: NDArray[Any], accepted: BoolArray, y: NDArray[Any], clas
     names = tuple(map(name_of, classes))
     truths = (*names, UNKNOWN) if (true == len(classes)).any() else names
     pairs = _pairs(given, true, accepted, names)
-    counts, of_accepted = (), ()
+    matrices: list[Matrix] = [(), ()]
     if len(classes) <= MOST_CLASSES:
         every = np.ones(len(label), dtype=bool)
-        counts, of_accepted = (_matrix(given[rows], true[rows], len(truths), len(names)) for rows in (every, accepted))
-    return Confusion(names, truths, counts, of_accepted, pairs[:N_PAIRS], len(pairs))
+        matrices = [_matrix(given[rows], true[rows], len(truths), len(names)) for rows in (every, accepted)]
+    return Confusion(names, truths, *matrices, pairs[:N_PAIRS], len(pairs))
 
 
 def _positions(y: NDArray[Any], classes: NDArray[Any]) -> IntArray:
@@ -84,7 +86,7 @@ def _positions(y: NDArray[Any], classes: NDArray[Any]) -> IntArray:
     return np.array([known.get(label, len(classes)) for label in y.tolist()], dtype=np.int64)
 
 
-def _matrix(given: IntArray, true: IntArray, n_truths: int, n_classes: int) -> tuple[tuple[int, ...], ...]:
+def _matrix(given: IntArray, true: IntArray, n_truths: int, n_classes: int) -> Matrix:
     counts = np.bincount(true * n_classes + given, minlength=n_truths * n_classes)
     return tuple(map(tuple, counts.reshape(n_truths, n_classes).tolist()))
 

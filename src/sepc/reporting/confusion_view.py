@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sepc.reporting.confusion import Confusion
+from sepc.reporting.confusion import ConfusedPair, Confusion
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.svg import LETTER, drawing, number, text_at
-from sepc.reporting.tables import Cell, Column, count, table
+from sepc.reporting.tables import Cell, Column, table
 from sepc.wording import percent, short
 
 # With more classes than this, the most confused pairs come before the matrix, which is drawn as a heat map.
@@ -37,14 +37,11 @@ def confused_pairs(confusion: Confusion) -> Markup | None:
         return None
     most = confusion.pairs[0].n_rows
     columns = [Column("labels"), Column("rows", True), Column("accepted", True)]
-    columns += [Column("first as second", True), Column("second as first", True)]
     rows = [
         [
-            Cell(f"{pair.first} and {pair.second}"),
+            Cell(f"{pair.first} and {pair.second}", more=_both_ways(pair)),
             Cell(f"{pair.n_rows:,}", pair.n_rows, bar=pair.n_rows / most),
             Cell(f"{pair.n_accepted:,}", pair.n_accepted, "wrong" if pair.n_accepted else ""),
-            count(pair.n_forth),
-            count(pair.n_back),
         ]
         for pair in confusion.pairs
     ]
@@ -54,6 +51,10 @@ def confused_pairs(confusion: Confusion) -> Markup | None:
         else f"The {len(rows)} pairs of labels confused most, of {confusion.n_pairs:,}"
     )
     return table(shown, columns, rows, sortable=len(rows) > 5)
+
+
+def _both_ways(pair: ConfusedPair) -> str:
+    return f"{pair.first} as {pair.second} {pair.n_forth:,}, {pair.second} as {pair.first} {pair.n_back:,}"
 
 
 def confusion_chart(confusion: Confusion) -> Markup | None:

@@ -32,7 +32,7 @@ from sepc.reporting.held_out import (
     held_out_card,
     histogram,
 )
-from sepc.reporting.partitions import gives_labels, partition_of, partition_preparation
+from sepc.reporting.partitions import category_positions, gives_labels, partition_of, partition_preparation
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.reported_rows import ReportedRow, RowReporter
@@ -136,13 +136,16 @@ def figures_of(
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
     figures = held_out(decisions, right, labels, classes)
     partition = partition_of(decisions)
+    preparation = partition_preparation(estimator)
     rows = RowReporter(estimator, decisions, partition, X, labels, right)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
     drawn = None
     if partition is not None:
         listed = [row.position for row in (*wrong, *review)]
-        drawn = picture(partition, accepted, right, labels, np.asarray(decisions.label), listed)
-    categories = categories_by_feature(partition_preparation(estimator))
+        drawn = picture(
+            partition, accepted, right, labels, np.asarray(decisions.label), listed, category_positions(preparation)
+        )
+    categories = categories_by_feature(preparation)
     weighed = None
     if partition is not None:
         weighed = what_counts(partition, accepted, labels, categories, gives_labels(decisions))

@@ -18,6 +18,7 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     return given === null || given === "" ? null : parseFloat(given);
   }
   heads.forEach(function (head, i) {
+    if (head.classList.contains("why") || head.classList.contains("values")) { return; }
     var button = document.createElement("button"), isNumber = head.classList.contains("number");
     button.type = "button";
     button.title = "Sort by this column";

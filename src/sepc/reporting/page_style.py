@@ -64,11 +64,12 @@ td.why { min-width: 22rem; max-width: 40rem; }
 thead th { background: var(--raised); border-bottom: 1px solid var(--line); vertical-align: bottom; }
 th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
-td.terms { min-width: 14rem; }
 td.name { min-width: 8.8rem; }
 td.wrong, td.miss { color: var(--wrong); font-weight: 600; }
 td.hit { font-weight: 600; background: var(--raised); }
-td.value { white-space: nowrap; }
+.fact { display: block; padding-left: .8em; text-indent: -.8em; }
+.fact span { color: var(--quiet); }
+td.values { min-width: 9rem; max-width: 17rem; }
 tr:target td { background: var(--marked); }
 tr:target td:first-child { box-shadow: inset 4px 0 var(--ink); }
 tr[id] { scroll-margin-top: 4rem; }
@@ -120,8 +121,9 @@ svg a { cursor: pointer; }
 .hit { fill: transparent; }
 .halo { fill: none; stroke: var(--paper); stroke-width: 7; }
 .halo.inner { stroke: var(--ink); stroke-width: 3.2; }
-svg:has(.place:target) .mark, svg:has(.place:target) .cross { opacity: .13; }
-svg:has(.place:target) .place:target .mark, svg:has(.place:target) .place:target .cross { opacity: 1; }
+svg:has(.place:target) .drawn :is(.mark, .cross) { opacity: .13; }
+svg:has(.place:target) .class-name { opacity: .45; }
+svg:has(.place:target) .drawn .place:target :is(.mark, .cross) { opacity: 1; }
 .shown { font-size: .92rem; margin: .3rem 0; }
 figure[id] { scroll-margin-top: .5rem; }
 .cross { fill: none; stroke: var(--ink); stroke-width: 1.4; }
@@ -136,12 +138,23 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
 @media (max-width: 40rem) {
   body { font-size: 15px; }
   header, nav, main, footer { padding-left: .9rem; padding-right: .9rem; }
-  td.why, td.terms { min-width: 12rem; }
+  td.why { min-width: 12rem; }
   .cards, .cards caption, .cards tbody, .cards tr, .cards td { display: block; }
   .cards thead { display: none; }
   .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
-  .cards td, .cards td.number { border: 0; padding: .1rem .7rem; text-align: left; white-space: normal;
-    max-width: none; }
+  .cards td, .cards td.number { display: inline-block; border: 0; padding: .1rem 1rem .1rem 0; text-align: left;
+    white-space: normal; max-width: 100%; min-width: 0; }
+  .cards td.why, .cards td.name:first-child { display: block; }
+  .cards td.why::before, .cards td.name:first-child::before { display: none; }
+  .cards small { display: inline; padding-left: .4em; }
+  .cards td.values { display: block; }
+  .cards td.values::before { display: none; }
+  .cards .fact { display: inline; padding: 0 .9em 0 0; text-indent: 0; }
+  .cards td:empty { display: none; }
+  table { font-size: .84rem; }
+  th button::after { display: none; }
+  small { white-space: normal; }
+  th, td { padding: .3rem .38rem; }
   .cards td::before { content: attr(data-head) ": "; color: var(--quiet); font-weight: 400; }
 }
 @media print {

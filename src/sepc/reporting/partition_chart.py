@@ -12,8 +12,8 @@ from sepc.reporting.picture import Picture, Point, Shadow
 from sepc.reporting.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, Frame, drawing, mark, number, text_at
 from sepc.wording import short
 
-WIDTH = 540.0
-FRAME = {"left": 52.0, "right": 528.0, "top": 12.0, "bottom": 412.0}
+WIDTH = 552.0
+FRAME = {"left": 64.0, "right": 540.0, "top": 12.0, "bottom": 412.0}
 LONGEST_KEY = 22
 # Half the width of a cross; where there are many of them they are smaller.
 CROSS = 4.2
@@ -33,20 +33,23 @@ def partition_chart(
     rows, regions = rows or {}, regions or {}
     frame = Frame(*picture.box, **FRAME)
     clip = tag("defs", tag("clipPath", frame.area(), id="partition-area"))
-    is_plain = len(picture.classes) > N_COLOURS
-    ellipses = [_ellipse(frame, shadow, picture.classes, is_plain) for shadow in picture.shadows]
+    is_plain = picture.has_many_classes
+    ellipses = [_ellipse(frame, shadow, is_plain) for shadow in picture.shadows]
     inside = [point for point in picture.points if _is_inside(frame, point)]
     # Many ellipses on top of one another would hide the rows.
     n = max(len(ellipses), 1)
     faint = f"--fill:{min(0.07, 0.5 / n):.3f};--stroke:{min(0.9, max(0.35, 20 / n)):.2f}"
-    drawn = [tag("defs", ellipses) if is_plain else ellipses, _places(frame, inside, regions, picture, is_plain)]
+    drawn = [
+        ellipses if picture.shows_ellipses else tag("defs", ellipses),
+        _places(frame, inside, regions, picture, is_plain),
+    ]
     if is_plain:
         drawn.append(_class_names(frame, inside, picture.classes))
     spots = [_spot(frame, point, rows[point.position]) for point in picture.points if point.position in rows]
     legend, height = _legend(picture, frame.bottom + 54.0, is_plain)
     description = f"{len(picture.shadows)} ellipses and {len(inside)} held-out rows, by class. {beyond(picture)}"
     axes = frame.axes(*(short(name, 70) for name in picture.axes))
-    shown = tag("g", drawn, clip_path="url(#partition-area)", style=faint)
+    shown = tag("g", drawn, clip_path="url(#partition-area)", style=faint, class_="drawn")
     return drawing(
         "partition", "The partition", description, WIDTH, height, clip, axes, shown, spots, legend, role="group"
     )
@@ -82,7 +85,7 @@ def _is_inside(frame: Frame, point: Point) -> bool:
     return frame.x_from <= point.x <= frame.x_to and frame.y_from <= point.y <= frame.y_to
 
 
-def _ellipse(frame: Frame, shadow: Shadow, classes: tuple[str, ...], is_plain: bool) -> Markup:
+def _ellipse(frame: Frame, shadow: Shadow, is_plain: bool) -> Markup:
     """The ellipse in units of the drawing, where it may be stretched and turned."""
     across = (frame.right - frame.left) / (frame.x_to - frame.x_from)
     down = -(frame.bottom - frame.top) / (frame.y_to - frame.y_from)
@@ -91,7 +94,7 @@ def _ellipse(frame: Frame, shadow: Shadow, classes: tuple[str, ...], is_plain: b
     x, y = number(frame.x(shadow.center[0])), number(frame.y(shadow.center[1]))
     return tag(
         "ellipse",
-        tag("title", f"ellipsoid {shadow.number} of {classes[shadow.owner]}, {shadow.n_rows:,} training rows"),
+        tag("title", f"{shadow.name}, {shadow.n_rows:,} training rows"),
         id=f"ellipse-{shadow.number}",
         cx=x,
         cy=y,

@@ -14,7 +14,7 @@ from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.unwrapping import preparation_of, unwrap
 from sepc.model.sep_model import SEPModel
 from sepc.views.outcomes import region_name
-from sepc.wording import short, visible
+from sepc.wording import name_of, short, visible
 
 # Longer names of regions are cut.
 LONGEST_REGION = 120
@@ -42,6 +42,11 @@ def gives_labels(decisions: Decisions) -> bool:
     return isinstance(decisions, SEPDecisions)
 
 
+def named_ellipsoid(model: SEPModel, k: int) -> str:
+    """An ellipsoid and its class in words, as every part of a report names it."""
+    return f"{name_of(model.classes[model.owners[k]])}: ellipsoid {k}"
+
+
 def named_region(model: SEPModel, region: int) -> str:
     """A region in words, as every part of a report names it."""
     return short(visible(region_name(Regions(model), region, model.n_ellipsoids)), LONGEST_REGION)
@@ -52,6 +57,13 @@ def columns_behind(model: SEPModel, preparation: Preparation | None) -> tuple[st
     if preparation is not None and len(preparation.features) == len(model.feature_names):
         return tuple(origin for origin, _ in preparation.features)
     return tuple(map(origin_of, model.feature_names))
+
+
+def category_positions(preparation: Preparation | None) -> tuple[int, ...]:
+    """Positions of the features that stand for categories."""
+    if preparation is None:
+        return ()
+    return tuple(j for j, (column, _) in enumerate(preparation.features) if column in preparation.categories)
 
 
 def partition_preparation(estimator: Any) -> Preparation | None:

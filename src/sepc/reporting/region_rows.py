@@ -20,7 +20,6 @@ N_REGIONS = 100
 N_OUTSIDE = 20
 # At most this many classes of a region are named.
 NAMED_CLASSES = 4
-OUTSIDE = "outside all regions"
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,6 @@ class RegionTable:
     outside : tuple of RegionRow
         Places outside the regions with the most held-out rows, of `n_outside` that hold any.
     n_outside : int
-    all_outside : RegionRow or None
-        All of these together; None if there are none.
     n_rows, n_rows_outside : int
         All held-out rows, and those outside the regions.
     """
@@ -92,7 +89,6 @@ class RegionTable:
     n_used: int
     outside: tuple[RegionRow, ...]
     n_outside: int
-    all_outside: RegionRow | None
     n_rows: int
     n_rows_outside: int
 
@@ -104,7 +100,9 @@ class RegionTable:
     def summary(self) -> str:
         """How many regions there are, and how many held-out rows lie in them and outside."""
         inside = f"Of {counted(self.n_rows, 'held-out row')}, {self.n_rows_inside:,} lie in {self.n_used:,} of them"
-        outside = f" and {self.n_rows_outside:,} outside" if self.n_rows_outside else ""
+        outside = ""
+        if self.n_rows_outside:
+            outside = f", and {self.n_rows_outside:,} outside, near one or in a combination that is new"
         return f"The model has {counted(self.n_regions, 'region')}. {inside}{outside}."
 
 
@@ -127,7 +125,6 @@ def region_table(
         n_used=int((held.n_rows[inside] > 0).sum()),
         outside=tuple(map(describe, beyond[:N_OUTSIDE].tolist())),
         n_outside=len(outside),
-        all_outside=held.together(outside) if len(outside) else None,
         n_rows=len(decisions),
         n_rows_outside=int(held.n_rows[outside].sum()),
     )
@@ -179,18 +176,6 @@ class _Held:
         n_rows = total()
         n_right = None if right is None else total(right).astype(np.int64)
         return cls(n_rows, total(accepted).astype(np.int64), n_right, total(trust) / np.maximum(n_rows, 1))
-
-    def together(self, places: IntArray) -> RegionRow:
-        """Several places outside the regions as one."""
-        n = self.n_rows[places]
-        n_right = None if self.n_right is None else int(self.n_right[places].sum())
-        counts = (
-            int(n.sum()),
-            int(self.n_accepted[places].sum()),
-            n_right,
-            float(np.average(self.trust[places], weights=n)),
-        )
-        return RegionRow(-1, OUTSIDE, (), None, 0, "", None, None, *counts)
 
     def of(self, i: int) -> tuple[int, int, int | None, float | None]:
         n_rows = int(self.n_rows[i])

@@ -15,6 +15,7 @@ from sepc.wording import decimal
 
 # Regions shown at once; more are folded.
 N_SHOWN = 12
+N_OUTSIDE = 6
 
 
 def region_section(figures: ReportFigures) -> list[Markup | None]:
@@ -37,10 +38,8 @@ def region_section(figures: ReportFigures) -> list[Markup | None]:
 
 
 def _picture(picture: Picture, figures: ReportFigures) -> Markup:
-    shadows = "Ellipses are exact shadows on this plane; ellipsoids whose shadows overlap may still be disjoint. "
-    note = "" if picture.is_exact else shadows
-    whose = "their true labels" if picture.by_true_label else "their predicted labels"
-    caption = f"Marks are held-out rows by {whose}; ellipses are ellipsoids of the classes. {note}{beyond(picture)}"
+    whose = "true" if picture.by_true_label else "predicted"
+    caption = f"Marks are held-out rows by their {whose} labels. {_about_ellipses(picture)}{beyond(picture)}"
     how = "Follow the link of a row or a region in the tables to see it here; click on a mark to get back."
     return tag(
         "figure",
@@ -49,6 +48,13 @@ def _picture(picture: Picture, figures: ReportFigures) -> Markup:
         tag("figcaption", caption),
         id="picture",
     )
+
+
+def _about_ellipses(picture: Picture) -> str:
+    shadows = "" if picture.is_exact else " They are shadows on this plane, which may overlap where ellipsoids do not."
+    if picture.shows_ellipses:
+        return f"Ellipses are the model's ellipsoids.{shadows} "
+    return f"The ellipses of a region appear when you follow its link.{shadows} "
 
 
 def _marked_rows(figures: ReportFigures) -> dict[int, str]:
@@ -75,11 +81,19 @@ def _tables(regions: RegionTable, figures: ReportFigures) -> list[Markup | None]
         n_more = regions.n_regions - len(regions.rows)
         unlisted = f"; {n_more:,} are not listed" if n_more else ""
         parts.append(folded(f"{len(rest):,} more regions{unlisted}", _table("More regions", rest, figures)))
-    if regions.outside:
-        n_more = regions.n_outside - len(regions.outside)
-        unlisted = f"; {n_more:,} more places are not listed" if n_more else ""
-        caption = f"{regions.n_rows_outside:,} held-out rows outside the regions, by what is nearest{unlisted}"
-        parts.append(folded(caption, _table("Outside the regions", regions.outside, figures)))
+    return [*parts, *_outside(regions, figures)]
+
+
+def _outside(regions: RegionTable, figures: ReportFigures) -> list[Markup]:
+    if not regions.outside:
+        return []
+    n, n_more = regions.n_rows_outside, regions.n_outside - len(regions.outside)
+    first, rest = regions.outside[:N_OUTSIDE], regions.outside[N_OUTSIDE:]
+    caption = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by what is nearest"
+    parts = [_table(caption, first, figures)]
+    if rest:
+        unlisted = f"; {n_more:,} are not listed" if n_more else ""
+        parts.append(folded(f"{len(rest):,} more places{unlisted}", _table("More places", rest, figures)))
     return parts
 
 

@@ -16,13 +16,13 @@ from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import unwrap
 from sepc.plain_values import plain
 from sepc.reporting.partitions import columns_behind, gives_labels, named_region, partition_preparation
-from sepc.reporting.what_counts import terms_of
+from sepc.reporting.what_counts import largest_terms
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
 from sepc.wording import name_of, short, visible
 
-N_REVIEW = 50
-N_WRONG = 50
+N_REVIEW = 30
+N_WRONG = 30
 # Features whose values are shown.
 N_VALUES = 4
 # Longer reasons are cut.
@@ -101,11 +101,18 @@ class RowReporter:
         if self.partition is not None and len(positions):
             columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
             features = telling_features(self.partition, positions, columns)
-        return tuple(self._one(i, features) for i in positions.tolist())
+        terms = self._terms(positions)
+        return tuple(self._one(i, features, own) for i, own in zip(positions.tolist(), terms, strict=True))
 
-    def _one(self, i: int, features: Mapping[str, int]) -> ReportedRow:
+    def _terms(self, positions: IntArray) -> list[tuple[tuple[str, float], ...]]:
+        """For each row, what counts most for its label, if the labels come from weights."""
+        partition = self.partition
+        if partition is None or partition.model.weights is None or not gives_labels(self.decisions):
+            return [()] * len(positions)
+        return [largest_terms(terms) for terms in partition[positions].terms()]
+
+    def _one(self, i: int, features: Mapping[str, int], terms: tuple[tuple[str, float], ...]) -> ReportedRow:
         decision, index, partition = self.decisions[i], index_of(self.X), self.partition
-        weighed = gives_labels(self.decisions) and partition is not None and partition.model.weights is not None
         runner_up, its_trust = _second(self.decisions, i)
         return ReportedRow(
             position=i,
@@ -121,7 +128,7 @@ class RowReporter:
             values=tuple((name_of(name), _shown(self._value(i, name, j))) for name, j in features.items()),
             runner_up=runner_up,
             runner_up_trust=its_trust,
-            terms=terms_of(partition[i])[1] if weighed and partition is not None else (),
+            terms=terms,
         )
 
     def _value(self, i: int, column: str, feature: int) -> Any:

@@ -23,11 +23,8 @@ def wrong_section(figures: ReportFigures) -> list[Markup | None]:
     if not n:
         none = "No row is accepted." if not held_out.n_accepted else "Every accepted row has the right label."
         return [tag("p", none)]
-    text = (
-        f"{n:,} of {held_out.n_accepted:,} accepted rows have a wrong label; "
-        f"{_shown(len(figures.wrong), n, 'the most trusted first')}. Nobody would have looked at them."
-    )
-    return [tag("p", text), *_tables("Accepted but wrong", figures.wrong, figures, with_cause=False)]
+    told = f"{n:,} of {held_out.n_accepted:,} accepted rows {'has' if n == 1 else 'have'} a wrong label"
+    return _tables(f"{told}{_order(len(figures.wrong), n, 'most')}", figures.wrong, figures, with_cause=False)
 
 
 def review_section(figures: ReportFigures) -> list[Markup | None]:
@@ -35,15 +32,14 @@ def review_section(figures: ReportFigures) -> list[Markup | None]:
     n = figures.held_out.n_rows - figures.held_out.n_accepted
     if not n:
         return [tag("p", "Every row is accepted; there is nothing to review.")]
-    text = (
-        f"{n:,} {'row is' if n == 1 else 'rows are'} not accepted; "
-        f"{_shown(len(figures.review), n, 'the least trusted first')}."
-    )
-    return [tag("p", text), *_tables("Rows to review", figures.review, figures, with_cause=True)]
+    told = f"{n:,} {'row is' if n == 1 else 'rows are'} not accepted"
+    return _tables(f"{told}{_order(len(figures.review), n, 'least')}", figures.review, figures, with_cause=True)
 
 
-def _shown(n_listed: int, n: int, order: str) -> str:
-    return f"all are listed, {order}" if n_listed == n else f"{n_listed:,} are listed, {order}"
+def _order(n_listed: int, n: int, which: str) -> str:
+    if n_listed == n:
+        return f", the {which} trusted first" if n > 1 else ""
+    return f"; here are the {n_listed:,} {which} trusted"
 
 
 def _tables(
@@ -52,14 +48,14 @@ def _tables(
     first, rest = rows[:N_SHOWN], rows[N_SHOWN:]
     more = None
     if rest:
-        more = folded(f"{len(rest):,} more", _table(f"{caption}, continued", rest, figures, with_cause))
+        more = folded(f"{len(rest):,} more", _table("More rows", rest, figures, with_cause))
     return [_table(caption, first, figures, with_cause), more]
 
 
 def _table(caption: str, rows: Sequence[ReportedRow], figures: ReportFigures, with_cause: bool) -> Markup:
     columns = [Column("row"), Column("predicted label")]
     columns += [] if rows[0].true_label is None else [Column("true label")]
-    columns += [Column("trust", True), *(Column(name, class_="value") for name, _ in rows[0].values)]
+    columns += [Column("trust", True), *([Column("values", class_="values")] if rows[0].values else [])]
     columns += [Column("why", class_="why")]
     cells = [_cells(row, figures, with_cause) for row in rows]
     ids = [f"row-{row.position}" for row in rows]
@@ -75,4 +71,4 @@ def _cells(row: ReportedRow, figures: ReportFigures, with_cause: bool) -> list[C
         is_wrong = row.right is False
         cells.append(Cell(row.true_label, None, "wrong" if is_wrong else "", "" if is_wrong else "as predicted"))
     cells.append(Cell(decimal(row.trust), row.trust, more=row.cause if with_cause else ""))
-    return [*cells, *(Cell(value) for _, value in row.values), Cell(row.why)]
+    return [*cells, *([Cell("", facts=row.values)] if row.values else []), Cell(row.why)]

@@ -11,7 +11,7 @@ from sepc.reporting.first_section import first_section
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.region_section import region_section
 from sepc.reporting.row_tables import review_section, wrong_section
-from sepc.reporting.tables import Cell, Column, count, table
+from sepc.reporting.tables import Cell, Column, count, folded, table
 from sepc.reporting.weights_chart import curve_charts, ellipsoid_chart
 from sepc.reporting.what_counts import WhatCounts
 from sepc.wording import NO_BREAK, decimal, percent
@@ -99,7 +99,8 @@ def _by_class(weights: WhatCounts) -> Markup | None:
         [name, ", ".join(f"{feature}{NO_BREAK}{spread:.2f}" for feature, spread in most)]
         for name, most in weights.by_class
     ]
-    return table(caption, columns, rows, sortable=len(rows) > 5)
+    shown = table(caption, columns, rows, sortable=len(rows) > 5, is_tall=False)
+    return shown if len(rows) <= FEW_CLASSES else folded(f"What counts for each of the {len(rows):,} classes", shown)
 
 
 def _landscape(classes: ClassOverlaps | None) -> list[Markup | None]:
@@ -172,7 +173,9 @@ def _model(figures: ReportFigures) -> list[Markup | None]:
     facts = [("kind", figures.estimator), *figures.facts]
     return [
         table("Facts", [Column("fact"), Column("value", class_="why")], facts),
-        table("Parameters", [Column("parameter"), Column("value", class_="why")], figures.parameters),
+        folded(
+            "Parameters", table("Parameters", [Column("parameter"), Column("value", class_="why")], figures.parameters)
+        ),
     ]
 
 

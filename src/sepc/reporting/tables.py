@@ -30,8 +30,8 @@ class Column:
 class Cell:
     """A cell: its text, the number it is sorted by (None comes last), and an extra CSS class.
 
-    `more` is small print below the text, `to` the id of the element that the text links to, and `bar` the length of a
-    bar below it, from 0 to 1.
+    `more` is small print below the text, `to` the id of the element that the text links to, `bar` the length of a bar
+    below it, from 0 to 1, and `facts` are names and values, one a line.
     """
 
     text: str
@@ -40,6 +40,7 @@ class Cell:
     more: str = ""
     to: str = ""
     bar: float | None = None
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 def count(n: int | None) -> Cell:
@@ -75,8 +76,8 @@ def table(
     """
     head = tag("tr", (tag("th", column.head, scope="col", class_=column.classes()) for column in columns))
     body = (
-        tag("tr", (_cell(*pair, cards) for pair in zip(row, columns, strict=True)), id=name)
-        for row, name in zip(rows, ids or [None] * len(rows), strict=True)
+        tag("tr", (_cell(*pair, cards) for pair in zip(row, columns, strict=True)), id=name or None)
+        for row, name in zip(rows, ids or [""] * len(rows), strict=True)
     )
     kinds = [name for name, is_so in (("sortable", sortable), ("cards", cards), (class_, class_)) if is_so]
     made = tag(
@@ -96,9 +97,17 @@ def _cell(cell: Cell | str, column: Column, named: bool) -> Markup:
     number: Any = None if cell.number is None else f"{cell.number:.10g}"
     text: Any = tag("a", cell.text, href=f"#{cell.to}") if cell.to else cell.text
     small = tag("small", cell.more) if cell.more else None
+    facts = [tag("span", tag("span", name), f" {value}", class_="fact") for name, value in cell.facts]
     bar = None if cell.bar is None else tag("span", class_="bar", style=f"--share:{cell.bar:.3f}")
     return tag(
-        "td", text, small, bar, class_=classes or None, data_sort=number, data_head=column.head if named else None
+        "td",
+        text,
+        small,
+        facts,
+        bar,
+        class_=classes or None,
+        data_sort=number,
+        data_head=column.head if named else None,
     )
 
 

@@ -152,9 +152,9 @@ def _weights(weights: WhatCounts | None) -> Iterator[str]:
     yield from _more(weights.n_features - len(rows), "features")
     if weights.ellipsoids:
         inside = []
-        for part in weights.ellipsoids:
+        for part, name in zip(weights.ellipsoids, weights.ellipsoid_names, strict=True):
             wide = "" if part.low is None else f"{part.low:+.2f} to {part.high:+.2f}"
-            inside.append([f"{part.number} of {weights.classes[part.owner]}", f"{part.inside:+.2f}", wide])
+            inside.append([short(name, LONGEST_CELL), f"{part.inside:+.2f}", wide])
         yield from ("", *_table(["ellipsoid", "inside adds", "90 % of rows"], inside, text=(0,)))
         yield from _more(weights.n_ellipsoids - len(inside), "ellipsoids")
     if weights.disagreement is not None:

@@ -100,14 +100,14 @@ def ellipsoid_chart(weights: WhatCounts) -> Markup | None:
     ends = [0.0, *(ellipsoid.inside for ellipsoid in shown)]
     ends += [end for ellipsoid in shown for end in (ellipsoid.low, ellipsoid.high) if end is not None]
     room = 0.04 * (max(ends) - min(ends)) or 0.1
-    frame = Frame(min(ends) - room, max(ends) + room, 0.0, 1.0, 172.0, 468.0, top, bottom)
+    frame = Frame(min(ends) - room, max(ends) + room, 0.0, 1.0, 236.0, 532.0, top, bottom)
     parts = [frame.area(class_="frame")]
     for value in ticks(frame.x_from, frame.x_to):
         x = number(frame.x(value))
         parts.append(tag("line", x1=x, x2=x, y1=number(top), y2=number(bottom), class_="grid"))
         parts.append(text_at(tick_text(value, False), frame.x(value), bottom + 16, "middle"))
-    for i, ellipsoid in enumerate(shown):
-        parts += _ellipsoid_bar(frame, ellipsoid, weights.classes[ellipsoid.owner], top + step * i, step)
+    for i, (ellipsoid, name) in enumerate(zip(shown, weights.ellipsoid_names, strict=True)):
+        parts += _ellipsoid_bar(frame, ellipsoid, name, top + step * i, step)
     zero = number(frame.x(0.0))
     parts.append(tag("line", x1=zero, x2=zero, y1=number(top), y2=number(bottom), class_="zero"))
     middle = (frame.left + frame.right) / 2
@@ -115,12 +115,11 @@ def ellipsoid_chart(weights: WhatCounts) -> Markup | None:
         text_at("log-odds that lying inside adds; line: 90 % of all rows", middle, bottom + 34, "middle", "axis")
     )
     description = f"{len(shown)} of {weights.n_ellipsoids:,} ellipsoids, the largest terms first."
-    return drawing("weights", "Ellipsoids by weight", description, 480, bottom + 42, parts)
+    return drawing("weights", "Ellipsoids by weight", description, 544, bottom + 42, parts)
 
 
-def _ellipsoid_bar(frame: Frame, ellipsoid: EllipsoidWeight, owner: str, y: float, step: float) -> list[Markup]:
+def _ellipsoid_bar(frame: Frame, ellipsoid: EllipsoidWeight, name: str, y: float, step: float) -> list[Markup]:
     """The bar of one ellipsoid, the line over the terms of 90 % of the rows, and its name."""
-    name = f"ellipsoid {ellipsoid.number} of {owner}"
     spread = "" if ellipsoid.low is None else f"; 90 % of rows between {ellipsoid.low:+.2f} and {ellipsoid.high:+.2f}"
     left, right = sorted((frame.x(0.0), frame.x(ellipsoid.inside)))
     sides = {"x": number(left), "y": number(y + 4), "width": number(max(right - left, 0.5)), "height": step - 8}
@@ -130,7 +129,7 @@ def _ellipsoid_bar(frame: Frame, ellipsoid: EllipsoidWeight, owner: str, y: floa
         line = {"x1": number(frame.x(ellipsoid.low)), "x2": number(frame.x(ellipsoid.high))}
         line |= {"y1": number(y + step / 2), "y2": number(y + step / 2)}
         parts += [tag("line", class_="under", **line), tag("line", class_="most", **line)]
-    return [*parts, text_at(short(name, 26), frame.left - 8, y + step / 2 + 4, "end", "note")]
+    return [*parts, text_at(short(name, 36), frame.left - 8, y + step / 2 + 4, "end", "note")]
 
 
 def _rect(frame: Frame, across: tuple[float, float], up: tuple[float, float], class_: str, *children: Markup) -> Markup:
