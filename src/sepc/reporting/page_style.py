@@ -167,6 +167,13 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
   nav, th button::after, .shown { display: none; }
   .tall { max-height: none; overflow: visible; border: 0; }
   .scroll, figure { overflow: visible; }
+  table { font-size: 8.5pt; }
+  th, td { padding: .2rem .35rem; }
+  td.why, td.values, td.name { min-width: 0; }
+  .charts { grid-template-columns: 1fr 1fr; }
+  .curves { grid-template-columns: 1fr 1fr 1fr; }
+  svg { min-width: 0 !important; }
+  .bar { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   figure, .tile, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
 }

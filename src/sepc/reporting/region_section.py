@@ -105,7 +105,9 @@ def _table(caption: str, regions: Sequence[RegionRow], figures: ReportFigures) -
     with_labels = any(row.n_right is not None for row in regions)
     columns = [Column("region", class_="name"), Column("label"), Column("held\u2011out rows", True)]
     columns += [Column("accepted", True), *([Column("wrong", True)] if with_labels else []), Column("mean trust", True)]
-    columns += [Column("training rows", class_="name"), Column("right there, 95 % interval", True)]
+    with_training = any(row.n_training for row in regions)
+    if with_training:
+        columns += [Column("training rows", class_="name"), Column("right there, 95 % interval", True)]
     rows = []
     for region in regions:
         low, high = region.low, region.high
@@ -114,7 +116,7 @@ def _table(caption: str, regions: Sequence[RegionRow], figures: ReportFigures) -
         row = [Cell(region.name, to=to), Cell(region.label or "several"), count(region.n_rows)]
         row += [count(region.n_accepted)]
         row += [] if region.n_right is None else [_wrong(region.n_rows - region.n_right)]
-        rows.append([*row, share(region.trust), Cell(region.classes), interval])
+        rows.append([*row, share(region.trust), *([Cell(region.classes), interval] if with_training else [])])
     ids = [line_id(region.region) for region in regions]
     return table(caption, columns, rows, sortable=True, cards=True, ids=ids, is_tall=False)
 

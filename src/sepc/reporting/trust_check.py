@@ -95,7 +95,7 @@ def _of_trust(n: int, n_right: int, least: float) -> TrustCheck:
         head, text = "No row is accepted.", "So these rows do not tell whether trust is to be believed."
     elif is_contradicted:
         head = "Do not rely on trust for rows like these."
-        text = f"{says}, but only {_of(n_right, n)} are. {_how_likely(p, LEVEL)} "
+        text = f"{says}, but only {_of(n_right, n)} are. {_how_likely('trust were right', 'right', p, LEVEL)} "
         text += "Let a person look at accepted rows too, and fit the model again with rows like these."
     else:
         head = "Trust is believable on these rows."
@@ -112,7 +112,7 @@ def _of_promise(n: int, n_right: int, max_risk: float, label: Any, level: float)
         head, text = f"No row is accepted{whom}.", "So these rows do not tell whether the promise is kept."
     elif is_contradicted:
         head = f"These rows contradict the promise{f' for {shown(label)}' if whom else ''}."
-        text = f"{says}, but {_of(n - n_right, n)} are. {_how_likely(p, level)} "
+        text = f"{says}, but {_of(n - n_right, n)} are. {_how_likely('the promise held', 'wrong', p, level)} "
         text += "They differ from the calibration rows: calibrate again with rows like these."
     else:
         head = f"These rows agree with the promise{f' for {shown(label)}' if whom else ''}."
@@ -177,9 +177,9 @@ def _of(n_some: int, n: int) -> str:
     return f"{n_some:,} of {n:,} ({percent(n_some / n)})"
 
 
-def _how_likely(p: float, level: float) -> str:
+def _how_likely(claim: str, what: str, p: float, level: float) -> str:
     return (
-        f"By chance alone that would have a probability of {percent(p)} at most "
+        f"If {claim}, so {'few' if what == 'right' else 'many'} would be {what} with a probability of {percent(p)} "
         f"(exact binomial test at level {percent(level, AS_SET)})."
     )
 
