@@ -73,11 +73,12 @@ def confusion_of(label: NDArray[Any], accepted: BoolArray, y: NDArray[Any], clas
     names = tuple(map(name_of, classes))
     truths = (*names, UNKNOWN) if (true == len(classes)).any() else names
     pairs = _pairs(given, true, accepted, names)
-    matrices: list[Matrix] = [(), ()]
-    if len(classes) <= MOST_CLASSES:
-        every = np.ones(len(label), dtype=bool)
-        matrices = [_matrix(given[rows], true[rows], len(truths), len(names)) for rows in (every, accepted)]
-    return Confusion(names, truths, *matrices, pairs[:N_PAIRS], len(pairs))
+    every, is_small = np.ones(len(label), dtype=bool), len(classes) <= MOST_CLASSES
+
+    def matrix(rows: BoolArray) -> Matrix:
+        return _matrix(given[rows], true[rows], len(truths), len(names)) if is_small else ()
+
+    return Confusion(names, truths, matrix(every), matrix(accepted), pairs[:N_PAIRS], len(pairs))
 
 
 def _positions(y: NDArray[Any], classes: NDArray[Any]) -> IntArray:

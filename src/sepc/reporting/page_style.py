@@ -65,6 +65,7 @@ thead th { background: var(--raised); border-bottom: 1px solid var(--line); vert
 th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
 td.name { min-width: 8.8rem; }
+td.name:first-child { min-width: 15rem; }
 td.wrong, td.miss { color: var(--wrong); font-weight: 600; }
 td.hit { font-weight: 600; background: var(--raised); }
 .fact { display: block; padding-left: .8em; text-indent: -.8em; }
@@ -85,6 +86,7 @@ svg { display: block; width: 100%; height: auto; font-size: 12px; }
 svg text { fill: var(--ink); font-family: inherit; }
 svg .tick { fill: var(--quiet); font-size: 11px; }
 svg .axis, svg .note { font-size: 12px; }
+svg .over { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr)); gap: 1rem 2rem; }
 .curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: .4rem 1.2rem; }
 .frame { fill: none; stroke: var(--line); }
@@ -149,7 +151,7 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
   .cards small { display: inline; padding-left: .4em; }
   .cards td.values { display: block; }
   .cards td.values::before { display: none; }
-  .cards .fact { display: inline; padding: 0 .9em 0 0; text-indent: 0; }
+  .cards .fact { display: inline-block; padding: 0 .9em 0 0; text-indent: 0; }
   .cards td:empty { display: none; }
   table { font-size: .84rem; }
   th button::after { display: none; }

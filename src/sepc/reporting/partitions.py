@@ -9,11 +9,10 @@ from sepc.decisions.decisions import Decisions
 from sepc.estimators.repaired.decisions import RepairedDecisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.regions import Regions
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.unwrapping import preparation_of, unwrap
+from sepc.model.names import ellipsoid_name, region_name
 from sepc.model.sep_model import SEPModel
-from sepc.views.outcomes import region_name
 from sepc.wording import name_of, short, visible
 
 # Longer names of regions are cut.
@@ -44,12 +43,12 @@ def gives_labels(decisions: Decisions) -> bool:
 
 def named_ellipsoid(model: SEPModel, k: int) -> str:
     """An ellipsoid and its class in words, as every part of a report names it."""
-    return f"{name_of(model.classes[model.owners[k]])}: ellipsoid {k}"
+    return short(visible(f"{name_of(model.classes[model.owners[k]])}: {ellipsoid_name(model, k)}"), LONGEST_REGION)
 
 
 def named_region(model: SEPModel, region: int) -> str:
     """A region in words, as every part of a report names it."""
-    return short(visible(region_name(Regions(model), region, model.n_ellipsoids)), LONGEST_REGION)
+    return short(visible(region_name(model, region)), LONGEST_REGION)
 
 
 def columns_behind(model: SEPModel, preparation: Preparation | None) -> tuple[str, ...]:

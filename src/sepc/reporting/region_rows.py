@@ -99,11 +99,17 @@ class RegionTable:
 
     def summary(self) -> str:
         """How many regions there are, and how many held-out rows lie in them and outside."""
-        inside = f"Of {counted(self.n_rows, 'held-out row')}, {self.n_rows_inside:,} lie in {self.n_used:,} of them"
-        outside = ""
-        if self.n_rows_outside:
-            outside = f", and {self.n_rows_outside:,} outside, near one or in a combination that is new"
-        return f"The model has {counted(self.n_regions, 'region')}. {inside}{outside}."
+        held_out = counted(self.n_rows, "held-out row")
+        if not self.n_rows_inside:
+            told = f"None of {held_out} lies in one of them; they are decided by what is nearest."
+        elif not self.n_rows_outside:
+            told = f"All of {held_out} lie in {self.n_used:,} of them."
+        else:
+            told = (
+                f"Of {held_out}, {self.n_rows_inside:,} lie in {self.n_used:,} of them; the other "
+                f"{self.n_rows_outside:,} lie outside and are decided by what is nearest."
+            )
+        return f"The model has {counted(self.n_regions, 'region')}. {told}"
 
 
 def region_table(

@@ -27,7 +27,7 @@ LONGEST_VALUE = 240
 # Shares of rows at which the risk-coverage curve is printed.
 COVERAGES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 
-REGION_HEAD = ("id", "region", "label", "training", "right, 95 %", "held-out", "wrong", "trust")
+REGION_HEAD = ("id", "region", "label", "training", "held-out", "wrong", "trust")
 
 Row = Sequence[str]
 
@@ -206,10 +206,8 @@ def _regions(regions: RegionTable | None) -> Iterator[str]:
 def _region_cells(region: RegionRow) -> list[str]:
     n_wrong = "" if region.n_right is None else f"{region.n_rows - region.n_right:,}"
     trust = "" if region.trust is None else decimal(region.trust)
-    low, high = region.low, region.high
-    interval = "" if low is None or high is None else f"{decimal(low)} to {decimal(high)}"
-    named = [f"{region.region}", short(region.name, 30), short(region.label or "several", 14)]
-    return [*named, f"{region.n_training:,}", interval, f"{region.n_rows:,}", n_wrong, trust]
+    named = [f"{region.region}", region.name, short(region.label or "several", 12)]
+    return [*named, f"{region.n_training:,}", f"{region.n_rows:,}", n_wrong, trust]
 
 
 def _curves(curves: Curves | None) -> Iterator[str]:
