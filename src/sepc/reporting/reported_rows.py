@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, IntArray
+from sepc.columns.table import column_names, column_of, is_table
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import index_of
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.unwrapping import unwrap
 from sepc.plain_values import plain
 from sepc.reporting.partitions import columns_behind, gives_labels, named_region, partition_preparation
 from sepc.reporting.what_counts import largest_terms
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
-from sepc.wording import name_of, short, visible
+from sepc.wording import name_of, quantity, short, visible
 
 N_REVIEW = 30
 N_WRONG = 30
 # Features whose values are shown.
 N_VALUES = 4
-# Longer reasons are cut.
+# Longer values and reasons are cut.
+LONGEST_VALUE = 40
 LONGEST_TEXT = 800
+
+# Names with values: as text, or as numbers.
+Texts: TypeAlias = tuple[tuple[str, str], ...]
+Numbers: TypeAlias = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,10 @@ class ReportedRow:
     why: str
     region: int | None = None
     region_name: str = ""
-    values: tuple[tuple[str, str], ...] = ()
+    values: Texts = ()
     runner_up: str | None = None
     runner_up_trust: float | None = None
-    terms: tuple[tuple[str, float], ...] = ()
+    terms: Numbers = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,21 +102,35 @@ class RowReporter:
         return self._described(rows_to_review(self.decisions, N_REVIEW))
 
     def _described(self, positions: IntArray) -> tuple[ReportedRow, ...]:
-        features: Mapping[str, int] = {}
-        if self.partition is not None and len(positions):
-            columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
-            features = telling_features(self.partition, positions, columns)
-        terms = self._terms(positions)
-        return tuple(self._one(i, features, own) for i, own in zip(positions.tolist(), terms, strict=True))
+        values, terms = self._values(positions), self._terms(positions)
+        return tuple(map(self._one, positions.tolist(), values, terms))
 
-    def _terms(self, positions: IntArray) -> list[tuple[tuple[str, float], ...]]:
+    def _values(self, positions: IntArray) -> list[Texts]:
+        """For each row, the features that matter most with their values, as in the table that came in."""
+        if self.partition is None or len(positions) == 0:
+            return [()] * len(positions)
+        columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
+        features = telling_features(self.partition, positions, columns)
+        given = {str(name): name for name in column_names(self.X)} if is_table(self.X) else {}
+        texts = []
+        for column, j in features.items():
+            values = column_of(self.X, given[column]) if column in given else self._feature(j)
+            texts.append([(name_of(column), _shown(value)) for value in values[positions]])
+        return list(zip(*texts, strict=True))
+
+    def _feature(self, j: int) -> NDArray[Any]:
+        """A feature as the partition sees it, with NaN where it is missing."""
+        assert self.partition is not None
+        return np.where(self.partition.missing[:, j], np.nan, self.partition.features[:, j])
+
+    def _terms(self, positions: IntArray) -> list[Numbers]:
         """For each row, what counts most for its label, if the labels come from weights."""
         partition = self.partition
         if partition is None or partition.model.weights is None or not gives_labels(self.decisions):
             return [()] * len(positions)
         return [largest_terms(terms) for terms in partition[positions].terms()]
 
-    def _one(self, i: int, features: Mapping[str, int], terms: tuple[tuple[str, float], ...]) -> ReportedRow:
+    def _one(self, i: int, values: Texts, terms: Numbers) -> ReportedRow:
         decision, index, partition = self.decisions[i], index_of(self.X), self.partition
         runner_up, its_trust = _second(self.decisions, i)
         return ReportedRow(
@@ -125,20 +144,11 @@ class RowReporter:
             why=short(visible(decision.why()), LONGEST_TEXT),
             region=None if partition is None else int(partition.region[i]),
             region_name="" if partition is None else named_region(partition.model, int(partition.region[i])),
-            values=tuple((name_of(name), _shown(self._value(i, name, j))) for name, j in features.items()),
+            values=values,
             runner_up=runner_up,
             runner_up_trust=its_trust,
             terms=terms,
         )
-
-    def _value(self, i: int, column: str, feature: int) -> Any:
-        """The value of a column as it came in; if the table lacks the column, that of the feature."""
-        if column in getattr(self.X, "columns", ()):
-            values = self.X[column]
-            return values.iloc[i] if hasattr(values, "iloc") else values[i]
-        if not hasattr(self.X, "columns") and not unwrap(self.estimator).before:
-            return plain(np.asarray(self.X[i]))[feature]
-        return None if self.partition is None else float(self.partition.features[i, feature])
 
 
 def telling_features(partition: SEPDecisions, positions: IntArray, columns: Sequence[str]) -> dict[str, int]:
@@ -168,12 +178,11 @@ def _second(decisions: Decisions, i: int) -> tuple[str | None, float | None]:
 
 
 def _shown(value: Any) -> str:
-    """A value of a table as short text; numbers to four digits, or whole."""
-    value = plain(value)
+    """A value of a table as short text."""
     if value is None or value != value:
         return "missing"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return short(visible(str(value)), 40)
-    if value == round(value) and abs(value) < 1e9:
-        return f"{value:,.0f}"
-    return f"{value:,.4g}" if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[D]"))
+    if isinstance(value, float):
+        return quantity(float(value))
+    return short(visible(str(value)), LONGEST_VALUE)
