@@ -14,6 +14,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.metrics import aurc, ece
 from sepc.reporting.facts import facts_of, parameters_of
+from sepc.reporting.partitions import named_region
 from sepc.wording import decimal, percent
 
 # Regions shown, those with the most training rows.
@@ -76,7 +77,7 @@ def _regions(estimator: Any) -> list[str]:
     rows = [
         (
             i,
-            ", ".join(map(str, regions.ellipsoids[i])) or "none",
+            escape_cell(named_region(regions.model, i)),
             escape_cell(regions.label[i]),
             f"{int(regions.counts[i].sum()):,}",
             f"{decimal(low[i])} to {decimal(high[i])}",
@@ -84,7 +85,7 @@ def _regions(estimator: Any) -> list[str]:
         for i in largest
     ]
     head = f"## Regions\n\nThe {len(rows)} with the most training rows, of {len(inside)}.\n\n"
-    return [head + _table(("region", "ellipsoids", "label", "rows", "right, 95 %"), rows)]
+    return [head + _table(("number", "region", "label", "rows", "right, 95 %"), rows)]
 
 
 def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -42,7 +42,7 @@ def _of_wrapper(estimator: Any) -> dict[str, str]:
     facts = {}
     inner = getattr(estimator, "estimator_", None)
     if inner is not None:
-        facts["around"] = type(getattr(inner, "estimator", inner)).__name__
+        facts["around"] = classifier_name(inner)
     if hasattr(estimator, "n_calibration_"):
         facts["calibration rows"] = f"{estimator.n_calibration_:,}"
     if hasattr(estimator, "strata_"):

@@ -70,7 +70,7 @@ td.wrong, td.miss { color: var(--wrong); font-weight: 600; }
 td.hit { font-weight: 600; background: var(--raised); }
 .fact { display: block; padding-left: .8em; text-indent: -.8em; }
 .fact span { color: var(--quiet); }
-td.values { min-width: 9rem; max-width: 17rem; }
+td.values { min-width: 11rem; max-width: 17rem; }
 tr:target td { background: var(--marked); }
 tr:target td:first-child { box-shadow: inset 4px 0 var(--ink); }
 tr[id] { scroll-margin-top: 4rem; }
