@@ -313,8 +313,20 @@ def test_report_of_a_new_model(folder, tmp_path, capsys):
     ran = run_here(capsys, *words, "--text", "--title", "Wards")
     assert ran.out.startswith("Wards\n")
     assert "171 held-out rows" in ran.out
-    assert run_here(capsys, *words, "--output", tmp_path / "r.html").out == f"Written to {tmp_path / 'r.html'}\n"
+    written, verdict = run_here(capsys, *words, "--output", tmp_path / "r.html").out.splitlines()
+    assert written == f"Written to {tmp_path / 'r.html'}"
+    assert verdict in " ".join(ran.out.split())
     assert (tmp_path / "r.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_a_report_that_contradicts_trust_says_so_in_the_terminal_too(models, wdbc, folder, tmp_path, capsys):
+    save(models["sep"], tmp_path / "m.sepc")
+    spoilt = wdbc.copy()
+    spoilt.loc[::3, "target"] = wdbc["target"].to_numpy()[::-1][::3]
+    spoilt.to_csv(tmp_path / "spoilt.csv", index=False)
+    words = ["--target", "target", "--model", tmp_path / "m.sepc", "--output", tmp_path / "r.html"]
+    assert "Warning: Do not rely on trust" in run_here(capsys, "report", tmp_path / "spoilt.csv", *words).out
+    assert "Warning" not in run_here(capsys, "report", folder / "wdbc.csv", *words).out
 
 
 @pytest.mark.parametrize("kind", ["sep", "selective strata"])

@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
-from sepc import SelectiveClassifier, SEPClassifier
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.metrics import aurc
 from sepc.reporting.card import escape_cell, model_card
 
@@ -38,7 +39,22 @@ def test_every_estimator_has_a_card():
     card = model_card(selective)
     assert "## Promise" in card
     assert cell(card, "around") == "SEPClassifier"
+    forest = TrustedClassifier(RandomForestClassifier(5, random_state=0), cv=2).fit(X, y)
+    assert cell(model_card(forest), "around") == "RandomForestClassifier"
     assert "On held-out rows" not in card
+
+
+def test_regions_are_named_and_counted_as_everywhere():
+    X, y = make_moons(200, noise=0.3, random_state=0)
+    classifier = SEPClassifier().fit(X, y)
+    card = model_card(classifier)
+    assert f"of {classifier.model_.table.n_regions}." in card
+    assert cell(card, "regions") == str(classifier.model_.table.n_regions)
+    largest = max(
+        range(len(classifier.regions_)),
+        key=lambda i: sum(classifier.regions_.counts[i]) * bool(classifier.regions_.ellipsoids[i]),
+    )
+    assert escape_cell(classifier.regions_.names[largest]) in card
 
 
 def test_hostile_names_stay_in_their_cells():

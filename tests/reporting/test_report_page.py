@@ -25,6 +25,7 @@ pd = package_or_skip("pandas")
 OURS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "section", "script"),
     *("h1", "h2", "p", "ul", "li", "a", "dl", "dt", "dd", "div", "figure", "figcaption"),
+    *("strong", "small", "span", "details", "summary"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td"),
     *(
         "svg",
@@ -40,6 +41,7 @@ OURS = {
         "circle",
         "ellipse",
         "text",
+        "use",
     ),
 }
 VOID = {"meta"}

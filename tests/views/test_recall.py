@@ -53,4 +53,4 @@ def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
         words = "accepted rows miss most of it"
         assert (words in str(made).replace("\n", " ")) == is_warned
         assert (words in made.to_html()) == is_warned
-        assert "By true label" in str(made)
+        assert "Every label" in str(made)

@@ -46,10 +46,9 @@ def _size(estimator: Any) -> dict[str, Any]:
     if hasattr(estimator, "strata_"):
         fitted = int(estimator.strata_.fitted.sum())
         return {"strata": len(estimator.strata_), "strata_with_a_model": fitted}
-    regions = estimator.regions_
     return {
         "ellipsoids": len(estimator.ellipsoids_),
-        "regions": sum(1 for ellipsoids in regions.ellipsoids if ellipsoids),
+        "regions": estimator.model_.table.n_regions,
         "isolated": len(estimator.model_.isolated),
         "rows_used": str(estimator.rows_used_),
     }

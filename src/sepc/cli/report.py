@@ -48,7 +48,15 @@ def run(options: argparse.Namespace) -> None:
         with replacing(options.output) as path:
             report.to_html(path)
         facts |= {"output": options.output}
-    say(options, str(report) if options.text else f"Written to {options.output}", facts)
+    say(options, str(report) if options.text else _in_short(report, options.output), facts)
+
+
+def _in_short(report: Any, path: str) -> str:
+    """Where the page is, what to do with the rows, and what to beware of."""
+    figures = report.figures
+    contradicted = [f"{check.head} {check.text}" for check in figures.checks if check.is_contradicted]
+    warnings = [f"Warning: {message}" for message in (*contradicted, *figures.warnings)]
+    return "\n".join([f"Written to {path}", figures.verdict, *warnings])
 
 
 def _from_fit(options: argparse.Namespace) -> tuple[Any, LabelledRows, LabelledRows | None]:

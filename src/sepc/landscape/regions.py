@@ -67,7 +67,7 @@ def figures_of(table: SignatureTable, owners: IntArray, small: float) -> Partiti
     n_outvoted = int((counts.sum(axis=1) - counts.max(axis=1))[is_mixed].sum())
     is_small = _are_small(table, owners, small)
     return PartitionFigures(
-        n_regions=int(is_region.sum()),
+        n_regions=table.n_regions,
         n_mixed=int(is_mixed.sum()),
         mixed_share=float(counts[is_mixed].sum() / n_rows),
         outvoted_share=n_outvoted / n_rows,

@@ -191,7 +191,7 @@ class SEPModel(ShownAsCard):
         facts = (
             ("training rows", with_counts(self.classes, self.class_counts)),
             ("ellipsoids", f"{self.n_ellipsoids:,}{isolated}"),
-            ("regions", f"{len(self.table.counts):,} with training rows"),
+            ("regions", f"{self.table.n_regions:,} with training rows"),
             ("trust", f"by {self.trust}"),
             ("size", f"{self.n_bytes:,} bytes"),
         )

@@ -61,6 +61,11 @@ class SignatureTable(ShownOnOneLine):
         np.add.at(counts, (places.ravel(), which), np.concatenate([signatures.counts for signatures in per_class]))
         return cls(sets, counts)
 
+    @property
+    def n_regions(self) -> int:
+        """The number of regions: the sets of one or more ellipsoids that rows have. Rows in none lie outside."""
+        return int(self.memberships.any(axis=1).sum())
+
     def inside_all(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in every ellipsoid of a set, for each of `sets`, of shape (S, C)."""
         return self._sum_where(sets, lambda own, members: own @ (1.0 - members.T) == 0.0)

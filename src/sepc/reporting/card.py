@@ -14,6 +14,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.metrics import aurc, ece
 from sepc.reporting.facts import facts_of, parameters_of
+from sepc.reporting.partitions import named_region
 from sepc.wording import decimal, percent
 
 # Regions shown, those with the most training rows.
@@ -71,12 +72,12 @@ def _regions(estimator: Any) -> list[str]:
         return []
     regions = estimator.regions_
     low, high = regions.interval(0.95)
-    inside = [i for i, near in enumerate(regions.near) if near is None]
+    inside = [i for i, ellipsoids in enumerate(regions.ellipsoids) if ellipsoids]
     largest = sorted(inside, key=lambda i: -int(regions.counts[i].sum()))[:N_REGIONS]
     rows = [
         (
             i,
-            ", ".join(map(str, regions.ellipsoids[i])) or "none",
+            escape_cell(named_region(regions.model, i)),
             escape_cell(regions.label[i]),
             f"{int(regions.counts[i].sum()):,}",
             f"{decimal(low[i])} to {decimal(high[i])}",
@@ -84,7 +85,7 @@ def _regions(estimator: Any) -> list[str]:
         for i in largest
     ]
     head = f"## Regions\n\nThe {len(rows)} with the most training rows, of {len(inside)}.\n\n"
-    return [head + _table(("region", "ellipsoids", "label", "rows", "right, 95 %"), rows)]
+    return [head + _table(("number", "region", "label", "rows", "right, 95 %"), rows)]
 
 
 def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:

@@ -13,7 +13,9 @@ from sepc.wording import counted, decimal, percent, short
 
 WIDTH, HEIGHT = 480.0, 312.0
 # Regions in the chart, those with the most held-out rows.
-N_REGIONS = 25
+N_REGIONS = 12
+# Longer names of regions are cut in the chart.
+LONGEST_REGION = 66
 # With more classes than this, the table of overlaps is not drawn.
 N_CLASSES = 30
 # Cells of at least this size have room for a number.
@@ -98,14 +100,15 @@ def _tall(frame: Frame, n: int) -> float:
 
 def region_chart(table: RegionTable) -> Markup | None:
     """Right and wrong rows of the regions with the most held-out rows, beside trust; None if there are no labels."""
-    shown = [row for row in table.rows if row.n_rows and row.n_right is not None][:N_REGIONS]
+    found = [row for row in (*table.rows, *table.outside) if row.n_rows and row.n_right is not None]
+    shown = sorted(found, key=lambda row: -row.n_rows)[:N_REGIONS]
     if not shown:
         return None
-    top, step = 40.0, 22.0
+    top, step = 34.0, 40.0
     bottom = top + step * len(shown)
-    counts = Frame(0.0, max(row.n_rows for row in shown), 0.0, 1.0, 236.0, 440.0, top, bottom)
+    counts = Frame(0.0, max(row.n_rows for row in shown), 0.0, 1.0, 8.0, 290.0, top, bottom)
     least = min([(row.n_right or 0) / row.n_rows for row in shown] + [row.trust or 0.0 for row in shown])
-    shares = Frame(min(math.floor(10 * least) / 10, 0.9), 1.0, 0.0, 1.0, 464.0, 628.0, top, bottom)
+    shares = Frame(min(math.floor(10 * least) / 10, 0.9), 1.0, 0.0, 1.0, 316.0, 466.0, top, bottom)
     parts = [*_across(counts, False), *_across(shares, True)]
     for i, row in enumerate(shown):
         parts.append(_region(row, top + step * i, step, counts, shares))
@@ -113,14 +116,14 @@ def region_chart(table: RegionTable) -> Markup | None:
     parts.append(text_at("share that is right", (shares.left + shares.right) / 2, bottom + 34, "middle", "axis"))
     keys = [
         *_legend(("right", "wrong"), "url(#hatch-regions)", counts.left),
-        tag("line", x1=470, x2=470, y1=7, y2=21, class_="trust-line"),
-        text_at("trust", 478, 18, class_="note"),
-        tag("circle", cx=534, cy=14, r=4.5, class_="dot"),
-        text_at("was right", 543, 18, class_="note"),
+        tag("line", x1=322, x2=322, y1=7, y2=21, class_="trust-line"),
+        text_at("trust", 330, 18, class_="note"),
+        tag("circle", cx=378, cy=14, r=4.5, class_="dot"),
+        text_at("was right", 387, 18, class_="note"),
     ]
     title = "Regions: right and wrong held-out rows, and trust"
-    description = f"The {len(shown)} regions with the most held-out rows, of {table.n_used:,} that have any."
-    return drawing("regions", title, description, 652, bottom + 42, hatch("hatch-regions"), parts, keys)
+    description = f"Those with the most held-out rows, in or outside the {table.n_regions:,} regions."
+    return drawing("regions", title, description, 488, bottom + 42, hatch("hatch-regions"), parts, keys)
 
 
 def _across(frame: Frame, is_share: bool) -> list[Markup]:
@@ -137,26 +140,23 @@ def _across(frame: Frame, is_share: bool) -> list[Markup]:
 
 
 def _region(row: RegionRow, y: float, step: float, counts: Frame, shares: Frame) -> Markup:
-    """One region's name, bar and marks."""
+    """One region's name, with its bar and marks below."""
     n_right = row.n_right or 0
-    n_wrong, tall, middle = row.n_rows - n_right, step - 8.0, y + step / 2
+    n_wrong, upper, tall = row.n_rows - n_right, y + step - 19.0, 13.0
     right = max(counts.x(n_right) - counts.left, 1.5) if n_right else 0.0
     wrong = max(counts.x(n_wrong) - counts.left, 1.5) if n_wrong else 0.0
-    text = f"{_named(row)}: {n_right:,} right, {n_wrong:,} wrong, mean trust {decimal(row.trust or 0.0)}"
+    named = row.name if row.label is None else f"{row.name} (mostly {row.label})"
+    text = f"{named}: {n_right:,} right, {n_wrong:,} wrong, mean trust {decimal(row.trust or 0.0)}"
     x = number(shares.x(row.trust or 0.0))
     return tag(
         "g",
         tag("title", text),
-        text_at(short(_named(row), 33), counts.left - 8, middle + 4, "end", "note"),
-        _bar(counts.left, y + 4, right, tall, "first"),
-        _bar(counts.left + right, y + 4, wrong, tall, "second", "url(#hatch-regions)"),
-        tag("circle", cx=number(shares.x(n_right / row.n_rows)), cy=number(middle), r=4.5, class_="dot"),
-        tag("line", x1=x, x2=x, y1=number(y + 3), y2=number(y + step - 3), class_="trust-line"),
+        text_at(short(named, LONGEST_REGION), counts.left + 4, y + 15, class_="note over"),
+        _bar(counts.left, upper, right, tall, "first"),
+        _bar(counts.left + right, upper, wrong, tall, "second", "url(#hatch-regions)"),
+        tag("circle", cx=number(shares.x(n_right / row.n_rows)), cy=number(upper + tall / 2), r=4.5, class_="dot"),
+        tag("line", x1=x, x2=x, y1=number(upper - 2), y2=number(upper + tall + 2), class_="trust-line"),
     )
-
-
-def _named(row: RegionRow) -> str:
-    return row.name if row.label is None else f"{row.name}, mostly {row.label}"
 
 
 def overlap_chart(classes: ClassOverlaps) -> Markup | None:

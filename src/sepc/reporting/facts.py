@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -23,9 +23,10 @@ def facts_of(estimator: Any) -> Facts:
     else:
         facts["training rows"] = f"{int(np.sum(counts)):,}"
         facts["classes"] = ", ".join(f"{label} ({n:,})" for label, n in zip(labels, counts, strict=True))
-    for name, value in (("ellipsoids", "ellipsoids_"), ("regions", "regions_")):
-        if hasattr(estimator, value):
-            facts[name] = f"{len(getattr(estimator, value)):,}"
+    if hasattr(estimator, "ellipsoids_"):
+        facts["ellipsoids"] = f"{len(estimator.ellipsoids_):,}"
+    if hasattr(estimator, "regions_"):
+        facts["regions"] = f"{estimator.regions_.model.table.n_regions:,}"
     return tuple({**facts, **_of_wrapper(estimator)}.items())
 
 
@@ -41,7 +42,7 @@ def _of_wrapper(estimator: Any) -> dict[str, str]:
     facts = {}
     inner = getattr(estimator, "estimator_", None)
     if inner is not None:
-        facts["around"] = type(getattr(inner, "estimator", inner)).__name__
+        facts["around"] = classifier_name(inner)
     if hasattr(estimator, "n_calibration_"):
         facts["calibration rows"] = f"{estimator.n_calibration_:,}"
     if hasattr(estimator, "strata_"):

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.regions import Regions
-from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.plain_values import json_fields
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
+from sepc.reporting.class_scores import ClassScore, class_scores
+from sepc.reporting.confusion import Confusion, confusion_of
 from sepc.reporting.facts import Facts, facts_of, parameters_of
 from sepc.reporting.held_out import (
     Curves,
@@ -34,37 +32,19 @@ from sepc.reporting.held_out import (
     held_out_card,
     histogram,
 )
+from sepc.reporting.partitions import category_positions, gives_labels, partition_of, partition_preparation
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
-from sepc.reporting.what_counts import WhatCounts, terms_of, what_counts
+from sepc.reporting.reported_rows import ReportedRow, RowReporter
+from sepc.reporting.trust_check import TrustCheck, checks_of
+from sepc.reporting.what_counts import WhatCounts, what_counts
 from sepc.views.category_bars import categories_by_feature
-from sepc.views.outcomes import is_right, rows_to_review
-from sepc.views.recall import Recall, recalls
+from sepc.views.outcomes import is_right
+from sepc.views.recall import Recall, recalls, warnings_of
 from sepc.wording import counted, name_of, percent, short, visible
 
-N_REVIEW = 50
-# Longer reasons, facts and parameters are cut.
+# Longer facts and parameters are cut.
 LONGEST_TEXT = 800
-
-
-@dataclass(frozen=True)
-class ReviewRow:
-    """A row for a person to review: its position, its index in the table, the decision, and the reason.
-
-    With weights, `runner_up` is the second most likely label, and `terms` are the names and log-odds of what speaks
-    most for the label against it; without weights they are None and empty.
-    """
-
-    position: int
-    row: str
-    label: str
-    true_label: str | None
-    right: bool | None
-    trust: float
-    cause: str | None
-    why: str
-    runner_up: str | None = None
-    terms: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,15 +60,25 @@ class ReportFigures(ShownAsCard):
         Rows by predicted label and by cause; no causes if the estimator gives none.
     recalls : tuple of Recall
         Rows by true label; empty without them.
+    scores : tuple of ClassScore
+        Recall and precision of every class; empty without true labels.
+    confusion : Confusion or None
+        Rows by true and predicted label.
     promise : tuple of str
         What the estimator promises, one sentence each.
+    checks : tuple of TrustCheck
+        Whether these rows contradict trust or the promise; empty without true labels.
+    warnings : tuple of str
+        What else to beware of.
     landscape : ClassOverlaps or None
     picture : Picture or None
     regions : RegionTable or None
     weights : WhatCounts or None
     histogram : Histogram
     curves : Curves or None
-    review : tuple of ReviewRow
+    wrong : tuple of ReportedRow
+        Rows that are accepted but wrong, the most trusted first.
+    review : tuple of ReportedRow
         Rows that are not accepted, the least trusted first.
     facts, parameters : tuple of (name, value)
     left_out : mapping of str to str
@@ -102,14 +92,19 @@ class ReportFigures(ShownAsCard):
     labels: tuple[Group, ...]
     causes: tuple[Group, ...]
     recalls: tuple[Recall, ...]
+    scores: tuple[ClassScore, ...]
+    confusion: Confusion | None
     promise: tuple[str, ...]
+    checks: tuple[TrustCheck, ...]
+    warnings: tuple[str, ...]
     landscape: ClassOverlaps | None
     picture: Picture | None
     regions: RegionTable | None
     weights: WhatCounts | None
     histogram: Histogram
     curves: Curves | None
-    review: tuple[ReviewRow, ...]
+    wrong: tuple[ReportedRow, ...]
+    review: tuple[ReportedRow, ...]
     facts: Facts
     parameters: Facts
     left_out: Mapping[str, str]
@@ -140,12 +135,23 @@ def figures_of(
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
     figures = held_out(decisions, right, labels, classes)
-    regional = _regional(decisions)
-    drawn = None if regional is None else picture(regional, accepted, right, labels)
-    categories = categories_by_feature(preparation_of(estimator))
-    weighed = None if regional is None else what_counts(regional, accepted, labels, categories)
+    partition = partition_of(decisions)
+    preparation = partition_preparation(estimator)
+    rows = RowReporter(estimator, decisions, partition, X, labels, right)
+    wrong, review = rows.accepted_but_wrong(), rows.to_review()
+    drawn = None
+    if partition is not None:
+        listed = [row.position for row in (*wrong, *review)]
+        drawn = picture(
+            partition, accepted, right, labels, np.asarray(decisions.label), listed, category_positions(preparation)
+        )
+    categories = categories_by_feature(preparation)
+    weighed = None
+    if partition is not None:
+        weighed = what_counts(partition, accepted, labels, categories, gives_labels(decisions))
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
+    found = () if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes)
     return ReportFigures(
         title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
         estimator=kind,
@@ -153,18 +159,23 @@ def figures_of(
         held_out=figures,
         labels=by_label(decisions, right, classes),
         causes=by_cause(decisions, right),
-        recalls=() if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes),
+        recalls=found,
+        scores=() if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes),
+        confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=_promise(estimator),
+        checks=() if labels is None or right is None else checks_of(estimator, decisions, labels, right),
+        warnings=(*warnings_of(found), *_unknown(figures)),
         landscape=landscape,
         picture=drawn,
-        regions=None if regional is None else region_table(regional, accepted, right, Regions(regional.model)),
+        regions=None if partition is None else region_table(partition, decisions, accepted, right),
         weights=weighed,
         histogram=histogram(decisions, right),
         curves=None if right is None else curves(right, decisions.trust),
-        review=_review(decisions, regional if weighed else None, X, labels, right),
+        wrong=wrong,
+        review=review,
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
-        left_out=_left_out(estimator, no_landscape, regional, drawn, weighed, right is not None),
+        left_out=_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
     )
 
 
@@ -179,11 +190,12 @@ def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
     return np.asarray(labels)
 
 
-def _regional(decisions: Decisions) -> SEPDecisions | None:
-    """The decisions of the one partition that gives the labels, also inside a SelectiveClassifier; else None."""
-    while isinstance(decisions, SelectiveDecisions):
-        decisions = decisions.inner
-    return decisions if isinstance(decisions, SEPDecisions) else None
+def _unknown(figures: HeldOut) -> list[str]:
+    if not figures.n_unknown:
+        return []
+    named = ", ".join(figures.unknown)
+    text = f"{counted(figures.n_unknown, 'row')} have a label that is not a class of the model ({named})"
+    return [f"{text}; they count as wrong."]
 
 
 def _verdict(figures: HeldOut) -> str:
@@ -201,35 +213,10 @@ def _verdict(figures: HeldOut) -> str:
     return f"{text}; a person should decide the other {n - n_accepted:,}."
 
 
-def _review(
-    decisions: Decisions, weighed: SEPDecisions | None, X: Any, labels: NDArray[Any] | None, right: BoolArray | None
-) -> tuple[ReviewRow, ...]:
-    index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None
-    rows = []
-    for i in rows_to_review(decisions, N_REVIEW).tolist():
-        decision = decisions[i]
-        runner_up, terms = (None, ()) if weighed is None else terms_of(weighed[i])
-        rows.append(
-            ReviewRow(
-                position=i,
-                row=name_of(i if index is None else index[i]),
-                label=name_of(decision.label),
-                true_label=None if labels is None else name_of(labels[i]),
-                right=None if right is None else bool(right[i]),
-                trust=float(decision.trust),
-                cause=decision.cause.name,
-                why=short(visible(decision.why()), LONGEST_TEXT),
-                runner_up=runner_up,
-                terms=terms,
-            )
-        )
-    return tuple(rows)
-
-
 def _left_out(
     estimator: Any,
     landscape: str,
-    regional: SEPDecisions | None,
+    partition: SEPDecisions | None,
     drawn: Picture | None,
     weighed: WhatCounts | None,
     labelled: bool,
@@ -237,7 +224,7 @@ def _left_out(
     """For each part missing from the report, the reason."""
     kind = classifier_name(estimator)
     left: dict[str, str] = {"landscape": landscape} if landscape else {}
-    if regional is None:
+    if partition is None:
         many = f"{kind} does not take its labels from a single partition"
         left["picture"] = f"{many}, so there is none to draw."
         left["regions"] = f"{many}, so there are no regions to list."
@@ -246,7 +233,7 @@ def _left_out(
         if drawn is None:
             left["picture"] = "A picture needs two features; the model has one."
         if weighed is None:
-            left["weights"] = _unweighed(regional)
+            left["weights"] = _unweighed(partition)
     if not labelled:
         left["curves"] = "Error rates and calibration need the true labels of the held-out rows; give y."
     if not _promise(estimator):
@@ -254,7 +241,7 @@ def _left_out(
     return left
 
 
-def _unweighed(regional: SEPDecisions) -> str:
-    if len(regional.model.classes) < 2:
+def _unweighed(partition: SEPDecisions) -> str:
+    if len(partition.model.classes) < 2:
         return "The model has one class, so there is nothing to weigh."
-    return f"trust={regional.model.trust!r} has no curves and weights; they come with trust='weights'."
+    return f"trust={partition.model.trust!r} has no curves and weights; they come with trust='weights'."

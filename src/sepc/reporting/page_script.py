@@ -1,4 +1,7 @@
-"""The only script of the page: a click on a column header sorts a table."""
+"""The only script of the page: it sorts tables, and brings the picture into view when something is shown there.
+
+Links and marks work without it, by ids alone; with it, a click anywhere on a line of a table is a click on its link.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     return given === null || given === "" ? null : parseFloat(given);
   }
   heads.forEach(function (head, i) {
+    if (head.classList.contains("why") || head.classList.contains("values")) { return; }
     var button = document.createElement("button"), isNumber = head.classList.contains("number");
     button.type = "button";
     button.title = "Sort by this column";
@@ -35,6 +39,32 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     });
   });
 });
+document.querySelectorAll("tr[id]").forEach(function (row) {
+  var link = row.querySelector("a[href^='#']");
+  if (!link) { return; }
+  row.classList.add("leads");
+  row.addEventListener("click", function (event) {
+    if (!event.target.closest("a") && !String(window.getSelection())) { link.click(); }
+  });
+});
+(function () {
+  var picture = document.getElementById("picture");
+  if (!picture) { return; }
+  var status = picture.querySelector(".shown"), hint = status.textContent;
+  function show() {
+    var shown = document.getElementById(location.hash.slice(1));
+    var inside = shown && shown.closest("svg") && picture.contains(shown);
+    var title = inside && shown.querySelector("title");
+    status.textContent = title ? "Shown: " + title.textContent + ". Click on it, or press Escape, to go back." : hint;
+    if (inside) { picture.scrollIntoView({ block: "nearest" }); }
+  }
+  document.addEventListener("keydown", function (event) {
+    var shown = event.key === "Escape" && picture.querySelector(":target a");
+    if (shown) { location.hash = shown.getAttribute("href"); }
+  });
+  window.addEventListener("hashchange", show);
+  show();
+})();
 """
 
 

@@ -6,14 +6,14 @@ STYLE = """
   --paper: #fff; --raised: #f6f7f9; --ink: #1b1f24; --quiet: #57606a; --line: #d0d7de; --faint: #e7ebef;
   --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --focus: #0072b2;
   --k0: #0072b2; --k1: #e69f00; --k2: #009e73; --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00;
-  --other: #6e7781;
+  --other: #6e7781; --believed: #006e51; --marked: #fff3c4;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14171b; --raised: #1d2228; --ink: #e6e9ed; --quiet: #a3adb8; --line: #3b444e; --faint: #2a3139;
     --accent: #56b4e9; --wrong: #ff8a3d; --wrong-under: #5a2f12; --focus: #56b4e9;
     --k0: #4aa3df; --k1: #e69f00; --k2: #2cc295; --k3: #dd93bb; --k4: #9bd4f5; --k5: #ff8a3d; --k6: #f0e442;
-    --other: #9aa4af;
+    --other: #9aa4af; --believed: #4fd0a5; --marked: #453a10;
   }
 }
 * { box-sizing: border-box; }
@@ -38,8 +38,20 @@ section { border-top: 1px solid var(--line); margin-top: 1.8rem; padding-top: 1.
 .tile dd { margin: 0; font-size: 1.45rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
 .tile dd.more { font-size: .85rem; color: var(--quiet); }
 .promise { border-left: 4px solid var(--accent); background: var(--raised); padding: .7rem 1rem; margin: 0 0 .7rem; }
-.warning { border-left: 4px solid var(--wrong); background: var(--raised); padding: .7rem 1rem; margin: 0 0 1rem; }
-.promise p:last-child, .warning p:last-child { margin: 0; }
+.check { border-left: 4px solid var(--believed); background: var(--raised); padding: .7rem 1rem; margin: 0 0 1rem; }
+.check.warning { border: 2px solid var(--wrong); border-left-width: 8px; }
+.check .sign { font-size: 1.15em; padding-right: .4em; }
+.warning .sign, .warning strong { color: var(--wrong); }
+.believed .sign { color: var(--believed); }
+.promise p:last-child, .check p:last-child { margin: 0; }
+.beside { display: flex; flex-wrap: wrap; gap: .4rem 2.5rem; align-items: flex-start; }
+.beside > * { max-width: 100%; }
+.beside > figure { flex: 1 1 24rem; }
+small { display: block; color: var(--quiet); font-size: .85em; font-weight: 400; white-space: nowrap; }
+.bar { display: block; height: .32rem; width: calc(4.5rem * var(--share)); min-width: 1px; margin-left: auto;
+  background: var(--accent); }
+details { margin: 0 0 1rem; }
+summary { cursor: pointer; color: var(--accent); padding: .2rem 0; font-size: .95rem; }
 .scroll { overflow-x: auto; margin: 0 0 1rem; max-width: 100%; }
 .tall { max-height: 34rem; overflow-y: auto; width: fit-content; border: 1px solid var(--line); border-radius: 6px; }
 .tall caption { padding-left: .7rem; padding-top: .4rem; }
@@ -52,9 +64,17 @@ td.why { min-width: 22rem; max-width: 40rem; }
 thead th { background: var(--raised); border-bottom: 1px solid var(--line); vertical-align: bottom; }
 th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
-td.terms { min-width: 14rem; }
 td.name { min-width: 8.8rem; }
-td.wrong { color: var(--wrong); font-weight: 600; }
+td.name:first-child { min-width: 15rem; }
+td.wrong, td.miss { color: var(--wrong); font-weight: 600; }
+td.hit { font-weight: 600; background: var(--raised); }
+.fact { display: block; padding-left: .8em; text-indent: -.8em; }
+.fact span { color: var(--quiet); }
+td.values { min-width: 11rem; max-width: 17rem; }
+tr:target td { background: var(--marked); }
+tr:target td:first-child { box-shadow: inset 4px 0 var(--ink); }
+tr[id] { scroll-margin-top: 4rem; }
+tr.leads { cursor: pointer; }
 th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
 th button::after { content: "\\2195"; color: var(--quiet); padding-left: .3em; font-weight: 400; }
 th[aria-sort=ascending] button::after { content: "\\2191"; color: var(--ink); }
@@ -66,6 +86,7 @@ svg { display: block; width: 100%; height: auto; font-size: 12px; }
 svg text { fill: var(--ink); font-family: inherit; }
 svg .tick { fill: var(--quiet); font-size: 11px; }
 svg .axis, svg .note { font-size: 12px; }
+svg .over { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr)); gap: 1rem 2rem; }
 .curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: .4rem 1.2rem; }
 .frame { fill: none; stroke: var(--line); }
@@ -83,12 +104,30 @@ svg .axis, svg .note { font-size: 12px; }
 rect.second { stroke: var(--wrong); stroke-width: .6; }
 svg .cell text { font-size: 10px; fill: var(--ink); }
 .cell rect { fill: var(--accent); fill-opacity: var(--share); stroke: var(--faint); }
+svg .heat text { font-size: 10px; fill: var(--ink); }
+.heat.miss rect { fill: var(--wrong); fill-opacity: var(--share); }
+.heat.hit rect { fill: var(--accent); fill-opacity: .3; }
 .k0 { --own: var(--k0); } .k1 { --own: var(--k1); } .k2 { --own: var(--k2); } .k3 { --own: var(--k3); }
 .k4 { --own: var(--k4); } .k5 { --own: var(--k5); } .k6 { --own: var(--k6); } .k-other { --own: var(--other); }
 .ellipse { fill: var(--own); fill-opacity: var(--fill); stroke: var(--own); stroke-width: 1.3;
   stroke-opacity: var(--stroke); }
 .mark { fill: var(--own); fill-opacity: .85; stroke: var(--own); stroke-width: .8; }
 .mark.hollow { fill: var(--paper); stroke-width: 1.2; }
+svg .class-name { font-size: 17px; font-weight: 700; paint-order: stroke; stroke: var(--paper); stroke-width: 4px;
+  stroke-linejoin: round; pointer-events: none; }
+svg a { cursor: pointer; }
+.outline { display: none; }
+:target > .outline { display: inline; }
+.outline use { --fill: .18; --stroke: 1; stroke-width: 2.5; }
+.place:target .mark { stroke: var(--ink); stroke-width: 1.6; }
+.hit { fill: transparent; }
+.halo { fill: none; stroke: var(--paper); stroke-width: 7; }
+.halo.inner { stroke: var(--ink); stroke-width: 3.2; }
+svg:has(.place:target) .drawn :is(.mark, .cross) { opacity: .13; }
+svg:has(.place:target) .class-name { opacity: .45; }
+svg:has(.place:target) .drawn .place:target :is(.mark, .cross) { opacity: 1; }
+.shown { font-size: .92rem; margin: .3rem 0; }
+figure[id] { scroll-margin-top: .5rem; }
 .cross { fill: none; stroke: var(--ink); stroke-width: 1.4; }
 .term { fill: var(--own); stroke: var(--ink); stroke-width: .6; }
 .area { fill: var(--own); fill-opacity: .6; }
@@ -101,22 +140,42 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
 @media (max-width: 40rem) {
   body { font-size: 15px; }
   header, nav, main, footer { padding-left: .9rem; padding-right: .9rem; }
-  td.why, td.terms { min-width: 12rem; }
+  td.why { min-width: 12rem; }
   .cards, .cards caption, .cards tbody, .cards tr, .cards td { display: block; }
   .cards thead { display: none; }
   .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
-  .cards td, .cards td.number { border: 0; padding: .1rem .7rem; text-align: left; white-space: normal;
-    max-width: none; }
+  .cards td, .cards td.number { display: inline-block; border: 0; padding: .1rem 1rem .1rem 0; text-align: left;
+    white-space: normal; max-width: 100%; min-width: 0; }
+  .cards td.why, .cards td.name:first-child { display: block; }
+  .cards td.why::before, .cards td.name:first-child::before { display: none; }
+  .cards small { display: inline; padding-left: .4em; }
+  .cards td.values { display: block; }
+  .cards td.values::before { display: none; }
+  .cards .fact { display: inline-block; padding: 0 .9em 0 0; text-indent: 0; }
+  .cards td:empty { display: none; }
+  table { font-size: .84rem; }
+  th button::after { display: none; }
+  small { white-space: normal; }
+  th, td { padding: .3rem .38rem; }
   .cards td::before { content: attr(data-head) ": "; color: var(--quiet); font-weight: 400; }
 }
 @media print {
   :root { color-scheme: light; --paper: #fff; --raised: #fff; --ink: #000; --quiet: #333; --line: #999; --faint: #ddd;
     --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --k0: #0072b2; --k1: #e69f00; --k2: #009e73;
-    --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00; --other: #6e7781; }
+    --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00; --other: #6e7781; --believed: #006e51;
+    --marked: #eee; }
+  a { color: inherit; text-decoration: none; }
   body { font-size: 10pt; }
-  nav, th button::after { display: none; }
+  nav, th button::after, .shown { display: none; }
   .tall { max-height: none; overflow: visible; border: 0; }
   .scroll, figure { overflow: visible; }
+  table { font-size: 8.5pt; }
+  th, td { padding: .2rem .35rem; }
+  td.why, td.values, td.name, td.name:first-child { min-width: 0; }
+  .charts { grid-template-columns: 1fr 1fr; }
+  .curves { grid-template-columns: 1fr 1fr 1fr; }
+  svg { min-width: 0 !important; }
+  .bar { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   figure, .tile, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,28 +12,57 @@ from sepc.reporting.picture import Picture, Point, Shadow
 from sepc.reporting.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, Frame, drawing, mark, number, text_at
 from sepc.wording import short
 
-WIDTH = 540.0
-FRAME = {"left": 52.0, "right": 528.0, "top": 12.0, "bottom": 412.0}
+WIDTH = 552.0
+FRAME = {"left": 64.0, "right": 540.0, "top": 12.0, "bottom": 412.0}
 LONGEST_KEY = 22
 # Half the width of a cross; where there are many of them they are smaller.
 CROSS = 4.2
 MANY_CROSSES = 100
 
 
-def partition_chart(picture: Picture) -> Markup:
-    """Ellipses and rows in the plane of the picture, with a legend below."""
+def partition_chart(
+    picture: Picture,
+    rows: Mapping[int, str] | None = None,
+    regions: Mapping[int, tuple[str, tuple[int, ...]]] | None = None,
+) -> Markup:
+    """Ellipses and rows in the plane of the picture, with a legend below.
+
+    `rows` describes the held-out rows that tables list, by position, and `regions` gives the names and ellipsoids of
+    the regions that they list. A link to their ids, ``at-3`` or `place_id`, marks them here; a click leads back.
+    """
+    rows, regions = rows or {}, regions or {}
     frame = Frame(*picture.box, **FRAME)
     clip = tag("defs", tag("clipPath", frame.area(), id="partition-area"))
-    ellipses = [_ellipse(frame, shadow, picture.classes) for shadow in picture.shadows]
+    is_plain = picture.has_many_classes
+    ellipses = [_ellipse(frame, shadow, is_plain) for shadow in picture.shadows]
     inside = [point for point in picture.points if _is_inside(frame, point)]
     # Many ellipses on top of one another would hide the rows.
     n = max(len(ellipses), 1)
     faint = f"--fill:{min(0.07, 0.5 / n):.3f};--stroke:{min(0.9, max(0.35, 20 / n)):.2f}"
-    drawn = tag("g", ellipses, _marks(frame, inside), clip_path="url(#partition-area)", style=faint)
-    legend, height = _legend(picture, frame.bottom + 54.0)
+    drawn = [
+        ellipses if picture.shows_ellipses else tag("defs", ellipses),
+        _places(frame, inside, regions, picture, is_plain),
+    ]
+    if is_plain:
+        drawn.append(_class_names(frame, inside, picture.classes))
+    spots = [_spot(frame, point, rows[point.position]) for point in picture.points if point.position in rows]
+    legend, height = _legend(picture, frame.bottom + 54.0, is_plain)
     description = f"{len(picture.shadows)} ellipses and {len(inside)} held-out rows, by class. {beyond(picture)}"
     axes = frame.axes(*(short(name, 70) for name in picture.axes))
-    return drawing("partition", "The partition", description, WIDTH, height, clip, axes, drawn, legend)
+    shown = tag("g", drawn, clip_path="url(#partition-area)", style=faint, class_="drawn")
+    return drawing(
+        "partition", "The partition", description, WIDTH, height, clip, axes, shown, spots, legend, role="group"
+    )
+
+
+def place_id(region: int) -> str:
+    """The id of a region in the picture."""
+    return f"in-{region}" if region >= 0 else "in-new"
+
+
+def line_id(region: int) -> str:
+    """The id of a region's line in its table."""
+    return f"region-{region}" if region >= 0 else "region-new"
 
 
 def beyond(picture: Picture) -> str:
@@ -55,7 +85,7 @@ def _is_inside(frame: Frame, point: Point) -> bool:
     return frame.x_from <= point.x <= frame.x_to and frame.y_from <= point.y <= frame.y_to
 
 
-def _ellipse(frame: Frame, shadow: Shadow, classes: tuple[str, ...]) -> Markup:
+def _ellipse(frame: Frame, shadow: Shadow, is_plain: bool) -> Markup:
     """The ellipse in units of the drawing, where it may be stretched and turned."""
     across = (frame.right - frame.left) / (frame.x_to - frame.x_from)
     down = -(frame.bottom - frame.top) / (frame.y_to - frame.y_from)
@@ -64,30 +94,81 @@ def _ellipse(frame: Frame, shadow: Shadow, classes: tuple[str, ...]) -> Markup:
     x, y = number(frame.x(shadow.center[0])), number(frame.y(shadow.center[1]))
     return tag(
         "ellipse",
-        tag("title", f"ellipsoid {shadow.number} of {classes[shadow.owner]}, {shadow.n_rows:,} training rows"),
+        tag("title", f"{shadow.name}, {shadow.n_rows:,} training rows"),
+        id=f"ellipse-{shadow.number}",
         cx=x,
         cy=y,
         rx=number(max(lengths[0], 0.5)),
         ry=number(max(lengths[1], 0.5)),
         transform=f"rotate({number(angle)} {x} {y})",
-        stroke_dasharray=DASHES[shadow.owner % len(DASHES)],
-        class_=f"ellipse {colour_of(shadow.owner)}",
+        stroke_dasharray=None if is_plain else DASHES[shadow.owner % len(DASHES)],
+        class_=f"ellipse {'k-other' if is_plain else colour_of(shadow.owner)}",
     )
 
 
-def _marks(frame: Frame, points: list[Point]) -> list[Markup]:
+def _places(
+    frame: Frame,
+    points: list[Point],
+    regions: Mapping[int, tuple[str, tuple[int, ...]]],
+    picture: Picture,
+    is_plain: bool,
+) -> list[Markup]:
+    """A group for every region, with its rows, and its ellipses for when it is marked; large regions first."""
+    by_region: dict[int, list[Point]] = {region: [] for region in regions}
+    for point in points:
+        by_region.setdefault(point.region, []).append(point)
+    drawn = {shadow.number for shadow in picture.shadows}
+    size = CROSS if sum(point.right is False for point in points) <= MANY_CROSSES else 0.65 * CROSS
+    groups = []
+    for region, own in sorted(by_region.items(), key=lambda item: -len(item[1])):
+        marks = _marks(frame, own, is_plain, size)
+        if region not in regions:
+            groups.append(tag("g", marks))
+            continue
+        name, ellipsoids = regions[region]
+        outlines = [tag("use", href=f"#ellipse-{k}") for k in ellipsoids if k in drawn]
+        link = tag("a", tag("title", name), marks, href=f"#{line_id(region)}", tabindex=-1)
+        back = tag("a", outlines, href=f"#{line_id(region)}", aria_label=f"{name}: back to the table", class_="outline")
+        groups.append(tag("g", link, back, id=place_id(region), class_="place"))
+    return groups
+
+
+def _marks(frame: Frame, points: list[Point], is_plain: bool, cross: float) -> list[Markup]:
     """One path for all rows that look alike; crosses for wrong rows on top."""
     alike: dict[tuple[int, bool], list[Point]] = defaultdict(list)
     for point in points:
-        alike[min(point.owner, N_STYLES), point.accepted].append(point)
+        alike[-1 if is_plain else min(point.owner, N_STYLES), point.accepted].append(point)
     paths = []
     for (owner, accepted), rows in sorted(alike.items(), key=lambda item: -len(item[1])):
         path = "".join(mark(_shape(owner), frame.x(row.x), frame.y(row.y)) for row in rows)
         paths.append(tag("path", d=path, class_=f"mark {colour_of(owner)}{'' if accepted else ' hollow'}"))
-    wrong = [row for row in points if row.right is False]
-    size = CROSS if len(wrong) <= MANY_CROSSES else 0.65 * CROSS
-    crosses = "".join(_cross(frame.x(row.x), frame.y(row.y), size) for row in wrong)
+    crosses = "".join(_cross(frame.x(row.x), frame.y(row.y), cross) for row in points if row.right is False)
     return [*paths, tag("path", d=crosses, class_="cross")] if crosses else paths
+
+
+def _class_names(frame: Frame, points: list[Point], classes: tuple[str, ...]) -> list[Markup]:
+    """Each class's name in the middle of its rows, where there are too many classes for colours."""
+    names = []
+    for k, name in enumerate(classes):
+        own = [point for point in points if point.owner == k]
+        if own:
+            x, y = (float(np.median([getattr(point, axis) for point in own])) for axis in ("x", "y"))
+            names.append(text_at(short(name, 12), frame.x(x), frame.y(y) + 5, "middle", "class-name"))
+    return names
+
+
+def _spot(frame: Frame, point: Point, text: str) -> Markup:
+    """A listed row: a click leads to its line in the table, and a link from there marks it.
+
+    Rows beyond the edges are marked on the edge.
+    """
+    x = number(min(max(frame.x(point.x), frame.left), frame.right))
+    y = number(min(max(frame.y(point.y), frame.top), frame.bottom))
+    href = f"#row-{point.position}"
+    link = tag("a", tag("title", text), tag("circle", cx=x, cy=y, r=6, class_="hit"), href=href, tabindex=-1)
+    rings = [tag("circle", cx=x, cy=y, r=r, class_=name) for r, name in ((11, "halo"), (11, "halo inner"))]
+    back = tag("a", rings, href=href, aria_label=f"{text}: back to the table", class_="outline")
+    return tag("g", link, back, id=f"at-{point.position}", class_="spot")
 
 
 def _cross(x: float, y: float, r: float) -> str:
@@ -95,8 +176,10 @@ def _cross(x: float, y: float, r: float) -> str:
     return f"M{number(x - r)} {number(y - r)}l{side} {side}m0-{side}l-{side} {side}"
 
 
-def _legend(picture: Picture, top: float) -> tuple[list[Markup], float]:
+def _legend(picture: Picture, top: float, is_plain: bool) -> tuple[list[Markup], float]:
     """The legend below the picture, and the height of the whole drawing."""
+    if is_plain:
+        return _states(top, picture.points), top + 10.0
     seen = {point.owner for point in picture.points} | {shadow.owner for shadow in picture.shadows}
     keys = [(short(name, LONGEST_KEY), k) for k, name in enumerate(picture.classes[:N_STYLES])]
     if -1 in seen or len(picture.classes) > N_STYLES:

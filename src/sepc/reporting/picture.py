@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,21 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.model.sep_model import SEPModel
+from sepc.reporting.partitions import named_ellipsoid
+from sepc.reporting.svg import N_COLOURS
+from sepc.views.log_odds import sample
 from sepc.views.planes import Plane, feature_plane, principal_plane
+from sepc.views.separating_planes import most_separating_pair, separating_plane
 from sepc.wording import name_of
 
 N_POINTS = 1500
 N_SHADOWS = 120
+# More shadows of ellipsoids than this hide one another.
+MOST_SHADOWS = 12
+# Features with fewer distinct values make rows hide one another.
+N_VALUES = 20
+# So do those with one value in more than this share of the rows.
+MOST_EQUAL = 0.5
 # On each side, at most this share of the rows lies beyond the edge of the picture.
 BEYOND = 0.005
 # Ellipses may enlarge the picture by this share of the rows' range, on each side.
@@ -27,6 +38,7 @@ class Shadow:
     """An ellipse: all ``center + axes @ u`` with u in the unit circle; `axes` row by row."""
 
     number: int
+    name: str
     owner: int
     center: tuple[float, float]
     axes: tuple[float, float, float, float]
@@ -35,13 +47,18 @@ class Shadow:
 
 @dataclass(frozen=True)
 class Point:
-    """A held-out row; `owner` is the position of its label among the classes, -1 if it is none of them."""
+    """A held-out row; `owner` is the position of its label among the classes, -1 if it is none of them.
+
+    `region` and `position` say in which region it lies and which of the held-out rows it is.
+    """
 
     x: float
     y: float
     owner: int
     accepted: bool
     right: bool | None
+    region: int = -1
+    position: int = -1
 
 
 @dataclass(frozen=True)
@@ -61,7 +78,7 @@ class Picture:
     shadows : tuple of Shadow
         Those with the most training rows, of `n_ellipsoids`.
     points : tuple of Point
-        Drawn at random from `n_rows`.
+        Drawn at random from `n_rows`; rows that the report lists are always among them.
     """
 
     axes: tuple[str, str]
@@ -74,32 +91,66 @@ class Picture:
     points: tuple[Point, ...]
     n_rows: int
 
+    @property
+    def has_many_classes(self) -> bool:
+        """Whether there are too many classes for colours; their names are written among the rows instead."""
+        return len(self.classes) > N_COLOURS
+
+    @property
+    def shows_ellipses(self) -> bool:
+        """Whether all ellipses are drawn; of many shadows, only those of a region that the reader asks for."""
+        return _are_few(len(self.classes), len(self.shadows), self.is_exact)
+
 
 def picture(
-    decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, y: NDArray[Any] | None
+    decisions: SEPDecisions,
+    accepted: BoolArray,
+    right: BoolArray | None,
+    y: NDArray[Any] | None,
+    label: NDArray[Any],
+    listed: Sequence[int] = (),
+    categories: Collection[int] = (),
 ) -> Picture | None:
-    """The picture of a partition and of rows it decided on; None for a single feature."""
+    """The picture of a partition and of rows it decided on; None for a single feature.
+
+    `label` are the labels given to the rows, `listed` the positions of rows that must be in the picture, and
+    `categories` those of features that stand for categories.
+    """
     model = decisions.model
     n_features = len(model.feature_names)
     if n_features < 2:
         return None
-    plane = feature_plane(model.feature_names, (0, 1)) if n_features == 2 else principal_plane(model)
+    plane = plane_of(decisions, categories)
     shadows = _shadows(model, plane)
-    chosen = _some(len(decisions))
+    chosen = _some(len(decisions), listed)
     places = plane.place(decisions.features[chosen])
-    owners = _positions(model.classes, (decisions.label if y is None else y)[chosen])
+    owners = _positions(model.classes, (label if y is None else y)[chosen])
     marks = [None] * len(chosen) if right is None else right[chosen].tolist()
     return Picture(
         axes=(name_of(plane.names[0]), name_of(plane.names[1])),
         is_exact=n_features == 2,
         classes=tuple(map(name_of, model.classes)),
         by_true_label=y is not None,
-        box=_box(places, shadows),
+        box=_box(places, shadows if _are_few(len(model.classes), len(shadows), n_features == 2) else ()),
         shadows=shadows,
         n_ellipsoids=model.n_ellipsoids,
-        points=tuple(map(Point, *places.T.tolist(), owners, accepted[chosen].tolist(), marks)),
+        points=tuple(
+            map(
+                Point,
+                *places.T.tolist(),
+                owners,
+                accepted[chosen].tolist(),
+                marks,
+                decisions.region[chosen].tolist(),
+                chosen.tolist(),
+            )
+        ),
         n_rows=len(decisions),
     )
+
+
+def _are_few(n_classes: int, n_shadows: int, is_exact: bool) -> bool:
+    return n_classes <= N_COLOURS and (is_exact or n_shadows <= MOST_SHADOWS)
 
 
 def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
@@ -109,14 +160,39 @@ def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
     for k in largest:
         shadow = plane.shadow(model.ellipsoid(k))
         (x, y), (a, b, c, d) = shadow.center.tolist(), shadow.inverse_root.ravel().tolist()
-        shadows.append(Shadow(k, int(model.owners[k]), (x, y), (a, b, c, d), int(held[k])))
+        shadows.append(Shadow(k, named_ellipsoid(model, k), int(model.owners[k]), (x, y), (a, b, c, d), int(held[k])))
     return tuple(shadows)
 
 
-def _some(n: int) -> NDArray[np.int64]:
+def plane_of(decisions: SEPDecisions, categories: Collection[int] = ()) -> Plane:
+    """The plane to draw in: the two features that separate the labels best, as a reader knows them.
+
+    If fewer than two features are continuous, so that rows would hide one another, the directions that separate the
+    labels best or, of two labels, two principal axes. `categories` are positions of features that stand for categories.
+    """
+    model = decisions.model
+    if len(model.feature_names) == 2:
+        return feature_plane(model.feature_names, (0, 1))
+    rows, labels = sample(decisions.features), sample(decisions.label)
+    continuous = [j for j, values in enumerate(rows.T) if j not in categories and _is_continuous(values)]
+    if len(continuous) > 1 and len(np.unique(labels)) > 1:
+        first, second = most_separating_pair(rows[:, continuous], labels)
+        return feature_plane(model.feature_names, (continuous[first], continuous[second]))
+    return separating_plane(model, rows, labels) or principal_plane(model)
+
+
+def _is_continuous(values: FloatArray) -> bool:
+    _, counts = np.unique(values, return_counts=True)
+    return len(counts) >= N_VALUES and bool(counts.max() <= MOST_EQUAL * len(values))
+
+
+def _some(n: int, listed: Sequence[int]) -> NDArray[np.int64]:
+    """Positions of the rows to draw, in order."""
     if n <= N_POINTS:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, size=N_POINTS, replace=False))
+    random = np.random.default_rng(0).choice(n, size=N_POINTS, replace=False)
+    others = random[~np.isin(random, listed)][: N_POINTS - len(listed)]
+    return np.sort(np.concatenate([others, np.asarray(listed, dtype=np.int64)]))
 
 
 def _positions(classes: NDArray[Any], labels: NDArray[Any]) -> list[int]:

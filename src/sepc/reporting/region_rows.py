@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.decisions.decisions import Decisions
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.regions import Regions
-from sepc.views.outcomes import region_name
-from sepc.wording import name_of
+from sepc.reporting.partitions import named_region
+from sepc.wording import counted, name_of
 
-N_REGIONS = 200
+N_REGIONS = 100
+# Places outside that are listed.
+N_OUTSIDE = 20
 # At most this many classes of a region are named.
 NAMED_CLASSES = 4
 
 
 @dataclass(frozen=True)
 class RegionRow:
-    """One region.
+    """One region, or one place outside all of them.
 
     Attributes
     ----------
     region : int
         Its position in `regions_`; -1 is all combinations unseen in training together.
     name : str
-        In words, by the numbers of its ellipsoids.
+        In words.
+    ellipsoids : tuple of int
+        Those it lies in; outside, the nearest one.
     label : str or None
         The label by the training rows there; None for -1, where it differs. With weights, single rows may get
         another.
     n_training : int
-        Training rows; 0 for regions outside all ellipsoids.
+        Training rows.
     classes : str
         How many of them are of which class.
     low, high : float or None
@@ -47,6 +53,7 @@ class RegionRow:
 
     region: int
     name: str
+    ellipsoids: tuple[int, ...]
     label: str | None
     n_training: int
     classes: str
@@ -60,44 +67,98 @@ class RegionRow:
 
 @dataclass(frozen=True)
 class RegionTable:
-    """The regions with the most held-out rows, then with the most training rows, and how many there are in all.
+    """The regions of a model, and the places outside them where held-out rows lie.
 
-    `n_training` regions hold training rows, `n_used` hold held-out rows, and `n_all` hold either.
+    Attributes
+    ----------
+    n_regions : int
+        How many regions the model has: combinations of ellipsoids in which training rows lie.
+    rows : tuple of RegionRow
+        Those with the most held-out rows, then with the most training rows.
+    n_used : int
+        How many regions hold held-out rows.
+    outside : tuple of RegionRow
+        Places outside the regions with the most held-out rows, of `n_outside` that hold any.
+    n_outside : int
+    n_rows, n_rows_outside : int
+        All held-out rows, and those outside the regions.
     """
 
+    n_regions: int
     rows: tuple[RegionRow, ...]
-    n_all: int
-    n_training: int
     n_used: int
+    outside: tuple[RegionRow, ...]
+    n_outside: int
+    n_rows: int
+    n_rows_outside: int
+
+    @property
+    def n_rows_inside(self) -> int:
+        """Held-out rows in the regions."""
+        return self.n_rows - self.n_rows_outside
+
+    def summary(self) -> str:
+        """How many regions there are, and how many held-out rows lie in them and outside."""
+        held_out = counted(self.n_rows, "held-out row")
+        if not self.n_rows_inside:
+            told = f"None of {held_out} lies in one of them; they are decided by what is nearest."
+        elif not self.n_rows_outside:
+            told = f"All of {held_out} lie in {self.n_used:,} of them."
+        else:
+            told = (
+                f"Of {held_out}, {self.n_rows_inside:,} lie in {self.n_used:,} of them; the other "
+                f"{self.n_rows_outside:,} lie outside and are decided by what is nearest."
+            )
+        return f"The model has {counted(self.n_regions, 'region')}. {told}"
 
 
 def region_table(
-    decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, regions: Regions
+    partition: SEPDecisions, decisions: Decisions, accepted: BoolArray, right: BoolArray | None
 ) -> RegionTable:
-    """Every region that holds training rows or held-out rows, up to `N_REGIONS`."""
-    n = len(regions)
-    held = _Held.counted(decisions, accepted, right, n)
-    is_inside = np.array([near is None for near in regions.near] + [False])
-    n_training = np.append(np.where(is_inside[:-1], regions.counts.sum(axis=1), 0), 0)
-    listed = np.flatnonzero((held.n_rows > 0) | (n_training > 0))
-    order = listed[np.lexsort([-n_training[listed], -held.n_rows[listed]])][:N_REGIONS]
-    low, high = regions.interval(0.95)
-    rows = []
-    for i in order.tolist():
+    """The regions of the partition behind some decisions, up to `N_REGIONS`, and what lies outside them."""
+    regions = Regions(partition.model)
+    held = _Held.counted(partition.region, decisions.trust, accepted, right, len(regions))
+    is_region = np.append([bool(inside) for inside in regions.ellipsoids], False)
+    n_training = np.append(regions.counts.sum(axis=1), 0)
+    describe = _describing(regions, n_training, held)
+    inside = np.flatnonzero(is_region)
+    outside = np.flatnonzero(~is_region & (held.n_rows > 0))
+    order = inside[np.lexsort([-n_training[inside], -held.n_rows[inside]])]
+    beyond = outside[np.argsort(-held.n_rows[outside], kind="stable")]
+    return RegionTable(
+        n_regions=partition.model.table.n_regions,
+        rows=tuple(map(describe, order[:N_REGIONS].tolist())),
+        n_used=int((held.n_rows[inside] > 0).sum()),
+        outside=tuple(map(describe, beyond[:N_OUTSIDE].tolist())),
+        n_outside=len(outside),
+        n_rows=len(decisions),
+        n_rows_outside=int(held.n_rows[outside].sum()),
+    )
+
+
+def _describing(regions: Regions, n_training: IntArray, held: _Held) -> Callable[[int], RegionRow]:
+    """A function that describes the region at a position; the last is of combinations unseen in training."""
+    n, (low, high) = len(regions), regions.interval(0.95)
+    labels = regions.label
+
+    def describe(i: int) -> RegionRow:
         region = i if i < n else -1
-        rows.append(
-            RegionRow(
-                region,
-                region_name(regions, region, decisions.model.n_ellipsoids),
-                name_of(regions.label[i]) if i < n else None,
-                int(n_training[i]),
-                _classes(regions, i) if is_inside[i] else "",
-                float(low[i]) if is_inside[i] else None,
-                float(high[i]) if is_inside[i] else None,
-                *held.of(i),
-            )
+        inside = regions.ellipsoids[i] if i < n else ()
+        near = regions.near[i] if i < n else None
+        is_near_one = near is not None and near < regions.model.n_ellipsoids
+        return RegionRow(
+            region,
+            named_region(regions.model, region),
+            (near,) if is_near_one and near is not None else inside,
+            name_of(labels[i]) if i < n else None,
+            int(n_training[i]) if inside else 0,
+            _classes(regions, i) if inside else "",
+            float(low[i]) if inside else None,
+            float(high[i]) if inside else None,
+            *held.of(i),
         )
-    return RegionTable(tuple(rows), len(listed), int((n_training > 0).sum()), int((held.n_rows > 0).sum()))
+
+    return describe
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +171,17 @@ class _Held:
     trust: FloatArray
 
     @classmethod
-    def counted(cls, decisions: SEPDecisions, accepted: BoolArray, right: BoolArray | None, n: int) -> _Held:
-        region = np.where(decisions.region < 0, n, decisions.region)
+    def counted(
+        cls, regions: IntArray, trust: FloatArray, accepted: BoolArray, right: BoolArray | None, n: int
+    ) -> _Held:
+        region = np.where(regions < 0, n, regions)
 
         def total(weights: Any = None) -> Any:
             return np.bincount(region, weights=weights, minlength=n + 1)
 
         n_rows = total()
         n_right = None if right is None else total(right).astype(np.int64)
-        return cls(n_rows, total(accepted).astype(np.int64), n_right, total(decisions.trust) / np.maximum(n_rows, 1))
+        return cls(n_rows, total(accepted).astype(np.int64), n_right, total(trust) / np.maximum(n_rows, 1))
 
     def of(self, i: int) -> tuple[int, int, int | None, float | None]:
         n_rows = int(self.n_rows[i])

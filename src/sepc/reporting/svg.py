@@ -89,8 +89,10 @@ class Frame:
         return drawn
 
 
-def drawing(name: str, title: str, description: str, width: float, height: float, *parts: Any) -> Markup:
-    """An SVG with a title and a description for screen readers."""
+def drawing(
+    name: str, title: str, description: str, width: float, height: float, *parts: Any, role: str = "img"
+) -> Markup:
+    """An SVG with a title and a description for screen readers; its `role` is "group" if it holds links."""
     return tag(
         "svg",
         tag("title", title, id=f"{name}-title"),
@@ -98,7 +100,7 @@ def drawing(name: str, title: str, description: str, width: float, height: float
         *parts,
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {number(width)} {number(height)}",
-        role="img",
+        role=role,
         aria_labelledby=f"{name}-title {name}-desc",
         style=f"min-width:{number(SMALLEST * width)}px;max-width:{number(LARGEST * width)}px",
     )

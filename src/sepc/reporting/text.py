@@ -6,22 +6,28 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from sepc.reporting.class_overlaps import ClassOverlaps
-from sepc.reporting.figures import ReportFigures, ReviewRow
+from sepc.reporting.class_scores import ClassScore, Score
+from sepc.reporting.confusion import Confusion
+from sepc.reporting.figures import ReportFigures
 from sepc.reporting.held_out import Curves, Group, HeldOut
-from sepc.reporting.region_rows import RegionTable
+from sepc.reporting.region_rows import RegionRow, RegionTable
+from sepc.reporting.reported_rows import ReportedRow
 from sepc.reporting.what_counts import WhatCounts
-from sepc.views.recall import Recall, warnings_of
-from sepc.wording import columns_of, decimal, interval, percent, short, signed
+from sepc.wording import columns_of, decimal, interval, percent, short
 
 WIDTH = 96
 N_REGIONS = 12
+N_OUTSIDE = 6
 N_REVIEW = 10
+N_WRONG = 6
 N_LABELS = 30
 N_PAIRS = 8
 LONGEST_CELL = 40
 LONGEST_VALUE = 240
 # Shares of rows at which the risk-coverage curve is printed.
 COVERAGES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
+
+REGION_HEAD = ("id", "region", "label", "training", "held-out", "wrong", "trust")
 
 Row = Sequence[str]
 
@@ -31,16 +37,16 @@ def lines(figures: ReportFigures) -> Iterator[str]:
     yield from (figures.title, "=" * min(columns_of(figures.title), WIDTH), "")
     yield from _wrapped(figures.verdict)
     parts: list[tuple[str, Iterator[str]]] = [
-        ("Promise", _paragraphs(figures.promise)),
+        ("What to do first", _first(figures)),
+        ("Why rows go to a person", _causes(figures.causes)),
+        ("Every label", _scores(figures)),
+        ("Labels taken for one another", _confusion(figures.confusion)),
+        ("Accepted but wrong", _wrong(figures)),
+        ("Rows to review", _review(figures)),
         ("What counts", _weights(figures.weights)),
-        ("Overlap of the classes in training", _landscape(figures.landscape)),
-        ("Held-out rows", _figures(figures.held_out)),
-        ("By predicted label", _groups("label", figures.labels)),
-        ("By true label", _recalls(figures.recalls)),
-        ("Outcomes", _groups("cause", figures.causes)),
         ("Regions", _regions(figures.regions)),
         ("Trust and errors", _curves(figures.curves)),
-        ("Rows to review", _review(figures)),
+        ("Overlap of the classes in training", _landscape(figures.landscape)),
         ("Model", _pairs([("kind", figures.estimator), *figures.facts])),
         ("Parameters", _pairs(figures.parameters)),
         ("Not in this report", _paragraphs(_reasons(figures))),
@@ -55,68 +61,81 @@ def _reasons(figures: ReportFigures) -> tuple[str, ...]:
     return tuple(reason for part, reason in figures.left_out.items() if part != "picture")
 
 
+def _first(figures: ReportFigures) -> Iterator[str]:
+    yield from _figures(figures.held_out)
+    for line in figures.promise:
+        yield from ("", *_wrapped(line))
+    for check in figures.checks:
+        head = f"WARNING: {check.head}" if check.is_contradicted else check.head
+        yield from ("", *_wrapped(f"{head} {check.text}"))
+    for warning in figures.warnings:
+        yield from ("", *_wrapped(f"WARNING: {warning}"))
+
+
 def _figures(figures: HeldOut) -> Iterator[str]:
     n, n_accepted = figures.n_rows, figures.n_accepted
-    rows = [("rows", f"{n:,}"), ("accepted", f"{n_accepted:,} ({percent(n_accepted / n)})")]
-    if figures.n_right is not None and figures.n_right_accepted is not None:
-        if figures.low is not None and figures.high is not None:
-            share = percent(figures.n_right_accepted / n_accepted)
-            ends = f"95 % interval {interval(figures.low, figures.high)}"
-            rows.append(("right among accepted", f"{figures.n_right_accepted:,} ({share}, {ends})"))
-        rows.append(("right among all", f"{figures.n_right:,} ({percent(figures.n_right / n)})"))
+    rows = [("accepted", f"{n_accepted:,} of {n:,} ({percent(n_accepted / n)})")]
+    if figures.low is not None and figures.high is not None and figures.n_right_accepted is not None:
+        share = percent(figures.n_right_accepted / n_accepted)
+        ends = f"95 % interval {interval(figures.low, figures.high)}"
+        rows.append(("right among accepted", f"{figures.n_right_accepted:,} ({share}, {ends})"))
+    rows.append(("for a person to decide", f"{n - n_accepted:,} ({percent(1.0 - n_accepted / n)})"))
+    if figures.n_right is not None:
+        rows.append(("right if all were accepted", f"{figures.n_right:,} ({percent(figures.n_right / n)})"))
         rows.append(("AURC", f"{figures.aurc:.4f}"))
         rows.append(("ECE", f"{figures.ece:.3f}"))
     yield from _pairs(rows)
-    if figures.n_unknown:
-        named = ", ".join(short(name, LONGEST_CELL) for name in figures.unknown)
-        yield from _wrapped(
-            f"{figures.n_unknown:,} rows have a label that is not a class of the model ({named}); they count as wrong."
-        )
 
 
-def _groups(kind: str, groups: Sequence[Group]) -> Iterator[str]:
-    if not groups:
+def _causes(causes: Sequence[Group]) -> Iterator[str]:
+    refused = sorted((cause for cause in causes if not cause.n_accepted), key=lambda cause: -cause.n_rows)
+    if not refused:
         return
-    by_cause, labelled = bool(groups[0].meaning), groups[0].n_right is not None
-    head = [kind, "rows", *([] if by_cause else ["accepted"])]
-    head += ["right", "wrong" if by_cause else "wrong among accepted"] if labelled else []
-    largest = sorted(groups, key=lambda group: -group.n_rows)[:N_LABELS]
+    with_labels = refused[0].n_right is not None
     rows = []
-    for group in groups:
-        if group not in largest:
-            continue
-        row = [group.name, f"{group.n_rows:,}", *([] if by_cause else [f"{group.n_accepted:,}"])]
-        if group.n_right is not None and group.n_right_accepted is not None:
-            n_wrong = group.n_rows - group.n_right if by_cause else group.n_accepted - group.n_right_accepted
-            row += [f"{group.n_right:,}", f"{n_wrong:,}"]
-        rows.append([*row, group.meaning])
-    head.append("")
-    yield from _table(head, rows)
-    yield from _more(len(groups) - len(rows), "labels")
+    for cause in refused:
+        right = [] if cause.n_right is None else [f"{cause.n_right:,}"]
+        rows.append([cause.name, f"{cause.n_rows:,}", *right, cause.meaning])
+    yield from _table(["cause", "rows", *(["label right anyway"] if with_labels else []), "because"], rows)
 
 
-def _recalls(classes: Sequence[Recall]) -> Iterator[str]:
-    if not classes:
+def _scores(figures: ReportFigures) -> Iterator[str]:
+    if not figures.scores:
+        largest = sorted(figures.labels, key=lambda group: -group.n_rows)[:N_LABELS]
+        rows = [[group.name, f"{group.n_rows:,}", f"{group.n_accepted:,}"] for group in largest]
+        yield from _table(["label", "rows", "accepted"], rows, text=(0,))
+        yield from _more(len(figures.labels) - len(rows), "labels")
         return
-    largest = sorted(classes, key=lambda own: -own.n_rows)[:N_LABELS]
-    # A rare class that is missed is never left out.
-    shown = [own for own in classes if own in largest or own.is_missed]
+    is_long = len(figures.scores) > N_LABELS
+    shown = sorted(figures.scores, key=lambda own: own.weakest)[:N_LABELS] if is_long else figures.scores
+    head = ["label", "recall", "of", "precision", "of", "recall, accepted", "of", "precision, accepted", "of"]
+    yield from _table(head, [_score_cells(own) for own in shown], text=(0,))
+    yield from _more(len(figures.scores) - len(shown), "labels")
+
+
+def _score_cells(own: ClassScore) -> list[str]:
+    def cells(score: Score) -> list[str]:
+        shares = ["-" if share is None else percent(share) for share in (score.recall, score.precision)]
+        return [shares[0], f"{score.n_true:,}", shares[1], f"{score.n_predicted:,}"]
+
+    return [short(own.name, 20), *cells(own.all_rows), *cells(own.accepted)]
+
+
+def _confusion(confusion: Confusion | None) -> Iterator[str]:
+    if confusion is None or not confusion.pairs:
+        return
     rows = [
         [
-            own.name,
-            f"{own.n_rows:,}",
-            f"{own.n_found:,}",
-            percent(own.share),
-            f"{own.n_accepted:,}",
-            f"{own.n_accepted - own.n_found_accepted:,}",
+            f"{short(pair.first, 18)} and {short(pair.second, 18)}",
+            f"{pair.n_rows:,}",
+            f"{pair.n_accepted:,}",
+            f"{pair.n_forth:,}",
+            f"{pair.n_back:,}",
         ]
-        for own in shown
+        for pair in confusion.pairs
     ]
-    head = ["label", "rows", "found", "share found", "accepted", "accepted as another"]
-    yield from _table(head, rows, text=(0,))
-    yield from _more(len(classes) - len(rows), "labels")
-    for sentence in warnings_of(classes):
-        yield from ("", *_wrapped(sentence))
+    yield from _table(["labels", "rows", "accepted", "first as second", "second as first"], rows, text=(0,))
+    yield from _more(confusion.n_pairs - len(rows), "pairs")
 
 
 def _weights(weights: WhatCounts | None) -> Iterator[str]:
@@ -133,12 +152,13 @@ def _weights(weights: WhatCounts | None) -> Iterator[str]:
     yield from _more(weights.n_features - len(rows), "features")
     if weights.ellipsoids:
         inside = []
-        for part in weights.ellipsoids:
+        for part, name in zip(weights.ellipsoids, weights.ellipsoid_names, strict=True):
             wide = "" if part.low is None else f"{part.low:+.2f} to {part.high:+.2f}"
-            inside.append([f"{part.number} of {weights.classes[part.owner]}", f"{part.inside:+.2f}", wide])
+            inside.append([short(name, LONGEST_CELL), f"{part.inside:+.2f}", wide])
         yield from ("", *_table(["ellipsoid", "inside adds", "90 % of rows"], inside, text=(0,)))
         yield from _more(weights.n_ellipsoids - len(inside), "ellipsoids")
-    yield from ("", *_wrapped(weights.disagreement.summary()))
+    if weights.disagreement is not None:
+        yield from ("", *_wrapped(weights.disagreement.summary()))
 
 
 def _landscape(classes: ClassOverlaps | None) -> Iterator[str]:
@@ -170,17 +190,24 @@ def _ratio(*ratios: float | None) -> list[str]:
 def _regions(regions: RegionTable | None) -> Iterator[str]:
     if regions is None:
         return
-    rows = []
-    for region in regions.rows[:N_REGIONS]:
-        n_wrong = "" if region.n_right is None else f"{region.n_rows - region.n_right:,}"
-        trust = "" if region.trust is None else decimal(region.trust)
-        low, high = region.low, region.high
-        interval = "" if low is None or high is None else f"{decimal(low)} to {decimal(high)}"
-        named = [f"{region.region}", short(region.name, 24), short(region.label or "several", 16)]
-        rows.append([*named, f"{region.n_training:,}", interval, f"{region.n_rows:,}", n_wrong, trust])
-    head = ["id", "region", "label", "training", "right, 95 %", "held-out", "wrong", "trust"]
-    yield from _table(head, rows, text=(1, 2))
-    yield from _more(regions.n_all - len(rows), "regions")
+    yield from (*_wrapped(regions.summary()), "")
+    yield from _table(REGION_HEAD, [_region_cells(region) for region in regions.rows[:N_REGIONS]], text=(1, 2))
+    yield from _more(regions.n_regions - min(len(regions.rows), N_REGIONS), "regions")
+    if regions.outside:
+        shown = regions.outside[:N_OUTSIDE]
+        yield from (
+            "",
+            "Outside the regions:",
+            *_table(REGION_HEAD, [_region_cells(region) for region in shown], (1, 2)),
+        )
+        yield from _more(regions.n_outside - len(shown), "places")
+
+
+def _region_cells(region: RegionRow) -> list[str]:
+    n_wrong = "" if region.n_right is None else f"{region.n_rows - region.n_right:,}"
+    trust = "" if region.trust is None else decimal(region.trust)
+    named = [f"{region.region}", region.name, short(region.label or "several", 12)]
+    return [*named, f"{region.n_training:,}", f"{region.n_rows:,}", n_wrong, trust]
 
 
 def _curves(curves: Curves | None) -> Iterator[str]:
@@ -200,6 +227,18 @@ def _curves(curves: Curves | None) -> Iterator[str]:
     yield from _table(["mean trust", "was right", "95 % interval", "rows"], rows, text=())
 
 
+def _wrong(figures: ReportFigures) -> Iterator[str]:
+    if figures.held_out.n_right_accepted is None:
+        return
+    n = figures.held_out.n_accepted - figures.held_out.n_right_accepted
+    if not n:
+        yield "Every accepted row has the right label." if figures.held_out.n_accepted else "No row is accepted."
+        return
+    shown = figures.wrong[:N_WRONG]
+    yield f"{n:,} accepted rows are wrong; the {len(shown)} most trusted:" if len(shown) < n else f"{n:,}:"
+    yield from _rows(shown)
+
+
 def _review(figures: ReportFigures) -> Iterator[str]:
     n = figures.held_out.n_rows - figures.held_out.n_accepted
     if not n:
@@ -207,18 +246,21 @@ def _review(figures: ReportFigures) -> Iterator[str]:
         return
     shown = figures.review[:N_REVIEW]
     yield f"{n:,} not accepted; the {len(shown)} least trusted:" if len(shown) < n else f"{n:,} not accepted:"
-    for row in shown:
+    yield from _rows(shown)
+
+
+def _rows(rows: Sequence[ReportedRow]) -> Iterator[str]:
+    for row in rows:
         yield _head(row)
         yield from _wrapped(row.why, indent="    ")
-        if row.runner_up is not None:
-            counts = f"What counts most against {short(row.runner_up, 20)}: {signed(row.terms)}."
-            yield from _wrapped(counts, indent="    ")
+        if row.values:
+            yield from _wrapped(", ".join(f"{name} {value}" for name, value in row.values), indent="    ")
 
 
-def _head(row: ReviewRow) -> str:
+def _head(row: ReportedRow) -> str:
     text = f"row {short(row.row, 20)}: {short(row.label, 20)}"
     true = "" if row.true_label is None else f" (true: {short(row.true_label, 20)})"
-    return f"{text}{true}, trust {decimal(row.trust)}{f', {row.cause}' if row.cause else ''}"
+    return f"{text}{true}, trust {decimal(row.trust)}{'' if row.cause == 'ACCEPTED' else f', {row.cause}'}"
 
 
 def _paragraphs(sentences: Sequence[str]) -> Iterator[str]:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.columns.categories import Categories
-from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
+from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.model.sep_model import SEPModel
+from sepc.model.terms import Term
+from sepc.reporting.partitions import named_ellipsoid
 from sepc.views.log_odds import Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights, spreads_of
 from sepc.views.outcomes import is_right, most_common
 from sepc.wording import name_of, percent
@@ -112,10 +114,12 @@ class WhatCounts:
     n_features : int
     ellipsoids : tuple of EllipsoidWeight
         Those with the largest mean absolute terms.
+    ellipsoid_names : tuple of str
     n_ellipsoids : int
     by_class : tuple of (class, (feature, spread), ...)
         If there are more than two classes, the features that count most for each against the average of the others.
-    disagreement : Disagreement
+    disagreement : Disagreement or None
+        None if labels do not come from the weights.
     """
 
     label: str
@@ -125,19 +129,28 @@ class WhatCounts:
     curves: tuple[FeatureCurve, ...]
     n_features: int
     ellipsoids: tuple[EllipsoidWeight, ...]
+    ellipsoid_names: tuple[str, ...]
     n_ellipsoids: int
     by_class: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
-    disagreement: Disagreement
+    disagreement: Disagreement | None
 
 
 def what_counts(
-    decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None, categories: Mapping[int, Categories]
+    decisions: SEPDecisions,
+    accepted: BoolArray,
+    y: NDArray[Any] | None,
+    categories: Mapping[int, Categories],
+    gives_labels: bool = True,
 ) -> WhatCounts | None:
-    """What counts most in the model behind these decisions; None if it has no weights."""
+    """What counts most in the model behind these decisions; None if it has no weights.
+
+    `gives_labels` says whether the labels are those of this model.
+    """
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
         return None
     contrast = contrast_of(model, _class_to_show(decisions, accepted))
+    ellipsoids = ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS)
     other = contrast.against
     return WhatCounts(
         label=name_of(model.classes[contrast.label]),
@@ -148,17 +161,17 @@ def what_counts(
             map(FeatureCurve.of, curves_of(model, contrast, decisions.rows, most=N_CURVES, categories=categories))
         ),
         n_features=len(model.feature_names),
-        ellipsoids=ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS),
+        ellipsoids=ellipsoids,
+        ellipsoid_names=tuple(named_ellipsoid(model, own.number) for own in ellipsoids),
         n_ellipsoids=model.n_ellipsoids,
         by_class=_by_class(model, decisions.rows),
-        disagreement=_disagreement(decisions, accepted, y),
+        disagreement=_disagreement(decisions, accepted, y) if gives_labels else None,
     )
 
 
-def terms_of(decision: SEPDecision) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """The runner-up, and the terms that count most in a decision."""
-    terms = decision.terms()
-    return name_of(terms.runner_up), tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS))
+def largest_terms(terms: Term) -> tuple[tuple[str, float], ...]:
+    """The terms that count most in a decision."""
+    return tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS))
 
 
 def _class_to_show(decisions: SEPDecisions, accepted: BoolArray) -> Any:

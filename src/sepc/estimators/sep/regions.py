@@ -120,19 +120,20 @@ class Regions(ShownAsCard):
 
     def _card(self) -> Card:
         facts = (
-            ("with training rows", f"{self._n_sets:,}, the largest below"),
+            ("with training rows", f"{self.model.table.n_regions:,}, the largest below"),
             ("outside", f"{self.model.n_places:,}, for rows nearest to an ellipsoid or an isolated row"),
         )
         head = ("region", "number", "rows", "label", "probability")
         # Rows that no card has room for are counted on it, but need no cells.
         rows = self._largest(MOST_LINES)
-        rows += ((),) * (self._n_sets - len(rows))
-        return Card(f"{counted(len(self), 'region')}", facts, head, rows, "As a DataFrame: to_frame()")
+        rows += ((),) * (self.model.table.n_regions - len(rows))
+        return Card(f"{counted(self.model.table.n_regions, 'region')}", facts, head, rows, "As a DataFrame: to_frame()")
 
     def _largest(self, most: int) -> tuple[tuple[str, ...], ...]:
         """The cells of the regions with the most training rows."""
         table, n_rows = self.model.table, self.model.table.counts.sum(axis=1)
-        order = np.argsort(-n_rows, kind="stable")[:most]
+        order = np.argsort(-n_rows, kind="stable")
+        order = order[table.memberships[order].any(axis=1)][:most]
         probabilities = judge_sets(self.model, table.memberships[order]).probabilities
         labels = self.classes[probabilities.argmax(axis=1)]
         return tuple(

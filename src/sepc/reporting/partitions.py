@@ -1,0 +1,75 @@
+"""The partition behind decisions, and the names of its regions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sepc.columns.preparation import Preparation, origin_of
+from sepc.decisions.decisions import Decisions
+from sepc.estimators.repaired.decisions import RepairedDecisions
+from sepc.estimators.selective.decisions import SelectiveDecisions
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.trusted.decisions import TrustedDecisions
+from sepc.estimators.unwrapping import preparation_of, unwrap
+from sepc.model.names import ellipsoid_name, region_name
+from sepc.model.sep_model import SEPModel
+from sepc.wording import name_of, short, visible
+
+# Longer names of regions are cut.
+LONGEST_REGION = 120
+
+
+def partition_of(decisions: Decisions) -> SEPDecisions | None:
+    """What the one partition behind some decisions says about the same rows; None if there is none, or several.
+
+    It is the `SEPClassifier` itself, the one inside a `SelectiveClassifier`, the one that trust comes from in a
+    `TrustedClassifier`, or the one that was repaired.
+    """
+    while isinstance(decisions, SelectiveDecisions):
+        decisions = decisions.inner
+    if isinstance(decisions, TrustedDecisions):
+        return decisions.partition
+    if isinstance(decisions, RepairedDecisions):
+        return decisions.parts.outer
+    return decisions if isinstance(decisions, SEPDecisions) else None
+
+
+def gives_labels(decisions: Decisions) -> bool:
+    """Whether labels come from the partition alone: not from another model, nor from those of repaired regions."""
+    while isinstance(decisions, SelectiveDecisions):
+        decisions = decisions.inner
+    return isinstance(decisions, SEPDecisions)
+
+
+def named_ellipsoid(model: SEPModel, k: int) -> str:
+    """An ellipsoid and its class in words, as every part of a report names it."""
+    return short(visible(f"{name_of(model.classes[model.owners[k]])}: {ellipsoid_name(model, k)}"), LONGEST_REGION)
+
+
+def named_region(model: SEPModel, region: int) -> str:
+    """A region in words, as every part of a report names it."""
+    return short(visible(region_name(model, region)), LONGEST_REGION)
+
+
+def columns_behind(model: SEPModel, preparation: Preparation | None) -> tuple[str, ...]:
+    """For each feature of a model, the column of the table that it comes from."""
+    if preparation is not None and len(preparation.features) == len(model.feature_names):
+        return tuple(origin for origin, _ in preparation.features)
+    return tuple(map(origin_of, model.feature_names))
+
+
+def category_positions(preparation: Preparation | None) -> tuple[int, ...]:
+    """Positions of the features that stand for categories."""
+    if preparation is None:
+        return ()
+    return tuple(j for j, (column, _) in enumerate(preparation.features) if column in preparation.categories)
+
+
+def partition_preparation(estimator: Any) -> Preparation | None:
+    """How the partition of a fitted model takes the columns of a table; None if it takes numbers alone."""
+    classifier = unwrap(estimator).classifier
+    if hasattr(classifier, "partition_"):
+        return preparation_of(classifier.partition_)
+    if hasattr(classifier, "estimator_") and not hasattr(classifier, "preparation_"):
+        return partition_preparation(classifier.estimator_)
+    return preparation_of(classifier)

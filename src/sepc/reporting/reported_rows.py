@@ -1,0 +1,188 @@
+"""Single rows that a person should see: accepted ones that are wrong, and those to review."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, IntArray
+from sepc.columns.table import column_names, column_of, is_table
+from sepc.decisions.decisions import Decisions
+from sepc.decisions.frames import index_of
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.plain_values import plain
+from sepc.reporting.partitions import columns_behind, gives_labels, named_region, partition_preparation
+from sepc.reporting.what_counts import largest_terms
+from sepc.views.outcomes import rows_to_review
+from sepc.views.planes import most_separating_features
+from sepc.wording import name_of, quantity, short, visible
+
+N_REVIEW = 30
+N_WRONG = 30
+# Features whose values are shown.
+N_VALUES = 4
+# Longer values and reasons are cut.
+LONGEST_VALUE = 40
+LONGEST_TEXT = 800
+
+# Names with values: as text, or as numbers.
+Texts: TypeAlias = tuple[tuple[str, str], ...]
+Numbers: TypeAlias = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class ReportedRow:
+    """A row, its decision and the reason.
+
+    Attributes
+    ----------
+    position : int
+        Its position among the held-out rows.
+    row : str
+        Its index in the table, or else its position.
+    label : str
+    true_label, right : str and bool, or None
+        None without true labels.
+    trust : float
+    cause : str
+    why : str
+    region : int or None
+        Where it lies; None without regions.
+    region_name : str
+    values : tuple of (feature, value)
+        Values of the features that matter most, in text; empty if it is not known which do.
+    runner_up : str or None
+        The second most likely label; None if the model gives no probabilities, or has one class.
+    runner_up_trust : float or None
+        The probability of that label.
+    terms : tuple of (name, log-odds)
+        With weights, what counts most for the label against the runner-up.
+    """
+
+    position: int
+    row: str
+    label: str
+    true_label: str | None
+    right: bool | None
+    trust: float
+    cause: str
+    why: str
+    region: int | None = None
+    region_name: str = ""
+    values: Texts = ()
+    runner_up: str | None = None
+    runner_up_trust: float | None = None
+    terms: Numbers = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RowReporter:
+    """Describes single rows of a table that was decided on."""
+
+    estimator: Any
+    decisions: Decisions
+    partition: SEPDecisions | None
+    X: Any
+    y: NDArray[Any] | None
+    right: BoolArray | None
+
+    def accepted_but_wrong(self) -> tuple[ReportedRow, ...]:
+        """Rows that were accepted with a wrong label, the most trusted first."""
+        if self.right is None:
+            return ()
+        wrong = np.flatnonzero(np.asarray(self.decisions.accepted) & ~self.right)
+        return self._described(wrong[np.argsort(-self.decisions.trust[wrong], kind="stable")][:N_WRONG])
+
+    def to_review(self) -> tuple[ReportedRow, ...]:
+        """Rows that were not accepted, the least trusted first."""
+        return self._described(rows_to_review(self.decisions, N_REVIEW))
+
+    def _described(self, positions: IntArray) -> tuple[ReportedRow, ...]:
+        values, terms = self._values(positions), self._terms(positions)
+        return tuple(map(self._one, positions.tolist(), values, terms))
+
+    def _values(self, positions: IntArray) -> list[Texts]:
+        """For each row, the features that matter most with their values, as in the table that came in."""
+        if self.partition is None or len(positions) == 0:
+            return [()] * len(positions)
+        columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
+        features = telling_features(self.partition, positions, columns)
+        given = {str(name): name for name in column_names(self.X)} if is_table(self.X) else {}
+        texts = []
+        for column, j in features.items():
+            values = column_of(self.X, given[column]) if column in given else self._feature(j)
+            texts.append([(name_of(column), _shown(value)) for value in values[positions]])
+        return list(zip(*texts, strict=True))
+
+    def _feature(self, j: int) -> NDArray[Any]:
+        """A feature as the partition sees it, with NaN where it is missing."""
+        assert self.partition is not None
+        return np.where(self.partition.missing[:, j], np.nan, self.partition.features[:, j])
+
+    def _terms(self, positions: IntArray) -> list[Numbers]:
+        """For each row, what counts most for its label, if the labels come from weights."""
+        partition = self.partition
+        if partition is None or partition.model.weights is None or not gives_labels(self.decisions):
+            return [()] * len(positions)
+        return [largest_terms(terms) for terms in partition[positions].terms()]
+
+    def _one(self, i: int, values: Texts, terms: Numbers) -> ReportedRow:
+        decision, index, partition = self.decisions[i], index_of(self.X), self.partition
+        runner_up, its_trust = _second(self.decisions, i)
+        return ReportedRow(
+            position=i,
+            row=name_of(i if index is None else index[i]),
+            label=name_of(decision.label),
+            true_label=None if self.y is None else name_of(self.y[i]),
+            right=None if self.right is None else bool(self.right[i]),
+            trust=float(decision.trust),
+            cause=decision.cause.name,
+            why=short(visible(decision.why()), LONGEST_TEXT),
+            region=None if partition is None else int(partition.region[i]),
+            region_name="" if partition is None else named_region(partition.model, int(partition.region[i])),
+            values=values,
+            runner_up=runner_up,
+            runner_up_trust=its_trust,
+            terms=terms,
+        )
+
+
+def telling_features(partition: SEPDecisions, positions: IntArray, columns: Sequence[str]) -> dict[str, int]:
+    """The columns that matter most for some rows, at most `N_VALUES`, each with the position of its first feature.
+
+    With weights, those with the largest terms on these rows; else those that separate the ellipsoids best.
+    """
+    model = partition.model
+    if model.weights is not None and len(model.classes) > 1:
+        order = np.argsort(-np.abs(partition[positions].terms().features).mean(axis=0), kind="stable")
+    elif model.n_ellipsoids > 1:
+        order = most_separating_features([model.ellipsoid(k) for k in range(model.n_ellipsoids)])
+    else:
+        order = np.arange(len(columns))
+    chosen = list(dict.fromkeys(columns[j] for j in order.tolist()))[:N_VALUES]
+    return {column: columns.index(column) for column in chosen}
+
+
+def _second(decisions: Decisions, i: int) -> tuple[str | None, float | None]:
+    """The second most likely label and its probability, if there is one."""
+    probabilities = decisions.probabilities[i]
+    others = [k for k, label in enumerate(decisions.classes.tolist()) if label != plain(decisions.label[i])]
+    if not others or np.isnan(probabilities).any():
+        return None, None
+    best = max(others, key=lambda k: probabilities[k])
+    return name_of(decisions.classes[best]), float(probabilities[best])
+
+
+def _shown(value: Any) -> str:
+    """A value of a table as short text."""
+    if value is None or value != value:
+        return "missing"
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[D]"))
+    if isinstance(value, float):
+        return quantity(float(value))
+    return short(visible(str(value)), LONGEST_VALUE)

@@ -1,0 +1,190 @@
+"""Whether held-out rows contradict what a model says about the labels it accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray
+from sepc.decisions.decisions import Decisions
+from sepc.estimators.base import MIN_TRUST
+from sepc.estimators.selective.cost_control import CostControl
+from sepc.estimators.selective.costs import Costs
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.unwrapping import unwrap
+from sepc.statistics.betting import mean_p_value
+from sepc.statistics.binomial import p_value
+from sepc.wording import AS_SET, counted, percent, shown
+
+# A true claim is called contradicted with at most this probability.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class TrustCheck:
+    """A claim about the accepted rows, and what held-out rows say about it.
+
+    Attributes
+    ----------
+    claim : {"trust", "promise"}
+        Trust claims that at least a share `min_trust` of the accepted labels is right; a promise is the one of a
+        `SelectiveClassifier`.
+    about : str or None
+        The predicted label that the promise is about; None if it is about all of them.
+    n_accepted : int
+        Accepted rows that the claim is about.
+    claimed, seen : float or None
+        The least share of right labels and the share that was right; of a promise about costs, the largest mean cost
+        and the mean cost of these rows. `seen` is None if no row is accepted.
+    p_value : float
+        The probability of rows that look as bad as these, or worse, if the claim is just true.
+    level : float
+        The claim counts as contradicted if `p_value` is at most this.
+    is_contradicted : bool
+    head, text : str
+        The result in words, and what it rests on.
+    """
+
+    claim: str
+    about: str | None
+    n_accepted: int
+    claimed: float
+    seen: float | None
+    p_value: float
+    level: float
+    is_contradicted: bool
+    head: str
+    text: str
+
+
+def checks_of(estimator: Any, decisions: Decisions, y: NDArray[Any], right: BoolArray) -> tuple[TrustCheck, ...]:
+    """The check of every claim that a fitted model makes about the rows it accepts."""
+    classifier = unwrap(estimator).classifier
+    accepted = np.asarray(decisions.accepted)
+    if not isinstance(classifier, SelectiveClassifier):
+        return (_of_trust(int(accepted.sum()), int((accepted & right).sum()), min_trust_of(estimator)),)
+    checks = []
+    level = LEVEL / max(len(classifier.controls_), 1)
+    for label, control in classifier.controls_.items():
+        about = accepted if label is None else accepted & (decisions.label == label)
+        if isinstance(control, CostControl):
+            checks += _of_costs(classifier, decisions[about], y[about], level)
+        else:
+            n, n_right = int(about.sum()), int((about & right).sum())
+            checks.append(_of_promise(n, n_right, control.max_risk, label, level))
+    return tuple(checks)
+
+
+def min_trust_of(estimator: Any) -> float:
+    """The trust from which on a fitted model accepts labels; for models of other libraries, the default."""
+    classifier = unwrap(estimator).classifier
+    if hasattr(classifier, "min_trust"):
+        return float(classifier.min_trust)
+    inner = next((getattr(classifier, name) for name in ("pooled_", "estimator_") if hasattr(classifier, name)), None)
+    return MIN_TRUST if inner is None else min_trust_of(inner)
+
+
+def _of_trust(n: int, n_right: int, least: float) -> TrustCheck:
+    p = _chance(n, n_right, least)
+    is_contradicted = n > 0 and p <= LEVEL
+    says = f"Trust says that at least {percent(least, AS_SET)} of the accepted labels are right"
+    if n == 0:
+        head, text = "No row is accepted.", "So these rows do not tell whether trust is to be believed."
+    elif is_contradicted:
+        head = "Do not rely on trust for rows like these."
+        text = f"{says}, but only {_of(n_right, n)} are. {_how_likely('trust were right', 'right', p, LEVEL)} "
+        text += "Let a person look at accepted rows too, and fit the model again with rows like these."
+    else:
+        head = "Trust is believable on these rows."
+        text = f"{says}, and {_of(n_right, n)} are{_within_chance(p, LEVEL, n_right < least * n)}."
+    return _check("trust", None, n, n_right, least, p, LEVEL, is_contradicted, head, text)
+
+
+def _of_promise(n: int, n_right: int, max_risk: float, label: Any, level: float) -> TrustCheck:
+    p = _chance(n, n_right, 1.0 - max_risk)
+    is_contradicted = n > 0 and p <= level
+    whom = "" if label is None else f" as {shown(label)}"
+    says = f"At most {percent(max_risk, AS_SET)} of the rows accepted{whom} may be wrong"
+    if n == 0:
+        head, text = f"No row is accepted{whom}.", "So these rows do not tell whether the promise is kept."
+    elif is_contradicted:
+        head = f"These rows contradict the promise{f' for {shown(label)}' if whom else ''}."
+        text = f"{says}, but {_of(n - n_right, n)} are. {_how_likely('the promise held', 'wrong', p, level)} "
+        text += "They differ from the calibration rows: calibrate again with rows like these."
+    else:
+        head = f"These rows agree with the promise{f' for {shown(label)}' if whom else ''}."
+        text = f"{says}, and {_of(n - n_right, n)} are{_within_chance(p, level, n - n_right > max_risk * n)}."
+    return _check("promise", label, n, n_right, 1.0 - max_risk, p, level, is_contradicted, head, text)
+
+
+def _of_costs(classifier: SelectiveClassifier, accepted: Decisions, y: NDArray[Any], level: float) -> list[TrustCheck]:
+    """The check of a promise about costs; none if a true label has no cost."""
+    costs, n = classifier.max_risk, len(y)
+    if not isinstance(costs, Costs) or not np.isin(y, classifier.classes_).all():
+        return []
+    paid = costs.of(y, accepted.label, classifier.classes_)
+    mean = float(paid.mean()) if n else None
+    p = _chance_of_costs(paid, np.unique(costs.matrix(classifier.classes_)), costs.review, level)
+    is_contradicted = mean is not None and p <= level
+    says = f"An accepted row may cost at most {costs.review:.4g} on average"
+    if mean is None:
+        head, text = "No row is accepted.", "So these rows do not tell whether the promise is kept."
+    elif is_contradicted:
+        head = "These rows contradict the promise."
+        text = f"{says}, but {counted(n, 'row')} cost {mean:.3g}. If the promise held, that would have a probability "
+        text += f"of at most {percent(p)} (a betting test at level {percent(level, AS_SET)}). "
+        text += "They differ from the calibration rows: calibrate again with rows like these."
+    else:
+        head = "These rows agree with the promise."
+        chance = ", which may be chance" if mean > costs.review else ""
+        text = f"{says}, and {counted(n, 'row')} cost {mean:.3g}{chance}."
+    return [TrustCheck("promise", None, n, costs.review, mean, p, level, is_contradicted, head, text)]
+
+
+def _chance(n: int, n_right: int, least: float) -> float:
+    """The probability that at most `n_right` of `n` labels are right if a share `least` is on average."""
+    return float(p_value(np.array(n_right), np.array(n), least)) if n else 1.0
+
+
+def _chance_of_costs(paid: NDArray[Any], possible: NDArray[Any], review: float, level: float) -> float:
+    """The probability of costs as high as these if their mean were at most that of a review."""
+    # The test is about means that are too low, so the costs are counted down from the highest.
+    saved, most = np.unique(possible.max() - possible), float(possible.max())
+    counts = (np.asarray(most - paid)[:, np.newaxis] == saved).sum(axis=0)
+    return float(mean_p_value(counts[np.newaxis], saved, most - review, 1.0 - level)[0])
+
+
+def _check(
+    claim: str,
+    label: Any,
+    n: int,
+    n_right: int,
+    claimed: float,
+    p: float,
+    level: float,
+    is_contradicted: bool,
+    head: str,
+    text: str,
+) -> TrustCheck:
+    about = None if label is None else str(label)
+    return TrustCheck(claim, about, n, claimed, n_right / n if n else None, p, level, is_contradicted, head, text)
+
+
+def _of(n_some: int, n: int) -> str:
+    return f"{n_some:,} of {n:,} ({percent(n_some / n)})"
+
+
+def _how_likely(claim: str, what: str, p: float, level: float) -> str:
+    return (
+        f"If {claim}, so {'few' if what == 'right' else 'many'} would be {what} with a probability of {percent(p)} "
+        f"(exact binomial test at level {percent(level, AS_SET)})."
+    )
+
+
+def _within_chance(p: float, level: float, is_below: bool) -> str:
+    if not is_below:
+        return ""
+    return f", which is within chance (probability {percent(p)}, exact binomial test at level {percent(level, AS_SET)})"
