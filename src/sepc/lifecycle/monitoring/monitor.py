@@ -48,8 +48,8 @@ class Monitor(SharedState, ShownAsCard):
 
     Parameters
     ----------
-    model : fitted SEPClassifier, or a wrapper around one
-        A `SelectiveClassifier`, a frozen one, or a pipeline that ends in one.
+    model : fitted SEPClassifier, TrustedClassifier or RepairedClassifier
+        Also in a `SelectiveClassifier`, a pipeline, a search or a `FrozenEstimator`.
     X_ref : array or DataFrame
         The reference: rows from a time when the model worked well. They must not be training rows, which lie inside the
         ellipsoids by construction; a calibration or test set is fine.
@@ -88,12 +88,13 @@ class Monitor(SharedState, ShownAsCard):
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence is {confidence!r}; it must lie strictly between 0 and 1.")
         self.model = model
-        self._rates = MonitoredRates(sep_models(model)[0])
+        watched = MonitoredRates(sep_models(model)[0])
         located = locate(model, X_ref)
+        self._rates = watched.named(located.names)
         unit = Standardization.of(Extent.of(ArrayPoints(located.features)))
         empty = Tally.empty(self._rates.n_regions, len(unit.scale))
         seen = Streams.empty(self._rates.n_regions, len(unit.scale))
-        self._state = MonitorState(float(confidence), unit.shift, unit.scale, reference=empty, seen=seen)
+        self._state = MonitorState(float(confidence), unit.shift, unit.scale, located.names, empty, seen)
         reference = self._counted(located) if y_ref is None else self._counted(located) + self._labels(located, y_ref)
         self._state = replace(self._state, reference=reference)
 
@@ -186,8 +187,9 @@ class Monitor(SharedState, ShownAsCard):
         """Restore a monitor from bytes; `model` must be the one it watches."""
         monitor = cls.__new__(cls)
         models = sep_models(model)
-        monitor.model, monitor._rates = model, MonitoredRates(models[0])
-        monitor._state = state_from_bytes(data, monitor._rates, fingerprint_of(models))
+        watched = MonitoredRates(models[0])
+        monitor.model, monitor._state = model, state_from_bytes(data, watched, fingerprint_of(models))
+        monitor._rates = watched.named(monitor._state.features)
         return monitor
 
     def save(self, path: str | Path) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard, ShownOnOneLine
 from sepc.decisions.frames import frame_of
+from sepc.lifecycle.located_rows import RowRegions
 from sepc.lifecycle.reviewing.trust_bands import Bands
 from sepc.wording import AS_SET, counted, decimal, name_of, percent
 
@@ -103,10 +104,9 @@ class Review(ShownAsCard):
     trust : array of float
     band : array of int
         The band of trust of each row, from which rows to certify were drawn.
-    region : array of int, or None
-        The region of each row, if the model has regions.
-    region_share : array of float, or None
-        The share of that region among the rows given.
+    regions : RowRegions, or None
+        The region of each row, if the model has regions: its `number`, its `share` of the rows given, and `where` it
+        lies, in words.
     decisions : decisions, or None
         The model's decisions on these rows.
     plan : Plan
@@ -119,8 +119,7 @@ class Review(ShownAsCard):
     label: NDArray[Any]
     trust: FloatArray
     band: IntArray
-    region: IntArray | None
-    region_share: FloatArray | None
+    regions: RowRegions | None
     decisions: Any
     plan: Plan
     number: int
@@ -128,11 +127,16 @@ class Review(ShownAsCard):
     def __len__(self) -> int:
         return len(self.positions)
 
+    @property
+    def region(self) -> IntArray | None:
+        """The number of each row's region; None if the model has no regions."""
+        return None if self.regions is None else self.regions.number
+
     def why(self, i: int) -> str:
         """Why the i-th of these rows should be reviewed, in words."""
         said = f"The model says {self.label[i]} with trust {decimal(self.trust[i])}"
-        if self.region is not None and self.region_share is not None:
-            said += f"; region {self.region[i]} holds {percent(float(self.region_share[i]))} of these rows"
+        if self.regions is not None:
+            said += f", where {percent(float(self.regions.share[i]))} of these rows lie ({self.regions.where[i]})"
         if self.purpose[i] == Purpose.CERTIFY:
             drawn = self.plan.band(int(self.band[i]))
             return f"Row {self.positions[i]}: drawn at random from the {drawn}. {self.plan} {said}."
@@ -174,6 +178,6 @@ class Review(ShownAsCard):
             "purpose": [Purpose(purpose).name for purpose in self.purpose],
         }
         columns |= {"label": self.label, "trust": self.trust, "band": self.band}
-        if self.region is not None:
-            columns["region"] = self.region
+        if self.regions is not None:
+            columns |= {"region": self.regions.number, "where": self.regions.where}
         return frame_of(columns | {"why": [self.why(i) for i in range(len(self))]})
