@@ -56,7 +56,7 @@ class RowRegions:
 
 def chosen_regions(decisions: Decisions, positions: IntArray) -> RowRegions | None:
     """The regions of chosen rows; None if the model has no regions."""
-    partition = _partition_of(decisions)
+    partition = partition_behind(decisions)
     if partition is None:
         return None
     _, which, counts = np.unique(decisions.region, return_inverse=True, return_counts=True)
@@ -66,7 +66,7 @@ def chosen_regions(decisions: Decisions, positions: IntArray) -> RowRegions | No
 
 def feature_names(decisions: Decisions) -> tuple[str, ...]:
     """The features of the regions' model, named as in the table that was decided on; empty without regions."""
-    partition = _partition_of(decisions)
+    partition = partition_behind(decisions)
     return () if partition is None else partition.model.feature_names
 
 
@@ -86,16 +86,16 @@ class LocatedRows:
 def locate(estimator: Any, X: Any) -> LocatedRows:
     """Decide on rows, and locate them in the partition behind the decisions."""
     decisions = decide_in_memory(estimator, X)
-    partition = _partition_of(decisions)
+    partition = partition_behind(decisions)
     assert partition is not None  # `sep_models` refuses all others.
     return LocatedRows(decisions, decisions.region, partition.features, partition.model.feature_names)
 
 
-def _partition_of(decisions: Decisions) -> SEPDecisions | None:
+def partition_behind(decisions: Decisions) -> SEPDecisions | None:
     """The decisions of the partition that defines the regions; None if there is none."""
     match decisions:
         case SelectiveDecisions():
-            return _partition_of(decisions.inner)
+            return partition_behind(decisions.inner)
         case TrustedDecisions():
             return decisions.partition
         case RepairedDecisions():

@@ -228,8 +228,7 @@ class ReviewQueue(SharedState, ShownAsCard):
     def _card(self) -> Card:
         n_open = sum(len(review) for review in self.reviews_.values())
         n_open -= sum(begun.n_known for number, begun in self._pending.items() if number in self.reviews_)
-        evidence = getattr(self, "evidence_", None)
-        return queue_card(self.certificate(), n_open, len(self.reviews_), self.budget, evidence)
+        return queue_card(self.certificate(), n_open, len(self.reviews_), self.budget)
 
     def summary(self) -> str:
         """What the labels so far have proved, in words."""
