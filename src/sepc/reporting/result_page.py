@@ -25,8 +25,8 @@ class PageTable:
 
     def markup(self) -> Markup:
         """The table; on a narrow screen every row is a list."""
-        numbers, reasons = set(self.numbers), set(self.reasons)
-        columns = [Column(name, name in numbers, "why" if name in reasons else "") for name in self.head]
+        numbers, classes = set(self.numbers), {"where": "name"} | dict.fromkeys(self.reasons, "why")
+        columns = [Column(name, name in numbers, classes.get(name, "")) for name in self.head]
         return table(self.caption, columns, [[Cell(_kept(cell)) for cell in row] for row in self.rows], cards=True)
 
 

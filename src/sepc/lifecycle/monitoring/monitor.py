@@ -89,9 +89,9 @@ class Monitor(Result, SharedState, ShownAsCard):
     >>> alarms = monitor.update(X[2500:] + [0.0, 1.0])
     >>> alarms[0].moved[0].name
     'x1'
-    >>> print(monitor.summary())
-    ... alarms after 1,500 rows; the strongest: ...
-    >>> page = monitor.to_html()
+    >>> print(monitor.summary().split(";")[0])
+    5 alarms after 1,500 rows
+    >>> page = monitor.to_html()  # to write it: monitor.to_html("monitor.html")
     """
 
     _token: str
