@@ -257,13 +257,13 @@ def test_a_part_is_one_line_at_a_prompt(name):
 
 
 def test_a_list_of_alarms_is_a_line_each():
-    assert repr(list(monitor().alarms)).startswith("[<Alarm in region ")
+    assert repr(list(monitor().alarms)).startswith(f"[<Alarm, {monitor().alarms[0].where}: ")
 
 
 def test_printing_says_all_of_it():
     assert len(str(reported()).splitlines()) > 2 * MOST_LINES
     assert str(landscape()) == landscape().summary()
     assert str(audited()).startswith("2,000 rows of feedback: ")
-    assert str(monitor().alarms[0]).startswith("Region ")
+    assert str(monitor().alarms[0]).startswith(f"{monitor().alarms[0].where}: ")
     assert str(queue().certificate()).startswith("At most 10 % of rows with trust >= ")
     assert str(repaired().changes_[0]).startswith("region ")

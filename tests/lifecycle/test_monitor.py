@@ -75,8 +75,8 @@ def test_wrong_labels_in_a_region_are_found_there(rank):
     alarms = watching.update(X, flipped(X, y, region))
     assert [(one.kind, one.region) for one in alarms] == [("error", region)]
     assert alarms[0].now > 0.8 > 0.3 > alarms[0].before
-    assert f"Region {region} ({model().regions_.names[region]})" in str(alarms[0])
-    assert "share of wrong labels" in str(alarms[0])
+    assert alarms[0].where == model().regions_.names[region]
+    assert str(alarms[0]).startswith(f"{alarms[0].where}: wrong labels {percent(alarms[0].before)} before, ")
     assert watching.update(X, flipped(X, y, region)) == []
 
 
@@ -117,7 +117,7 @@ def test_a_feature_that_moves_within_a_region_is_named():
     alarms = [one for one in watching.update(X) if one.region == region]
     assert [(one.kind, one.moved[0].name) for one in alarms] == [("feature", "x0")]
     assert alarms[0].moved[0].shift > 0.1
-    assert f"share with x0 above the middle {percent(alarms[0].before)}" in str(alarms[0])
+    assert f"rows with x0 above the middle {percent(alarms[0].before)}" in str(alarms[0])
     assert (watching.decide(X[high]).cause == Cause.DRIFTED).all()
 
 
@@ -274,7 +274,7 @@ def test_a_move_too_small_in_every_region_is_told_of_all_rows_and_refuses_none()
     watching, (X, _) = monitor(), moons(2000, 14)
     (alarm,) = next(told for i in range(20) if (told := watching.update(X[i::20] + [0.2, 0.0])))
     assert (alarm.kind, alarm.region, alarm.where, alarm.rises) == ("feature", -2, "all rows", True)
-    assert str(alarm).startswith("All rows: share with x0 above a level ")
+    assert str(alarm).startswith("All rows: rows with x0 above a level ")
     assert not alarm.refuses
     assert (watching.decide(X).cause != Cause.DRIFTED).all()
 

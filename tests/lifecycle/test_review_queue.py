@@ -64,7 +64,8 @@ def test_reasons_name_band_region_and_what_is_still_needed():
     first, last = review.why(0), review.why(39)
     assert first.startswith(f"Row {review.positions[0]}: drawn at random from the ")
     assert "more labels are expected to certify the 8" in first
-    assert f"region {review.region[0]} holds" in first
+    assert f"of these rows lie ({review.regions.where[0]})" in first
+    assert "region" not in first
     assert "least trusted" in last
     assert "ellipsoid" in last
     assert str(review).startswith("40 rows to look at: 20 to certify, 20 to decide. About ")

@@ -7,7 +7,8 @@ from sepc.lifecycle.monitoring.alarms import Alarm
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor import Monitor
 from sepc.lifecycle.repairing.repair import repair
-from sepc.lifecycle.reviewing.certificate import Certificate
+from sepc.lifecycle.repairing.repair_result import RepairResult
+from sepc.lifecycle.reviewing.certificate import BandLabels, Certificate
 from sepc.lifecycle.reviewing.label_studio import from_label_studio, label_config, to_label_studio
 from sepc.lifecycle.reviewing.query_strategy import query_strategy
 from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
@@ -16,6 +17,7 @@ from sepc.lifecycle.reviewing.review_queue import ReviewQueue
 __all__ = [
     "Alarm",
     "Audit",
+    "BandLabels",
     "Certificate",
     "Disjunct",
     "FeatureShift",
@@ -24,6 +26,7 @@ __all__ = [
     "Purpose",
     "Range",
     "RegionTests",
+    "RepairResult",
     "Review",
     "ReviewQueue",
     "audit",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, IntArray
@@ -19,6 +20,7 @@ from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.unwrapping import unwrap
+from sepc.lifecycle.monitoring.alarms import describe_region
 from sepc.model.sep_model import SEPModel
 
 
@@ -36,40 +38,71 @@ def has_regions(decisions: Decisions) -> bool:
     return not (decisions.region == NO_REGIONS).any()
 
 
-def chosen_regions(decisions: Decisions, positions: IntArray) -> tuple[IntArray | None, FloatArray | None]:
-    """The region of each chosen row, and the share of all rows in it; None if the model has no regions."""
-    if not has_regions(decisions):
-        return None, None
+@dataclass(frozen=True, eq=False)
+class RowRegions:
+    """The regions of some rows: their numbers, the share of all rows in each, and where each lies, in words."""
+
+    number: IntArray
+    share: FloatArray
+    where: NDArray[Any]
+
+    @classmethod
+    def of(cls, number: IntArray, share: FloatArray, model: SEPModel) -> RowRegions:
+        """Regions of a model, described in the names of its features."""
+        regions, which = np.unique(number, return_inverse=True)
+        words = np.array([describe_region(model, int(region)) for region in regions], dtype=object)
+        return cls(number, share, words[which])
+
+
+def chosen_regions(decisions: Decisions, positions: IntArray) -> RowRegions | None:
+    """The regions of chosen rows; None if the model has no regions."""
+    partition = partition_behind(decisions)
+    if partition is None:
+        return None
     _, which, counts = np.unique(decisions.region, return_inverse=True, return_counts=True)
-    return decisions.region[positions], (counts / len(which))[which][positions]
+    share = (counts / max(len(which), 1))[which][positions]
+    return RowRegions.of(decisions.region[positions], share, partition.model)
+
+
+def feature_names(decisions: Decisions) -> tuple[str, ...]:
+    """The features of the regions' model, named as in the table that was decided on; empty without regions."""
+    partition = partition_behind(decisions)
+    return () if partition is None else partition.model.feature_names
 
 
 @dataclass(frozen=True, eq=False)
 class LocatedRows:
-    """Decisions on rows, with the region of each row and its features as the regions' model sees them."""
+    """Decisions on rows, with the region of each row and its features as the regions' model sees them.
+
+    The names of the features are those of the table, also before the steps of a pipeline, where these can be traced.
+    """
 
     decisions: Decisions
     region: IntArray
     features: FloatArray
+    names: tuple[str, ...]
 
 
 def locate(estimator: Any, X: Any) -> LocatedRows:
     """Decide on rows, and locate them in the partition behind the decisions."""
     decisions = decide_in_memory(estimator, X)
-    return LocatedRows(decisions, decisions.region, _partition_of(decisions).features)
+    partition = partition_behind(decisions)
+    assert partition is not None  # `sep_models` refuses all others.
+    return LocatedRows(decisions, decisions.region, partition.features, partition.model.feature_names)
 
 
-def _partition_of(decisions: Decisions) -> SEPDecisions:
-    """The decisions of the partition that defines the regions."""
+def partition_behind(decisions: Decisions) -> SEPDecisions | None:
+    """The decisions of the partition that defines the regions; None if there is none."""
     match decisions:
         case SelectiveDecisions():
-            return _partition_of(decisions.inner)
+            return partition_behind(decisions.inner)
         case TrustedDecisions():
             return decisions.partition
         case RepairedDecisions():
             return decisions.parts.outer
-    assert isinstance(decisions, SEPDecisions)  # `sep_models` refuses all others.
-    return decisions
+        case SEPDecisions():
+            return decisions
+    return None
 
 
 def sep_models(estimator: Any) -> list[SEPModel]:

@@ -14,12 +14,17 @@ from sepc.decisions.frames import frame_of
 from sepc.lifecycle.auditing.disjuncts import Disjunct, find_disjuncts
 from sepc.lifecycle.auditing.feedback import feedback_of
 from sepc.lifecycle.auditing.region_tests import RegionTests, check_regions
+from sepc.lifecycle.results.charts import Chart, Pair, PairChart
+from sepc.lifecycle.results.result import Result
 from sepc.wording import AS_SET, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HEAD = ("where", "rows", "wrong", "expected", "p")
+
+# Regions in the picture of an audit that found nothing.
+MOST_REGIONS = 12
 
 
 def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: int = 0) -> Audit:
@@ -85,8 +90,8 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(ShownAsCard):
-    """The result of an audit; ``print`` shows it in a few sentences.
+class Audit(Result, ShownAsCard):
+    """The result of an audit: `summary` in words, `to_frame` as a table, `plot` as a picture, `to_html` as a page.
 
     Attributes
     ----------
@@ -155,6 +160,22 @@ class Audit(ShownAsCard):
         note = "In words: print(audit). As DataFrames: to_frame(), disjuncts_to_frame()"
         title = f"Audit of {counted(self.n_rows, 'row')}: {_headline(len(failing), len(self.disjuncts))}"
         return Card(title, facts, HEAD, tuple(rows), note)
+
+    def _chart(self) -> Chart:
+        """Error rates by trust and by feedback: of failing regions and clusters, or else of the largest regions."""
+        regions, found = self.regions, np.searchsorted(self.regions.region, self.failing)
+        is_calm = len(found) + len(self.disjuncts) == 0
+        chosen = np.argsort(-regions.n_rows, kind="stable")[:MOST_REGIONS] if is_calm else found
+        pairs = [
+            Pair(regions.cells(i)[0], regions.expected[i] / regions.n_rows[i], regions.n_errors[i] / regions.n_rows[i])
+            for i in chosen.tolist()
+        ]
+        pairs += [
+            Pair(cluster.cells()[0], cluster.expected / len(cluster.rows), cluster.n_errors / len(cluster.rows))
+            for cluster in self.disjuncts
+        ]
+        title = "Errors of the largest regions" if is_calm else "Errors where the model fails"
+        return PairChart(title, "share of rows wrong", ("expected by trust", "in the feedback"), pairs)
 
     def __str__(self) -> str:
         return self.summary()

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sepc.cards import Card, ShownInLists
+from sepc.decisions.frames import frame_of
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, OUTSIDE, SHARE
+from sepc.lifecycle.results.charts import Chart, Pair, PairChart
+from sepc.lifecycle.results.result import Result
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
-from sepc.wording import counted, listed, percent
+from sepc.wording import counted, listed, name_of, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEAD = ("where", "what changed", "before", "now", "rows")
+# The columns of a table of alarms, beside the features that shifted.
+COLUMNS = ("where", "kind", "before", "now", "n_rows", "n_since", "refuses", "log_evidence", "region")
 
 
 @dataclass(frozen=True, repr=False)
-class Alarm(ShownInLists):
+class Alarm(Result, ShownInLists):
     """What changed, and where.
+
+    ``print`` and `summary` say it in a sentence; `plot` and `to_html` show it.
 
     Attributes
     ----------
@@ -62,34 +76,70 @@ class Alarm(ShownInLists):
         """
         return self.region != ALL_ROWS and (self.kind == FEATURE or self.rises)
 
+    @property
+    def rate(self) -> str:
+        """What changed, in a few words."""
+        level = "a level" if self.region == ALL_ROWS else "the middle"
+        feature = (
+            f"rows with {name_of(self.moved[0].name)} above {level}" if self.moved else "rows with a higher feature"
+        )
+        return {SHARE: "share of all rows", OUTSIDE: "rows just outside", ERROR: "wrong labels"}.get(self.kind, feature)
+
+    @property
+    def shifted(self) -> str:
+        """The features that shifted, in words."""
+        return listed([str(shift) for shift in self.moved]) if self.moved else "no single feature"
+
+    @property
+    def consequence(self) -> str:
+        """What `Monitor.decide` does with the rows of the region."""
+        return "no longer accepted" if self.refuses else "accepted as before"
+
     def cells(self) -> tuple[str, str, str, str, str]:
         """The alarm as a row of a table: where, what changed, before, now, and of how many rows."""
-        place = {ALL_ROWS: "all rows", -1: "unseen"}.get(self.region, f"region {self.region}")
-        feature = f"{self.moved[0].name} above the middle" if self.moved else "a feature"
-        rate = {SHARE: "share of all rows", OUTSIDE: "rows outside", ERROR: "wrong labels"}.get(self.kind, feature)
-        return place, rate, percent(self.before), percent(self.now), f"{self.n_rows:,}"
+        return self.where, self.rate, percent(self.before), percent(self.now), f"{self.n_rows:,}"
+
+    def summary(self) -> str:
+        """The alarm in a sentence or two."""
+        where = "All rows" if self.region == ALL_ROWS else self.where
+        text = f"{where}: {self.rate} {percent(self.before)} before, "
+        text += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
+        return f"{text} Shifted: {self.shifted}." if self.moved else text
+
+    def to_frame(self) -> pd.DataFrame:
+        """The alarm as a pandas DataFrame of one row."""
+        return alarm_frame([self])
+
+    def __str__(self) -> str:
+        return self.summary()
 
     def _card(self) -> Card:
-        place, rate, before, now, n_rows = self.cells()
+        where, rate, before, now, n_rows = self.cells()
         facts = (
-            ("where", self.where),
+            ("where", where),
             ("what changed", rate),
             ("before", before),
             ("now", f"{now} of {n_rows} rows"),
-            ("shifted", ", ".join(map(str, self.moved)) or "no single feature"),
-            ("decisions there", "no longer accepted" if self.refuses else "accepted as before"),
+            ("shifted", self.shifted),
+            ("decisions there", self.consequence),
         )
-        return Card(f"Alarm in {place}: {rate} {before} before, {now} now", facts)
+        return Card(f"Alarm, {where}: {rate} {before} before, {now} now", facts)
 
-    def __str__(self) -> str:
-        level = "a level" if self.region == ALL_ROWS else "the middle"
-        rate = {SHARE: "share of all rows", OUTSIDE: "share outside", ERROR: "share of wrong labels"}.get(
-            self.kind, f"share with {self.moved[0].name} above {level}" if self.moved else ""
-        )
-        place = "All rows" if self.region == ALL_ROWS else f"Region {self.region} ({self.where})"
-        text = f"{place}: {rate} {percent(self.before)} before, "
-        text += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
-        return f"{text} Shifted: {listed([str(shift) for shift in self.moved])}." if self.moved else text
+    def _chart(self) -> Chart:
+        return alarm_chart([self])
+
+
+def alarm_frame(alarms: Sequence[Alarm]) -> pd.DataFrame:
+    """Alarms as a pandas DataFrame, a row for each."""
+    columns = {name: [getattr(alarm, name) for alarm in alarms] for name in COLUMNS}
+    return frame_of(columns | {"shifted": [alarm.shifted for alarm in alarms]})
+
+
+def alarm_chart(alarms: Sequence[Alarm]) -> Chart:
+    """The rate of each alarm before and now."""
+    pairs = [Pair(alarm.where, alarm.before, alarm.now, alarm.rate) for alarm in alarms]
+    title = "Rates that changed, before and now" if len(pairs) != 1 else "The rate that changed, before and now"
+    return PairChart(title, "rate", ("before", "now"), pairs)
 
 
 def describe_region(model: SEPModel, region: int) -> str:

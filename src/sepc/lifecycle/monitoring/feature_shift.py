@@ -10,6 +10,7 @@ from scipy.special import stdtr
 from sepc._typing import BoolArray, FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.lifecycle.monitoring.tally import Tally
+from sepc.wording import name_of
 
 # A feature is named if its mean differs with this confidence, corrected for all features; at most this many are.
 CONFIDENCE = 0.99
@@ -26,7 +27,7 @@ class FeatureShift(ShownOnOneLine):
     shift: float
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.shift:+.2f} deviations)"
+        return f"{name_of(self.name)} ({self.shift:+.2f} deviations)"
 
 
 def shifted_features(

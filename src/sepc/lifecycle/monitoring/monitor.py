@@ -16,18 +16,22 @@ from sepc.decisions.frames import frame_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.sep.standardization import Extent, Standardization
+from sepc.estimators.unwrapping import classifier_name
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
 from sepc.lifecycle.located_rows import LocatedRows, locate, sep_models
-from sepc.lifecycle.monitoring.alarms import Alarm
+from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
 from sepc.lifecycle.monitoring.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
 from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settled, with_rows
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
 from sepc.lifecycle.monitoring.streams import Streams, new_token
 from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
+from sepc.lifecycle.results.charts import Chart, Pair, PairChart
+from sepc.lifecycle.results.result import Result, table_of
 from sepc.model.membership import FARTHEST
 from sepc.points.in_memory import ArrayPoints
+from sepc.reporting.result_page import PageTable
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, counted, percent
 
@@ -35,7 +39,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Monitor(SharedState, ShownAsCard):
+# Alarms listed in a summary; the others are counted.
+MOST_LISTED = 10
+# Regions in the picture of a monitor without alarms.
+MOST_REGIONS = 12
+
+NO_ALARM = "Rows keep coming as in the reference, as far as these rows can tell."
+AFTER_ALARM = (
+    "Rows of a region whose decisions are no longer accepted go to a person, with the cause DRIFTED. If labels are "
+    "wrong there, audit the model with rows whose labels are known, and repair it. If the rows themselves changed, "
+    "find out why, or fit the model anew with new rows. Then start a new monitor."
+)
+
+
+class Monitor(Result, SharedState, ShownAsCard):
     """Compare the rows that arrive at a model with a reference, region by region, and raise an alarm on any change.
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
@@ -44,12 +61,13 @@ class Monitor(SharedState, ShownAsCard):
     keep coming from the same source as the reference, there is never an alarm with probability `confidence`, however
     long the stream and however often one looks.
 
-    Threads may share a monitor: no row is lost, and updates wait for one another.
+    `summary` says what was found, `to_frame` is a table of the alarms, `plot` a picture, and `to_html` a page. Threads
+    may share a monitor: no row is lost, and updates wait for one another.
 
     Parameters
     ----------
-    model : fitted SEPClassifier, or a wrapper around one
-        A `SelectiveClassifier`, a frozen one, or a pipeline that ends in one.
+    model : fitted SEPClassifier, TrustedClassifier or RepairedClassifier
+        Also in a `SelectiveClassifier`, a pipeline, a search or a `FrozenEstimator`.
     X_ref : array or DataFrame
         The reference: rows from a time when the model worked well. They must not be training rows, which lie inside the
         ellipsoids by construction; a calibration or test set is fine.
@@ -71,6 +89,9 @@ class Monitor(SharedState, ShownAsCard):
     >>> alarms = monitor.update(X[2500:] + [0.0, 1.0])
     >>> alarms[0].moved[0].name
     'x1'
+    >>> print(monitor.summary().split(";")[0])
+    5 alarms after 1,500 rows
+    >>> page = monitor.to_html()  # to write it: monitor.to_html("monitor.html")
     """
 
     _token: str
@@ -88,12 +109,13 @@ class Monitor(SharedState, ShownAsCard):
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence is {confidence!r}; it must lie strictly between 0 and 1.")
         self.model = model
-        self._rates = MonitoredRates(sep_models(model)[0])
+        watched = MonitoredRates(sep_models(model)[0])
         located = locate(model, X_ref)
+        self._rates = watched.named(located.names)
         unit = Standardization.of(Extent.of(ArrayPoints(located.features)))
         empty = Tally.empty(self._rates.n_regions, len(unit.scale))
         seen = Streams.empty(self._rates.n_regions, len(unit.scale))
-        self._state = MonitorState(float(confidence), unit.shift, unit.scale, reference=empty, seen=seen)
+        self._state = MonitorState(float(confidence), unit.shift, unit.scale, located.names, empty, seen)
         reference = self._counted(located) if y_ref is None else self._counted(located) + self._labels(located, y_ref)
         self._state = replace(self._state, reference=reference)
 
@@ -143,9 +165,10 @@ class Monitor(SharedState, ShownAsCard):
         """
         columns = all_evidence(self._state, self._rates)
         region = np.append(np.arange(self._rates.n_regions - 1), [-1, ALL_ROWS])
+        where = [describe_region(self._rates.model, int(own)) for own in region]
         tallies = {"n_reference": self._state.reference, "n_seen": self._state.seen.total}
         rows = {name: np.append(tally.rows, tally.n) for name, tally in tallies.items()}
-        return frame_of({"region": region, **rows, **columns})
+        return frame_of({"region": region, "where": where, **rows, **columns})
 
     def fresh(self) -> Monitor:
         """A monitor with the same reference that has seen nothing, for another process."""
@@ -173,9 +196,19 @@ class Monitor(SharedState, ShownAsCard):
         return self._with(settled(replace(self._state, seen=seen), self._rates))
 
     def summary(self) -> str:
-        """How many rows were seen, and the alarms they raised, in words."""
-        head = f"{counted(self.n_rows, 'row')} seen, {counted(len(self.alarms), 'alarm')}."
-        return "\n".join([head, *(f"- {alarm}" for alarm in self.alarms)])
+        """How many alarms there were, the strongest of them, and then the others, in words."""
+        alarms, rows = self.alarms, counted(self.n_rows, "row")
+        if len(alarms) < 2:
+            return f"1 alarm after {rows}. {alarms[0]}" if alarms else f"No alarm after {rows}."
+        strongest = max(alarms, key=lambda alarm: alarm.log_evidence)
+        others = [f"- {alarm}" for alarm in alarms if alarm is not strongest]
+        more = [f"- and {counted(len(others) - MOST_LISTED, 'more alarm')}"] if len(others) > MOST_LISTED else []
+        head = f"{len(alarms):,} alarms after {rows}; the strongest: {strongest}"
+        return "\n".join([head, *others[:MOST_LISTED], *more])
+
+    def to_frame(self) -> pd.DataFrame:
+        """The alarms as a pandas DataFrame, a row for each, in order."""
+        return alarm_frame(self.alarms)
 
     def to_bytes(self) -> bytes:
         """The state as the bytes of a safe file, without the model; `from_bytes` checks that it gets the same model."""
@@ -186,8 +219,9 @@ class Monitor(SharedState, ShownAsCard):
         """Restore a monitor from bytes; `model` must be the one it watches."""
         monitor = cls.__new__(cls)
         models = sep_models(model)
-        monitor.model, monitor._rates = model, MonitoredRates(models[0])
-        monitor._state = state_from_bytes(data, monitor._rates, fingerprint_of(models))
+        watched = MonitoredRates(models[0])
+        monitor.model, monitor._state = model, state_from_bytes(data, watched, fingerprint_of(models))
+        monitor._rates = watched.named(monitor._state.features)
         return monitor
 
     def save(self, path: str | Path) -> None:
@@ -214,8 +248,38 @@ class Monitor(SharedState, ShownAsCard):
         )
         rows = tuple(alarm.cells() for alarm in self.alarms)
         note = "In words: print(monitor.alarms[0])" if rows else ""
-        title = f"Monitor of {type(self.model).__name__}: {counted(len(rows), 'alarm') if rows else 'no alarm'}"
-        return Card(title, facts, ("where", "what changed", "before", "now", "rows"), rows, note)
+        title = f"{self._page_title()}: {counted(len(rows), 'alarm') if rows else 'no alarm'}"
+        return Card(title, facts, HEAD, rows, note)
+
+    def _chart(self) -> Chart:
+        return alarm_chart(self.alarms) if self.alarms else self._share_chart()
+
+    def _share_chart(self) -> Chart:
+        """The shares of the regions with the most rows, in the reference and since then."""
+        before, now = self._state.reference, self._state.seen.total
+        regions = np.argsort(-(before.rows + now.rows), kind="stable")[: MOST_REGIONS if now.n else 0]
+        pairs = [
+            Pair(
+                describe_region(self._rates.model, int(region) if region < self._rates.n_regions - 1 else -1),
+                before.rows[region] / max(before.n, 1),
+                now.rows[region] / now.n,
+            )
+            for region in regions
+        ]
+        return PairChart(
+            "Where rows lie: the largest regions", "share of all rows", ("in the reference", "since then"), pairs
+        )
+
+    def _tables(self) -> list[PageTable]:
+        head = (*HEAD, "shifted", "decisions there")
+        rows = [(*alarm.cells(), alarm.shifted, alarm.consequence) for alarm in self.alarms]
+        return [table_of(head, rows, "Alarms")] if rows else []
+
+    def _notes(self) -> tuple[str, ...]:
+        return (AFTER_ALARM if self.alarms else NO_ALARM,)
+
+    def _page_title(self) -> str:
+        return f"Monitor of {classifier_name(self.model)}"
 
     def _with(self, state: MonitorState) -> Monitor:
         monitor = type(self).__new__(type(self))

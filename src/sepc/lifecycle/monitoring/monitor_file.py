@@ -32,6 +32,7 @@ def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
     node: Node = {
         "confidence": state.confidence,
         "model": fingerprint,
+        "features": list(state.features),
         "own": _stream_to_node(state.seen.own, own.under("own")),
         "others": [_stream_to_node(stream, own.under(f"others/{i}")) for i, stream in enumerate(state.seen.others)],
         "alarms": [_alarm_to_node(alarm) for alarm in state.alarms],
@@ -48,7 +49,10 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     reader = front.part("monitor")
     if reader.text("model") != fingerprint:
         raise FormatError("The file belongs to a monitor of another model; give the model it was saved with.")
-    d = len(watched.model.feature_names)
+    d, features = len(watched.model.feature_names), reader.texts("features")
+    if len(features) != d:
+        raise reader.wrong("names more or fewer features than the model has")
+    watched = watched.named(features)
     scale = reader.floats("scale", d)
     confidence = reader.number("confidence", 0.0, 1.0)
     if (scale <= 0.0).any() or not 0.0 < confidence < 1.0:
@@ -66,6 +70,7 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
         confidence=confidence,
         shift=reader.floats("shift", d),
         scale=scale,
+        features=features,
         reference=reference,
         seen=Streams(own, others),
         alarms=tuple(_alarm_from(part, watched) for part in reader.parts("alarms")),

@@ -30,6 +30,8 @@ class MonitorState:
         Probability that there is never a false alarm.
     shift, scale : (d,) arrays
         Features are standardised as ``(x - shift) / scale``, with the reference's mean and standard deviation.
+    features : tuple of str
+        Their names, as in the table that the reference came in.
     reference : Tally
     seen : Streams
     alarms : tuple of Alarm
@@ -39,6 +41,7 @@ class MonitorState:
     confidence: float
     shift: FloatArray
     scale: FloatArray
+    features: tuple[str, ...]
     reference: Tally
     seen: Streams
     alarms: tuple[Alarm, ...] = ()

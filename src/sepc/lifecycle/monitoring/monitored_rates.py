@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,10 @@ class MonitoredRates:
     """
 
     model: SEPModel
+
+    def named(self, features: tuple[str, ...]) -> MonitoredRates:
+        """The same rates, with other names for the features."""
+        return MonitoredRates(replace(self.model, feature_names=features))
 
     @property
     def n_sets(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import pairwise
 from typing import Any
@@ -15,12 +15,13 @@ from sepc.io.container import decode, encode
 from sepc.io.reader import MOST, Reader
 from sepc.io.values import labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
-from sepc.lifecycle.located_rows import sep_models
+from sepc.lifecycle.located_rows import RowRegions, sep_models
 from sepc.lifecycle.monitoring.monitor_file import fingerprint_of
 from sepc.lifecycle.reviewing.pending_review import PendingReview
 from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import N_BEYOND, N_WITHIN, Bands
+from sepc.model.sep_model import SEPModel
 
 BANDS = ("least_trust", "coverage", "claimed_risk")
 COUNTS = ("n_labels", "n_errors", "log_now", "log_peak")
@@ -41,6 +42,8 @@ class QueueState:
         None before the first rows.
     n_chosen : int
         How many reviews it has chosen.
+    features : tuple of str
+        The names of the features, as in the table that rows came in; empty if the model has no regions.
     begun : tuple of PendingReview
         Reviews with labels that are missing or not counted yet, in order.
     reviews : tuple of Review
@@ -52,6 +55,7 @@ class QueueState:
     settings: dict[str, Any]
     evidence: Evidence | None
     n_chosen: int
+    features: tuple[str, ...]
     begun: tuple[PendingReview, ...]
     reviews: tuple[Review, ...]
     draws: dict[str, Any]
@@ -65,6 +69,7 @@ def queue_to_bytes(state: QueueState, model: Any) -> bytes:
         "model": _fingerprint(model),
         "settings": state.settings,
         "n_chosen": state.n_chosen,
+        "features": list(state.features),
         "draws": _draws_to_node(state.draws),
         "target": None,
     }
@@ -89,20 +94,35 @@ def queue_from_bytes(data: bytes, model: Any) -> QueueState:
     settings, n_chosen = _settings_from(reader.part("settings")), reader.integer("n_chosen")
     evidence = _evidence_from(reader, settings) if reader.has("target") else None
     begun = tuple(_pending_from(part, evidence, n_chosen) for part in reader.parts("begun"))
-    reviews = tuple(_review_from(part, evidence, n_chosen) for part in reader.parts("reviews"))
+    features = reader.texts("features")
+    named = _named(model, features, reader)
+    reviews = tuple(_review_from(part, evidence, n_chosen, named) for part in reader.parts("reviews"))
     _check_pairs(reader, begun, reviews)
     draws = _draws_from(reader.part("draws"))
     if set(arrays) - front.used:
         raise FormatError(f"The file holds an array that no queue has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
-    return QueueState(settings, evidence, n_chosen, begun, reviews, draws)
+    return QueueState(settings, evidence, n_chosen, features, begun, reviews, draws)
 
 
 def _fingerprint(model: Any) -> str:
     """A hash of the model's regions; empty if it has none."""
+    models = _models(model)
+    return fingerprint_of(models) if models else ""
+
+
+def _models(model: Any) -> list[SEPModel]:
     try:
-        return fingerprint_of(sep_models(model))
+        return sep_models(model)
     except TypeError:
-        return ""
+        return []
+
+
+def _named(model: Any, features: tuple[str, ...], reader: Reader) -> SEPModel | None:
+    """The regions' model with features named as in the table; None if the queue saw no regions."""
+    models = _models(model)
+    if features and (not models or len(models[0].feature_names) != len(features)):
+        raise reader.wrong("names more or fewer features than the model has")
+    return replace(models[0], feature_names=features) if features else None
 
 
 def _settings_from(reader: Reader) -> dict[str, Any]:
@@ -157,26 +177,26 @@ def _pending_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> P
 def _review_to_node(review: Review, writer: Writer) -> Node:
     classes, code = np.unique(review.label, return_inverse=True)
     writer.put(positions=review.positions, band=review.band, trust=review.trust, label=code, drawn=review.plan.drawn)
-    if review.region is not None and review.region_share is not None:
-        writer.put(region=review.region, region_share=review.region_share)
+    if review.regions is not None:
+        writer.put(region=review.regions.number, region_share=review.regions.share)
     return {
         "number": review.number,
         "n_certify": int((review.purpose == Purpose.CERTIFY).sum()),
         "classes": labels_to_node(classes),
-        "has_regions": review.region is not None,
+        "has_regions": review.regions is not None,
         "aim": review.plan.aim,
         "n_more": review.plan.n_more if np.isfinite(review.plan.n_more) else None,
     }
 
 
-def _review_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> Review:
+def _review_from(reader: Reader, evidence: Evidence | None, n_chosen: int, model: SEPModel | None) -> Review:
     positions, drawn = reader.ints("positions", None), _drawn_from(reader, evidence)
     n, n_certify, classes = len(positions), reader.integer("n_certify"), labels_from(reader.part("classes"))
     aim = reader.integer("aim") if reader.has("aim") else None
     if evidence is None or n_certify > n or len(np.unique(positions)) < n or (aim is not None and aim >= len(drawn)):
         raise reader.wrong("is no review of this queue")
     n_more = reader.number("n_more", 0.0) if reader.has("n_more") else np.inf
-    regions = reader.value("has_regions", bool)
+    regions = _regions_from(reader, n, model) if reader.value("has_regions", bool) else None
     reader.take(n * classes.itemsize)
     return Review(
         positions=positions,
@@ -184,12 +204,19 @@ def _review_from(reader: Reader, evidence: Evidence | None, n_chosen: int) -> Re
         label=classes[reader.ints("label", n, below=len(classes))],
         trust=_shares_from(reader, "trust", n),
         band=reader.ints("band", n, below=len(drawn)),
-        region=reader.ints("region", n, low=-1) if regions else None,
-        region_share=_shares_from(reader, "region_share", n) if regions else None,
+        regions=regions,
         decisions=None,
         plan=Plan(evidence.bands, aim, drawn, n_more, evidence.max_risk),
         number=_number_from(reader, n_chosen),
     )
+
+
+def _regions_from(reader: Reader, n: int, model: SEPModel | None) -> RowRegions:
+    if model is None:
+        raise reader.wrong("has regions, and its queue saw none")
+    n_regions = len(model.table.counts) + model.n_places
+    numbers = reader.ints("region", n, low=-1, below=n_regions)
+    return RowRegions.of(numbers, _shares_from(reader, "region_share", n), model)
 
 
 def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tuple[Review, ...]) -> None:

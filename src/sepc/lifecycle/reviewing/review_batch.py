@@ -12,11 +12,23 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard, ShownOnOneLine
 from sepc.decisions.frames import frame_of
+from sepc.lifecycle.located_rows import RowRegions
+from sepc.lifecycle.results.charts import BarChart, Chart, Pair
+from sepc.lifecycle.results.result import Result, table_of
 from sepc.lifecycle.reviewing.trust_bands import Bands
+from sepc.reporting.result_page import PageTable
 from sepc.wording import AS_SET, counted, decimal, name_of, percent
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Bars in the picture of a review.
+N_BARS = 10
+HEAD = ("row", "purpose", "label", "trust")
+TO_DO = (
+    "Give each of these rows its true label. Rows to certify were drawn at random, so their labels speak for all rows "
+    "like them: one without a label counts as an error of the model. Rows to decide are settled by your label alone."
+)
 
 
 class Purpose(IntEnum):
@@ -88,10 +100,11 @@ class Plan(ShownOnOneLine):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Review(ShownAsCard):
+class Review(Result, ShownAsCard):
     """The rows to review, in order, as arrays with one entry per row.
 
-    ``print`` says what the labels are for; `why` gives the reason for one row.
+    ``print`` and `summary` say what the labels are for; `why` gives the reason for one row, `to_frame` a table of all
+    of them, `plot` a picture, and `to_html` a page for the people who review.
 
     Attributes
     ----------
@@ -103,10 +116,9 @@ class Review(ShownAsCard):
     trust : array of float
     band : array of int
         The band of trust of each row, from which rows to certify were drawn.
-    region : array of int, or None
-        The region of each row, if the model has regions.
-    region_share : array of float, or None
-        The share of that region among the rows given.
+    regions : RowRegions, or None
+        The region of each row, if the model has regions: its `number`, its `share` of the rows given, and `where` it
+        lies, in words.
     decisions : decisions, or None
         The model's decisions on these rows.
     plan : Plan
@@ -119,8 +131,7 @@ class Review(ShownAsCard):
     label: NDArray[Any]
     trust: FloatArray
     band: IntArray
-    region: IntArray | None
-    region_share: FloatArray | None
+    regions: RowRegions | None
     decisions: Any
     plan: Plan
     number: int
@@ -128,17 +139,34 @@ class Review(ShownAsCard):
     def __len__(self) -> int:
         return len(self.positions)
 
+    @property
+    def region(self) -> IntArray | None:
+        """The number of each row's region; None if the model has no regions."""
+        return None if self.regions is None else self.regions.number
+
     def why(self, i: int) -> str:
         """Why the i-th of these rows should be reviewed, in words."""
         said = f"The model says {self.label[i]} with trust {decimal(self.trust[i])}"
-        if self.region is not None and self.region_share is not None:
-            said += f"; region {self.region[i]} holds {percent(float(self.region_share[i]))} of these rows"
+        if self.regions is not None:
+            said += f", where {percent(float(self.regions.share[i]))} of these rows lie ({self.regions.where[i]})"
         if self.purpose[i] == Purpose.CERTIFY:
-            drawn = self.plan.band(int(self.band[i]))
-            return f"Row {self.positions[i]}: drawn at random from the {drawn}. {self.plan} {said}."
+            return f"Row {self.positions[i]}: drawn at random from the {self._band(i)}. {self.plan} {said}."
+        chosen = f"Row {self.positions[i]}: one of the least trusted, for a person to decide."
+        return " ".join(part for part in (chosen, f"{said}.", self._model_reason(i)) if part)
+
+    def _band(self, i: int) -> str:
+        return self.plan.band(int(self.band[i]))
+
+    def _model_reason(self, i: int) -> str:
+        """What the model says about its decision; empty for a review from a file, which holds no decisions."""
         own: Any = None if self.decisions is None else self.decisions[i]
-        reason = f" {own.why()}" if hasattr(own, "why") else ""
-        return f"Row {self.positions[i]}: one of the least trusted, for a person to decide. {said}.{reason}"
+        return str(own.why()) if hasattr(own, "why") else ""
+
+    def _short_reason(self, i: int) -> str:
+        """The reason for a row in a table that has its label and trust in other columns."""
+        if self.purpose[i] == Purpose.CERTIFY:
+            return f"Drawn at random from the {self._band(i)}."
+        return f"One of the least trusted. {self._model_reason(i)}".strip()
 
     def __str__(self) -> str:
         return self.summary()
@@ -158,14 +186,47 @@ class Review(ShownAsCard):
             ("aim", "nothing" if self.plan.aim is None else f"the {self.plan.rows(self.plan.aim)}"),
             ("labels needed", self.plan.needed),
         )
-        columns = (self.positions, self.purpose, self.label, self.trust)
-        rows = tuple(
-            (name_of(position), Purpose(purpose).name.lower(), name_of(label), decimal(trust))
-            for position, purpose, label, trust in zip(*columns, strict=True)
-        )
-        head = ("row", "purpose", "label", "trust")
+        rows = tuple(self._cells(i) for i in range(len(self)))
         note = "Why a row: review.why(0). As a DataFrame: to_frame()" if rows else ""
-        return Card(f"Review {self.number}: {counted(len(self), 'row')} to look at", facts, head, rows, note)
+        return Card(f"Review {self.number}: {counted(len(self), 'row')} to look at", facts, HEAD, rows, note)
+
+    def _cells(self, i: int) -> tuple[str, ...]:
+        """A row of a table: which row, what for, the model's label, and its trust."""
+        purpose = Purpose(self.purpose[i]).name.lower()
+        return name_of(self.positions[i]), purpose, name_of(self.label[i]), decimal(self.trust[i])
+
+    def _row_name(self, i: int) -> str:
+        """The row as the index of its DataFrame names it, or else its position."""
+        index = getattr(self.decisions, "index", None)
+        return name_of(self.positions[i] if index is None else index[i])
+
+    def _chart(self) -> Chart:
+        certify, edges = self.purpose == Purpose.CERTIFY, np.linspace(0.0, 1.0, N_BARS + 1)
+        counts = [np.histogram(self.trust[own], edges)[0] for own in (certify, ~certify)]
+        used = [h for h in range(N_BARS) if counts[0][h] + counts[1][h]][::-1]
+        pairs = [
+            Pair(f"trust {edges[h]:.1f} to {edges[h + 1]:.1f}", float(counts[0][h]), float(counts[1][h])) for h in used
+        ]
+        return BarChart("Rows to review by trust", "rows", ("to certify", "to decide"), pairs)
+
+    def _tables(self) -> list[PageTable]:
+        where = [] if self.regions is None else ["where"]
+        rows = [
+            (
+                self._row_name(i),
+                *self._cells(i)[1:],
+                *([] if self.regions is None else [str(self.regions.where[i])]),
+                self._short_reason(i),
+            )
+            for i in range(len(self))
+        ]
+        return [table_of((*HEAD, *where, "reason"), rows, "Rows to review, in this order", ["reason"])] if rows else []
+
+    def _notes(self) -> tuple[str, ...]:
+        return (TO_DO,) if len(self) else ()
+
+    def _page_title(self) -> str:
+        return f"Review {self.number}"
 
     def to_frame(self) -> pd.DataFrame:
         """The review as a pandas DataFrame, in order, with the reasons."""
@@ -174,6 +235,6 @@ class Review(ShownAsCard):
             "purpose": [Purpose(purpose).name for purpose in self.purpose],
         }
         columns |= {"label": self.label, "trust": self.trust, "band": self.band}
-        if self.region is not None:
-            columns["region"] = self.region
+        if self.regions is not None:
+            columns |= {"region": self.regions.number, "where": self.regions.where}
         return frame_of(columns | {"why": [self.why(i) for i in range(len(self))]})

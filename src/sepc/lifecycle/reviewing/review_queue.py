@@ -15,7 +15,7 @@ from sepc.decisions.decisions import Decisions
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
 from sepc.io.values import simple_value
-from sepc.lifecycle.located_rows import chosen_regions, decide_in_memory
+from sepc.lifecycle.located_rows import chosen_regions, decide_in_memory, feature_names
 from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
 from sepc.lifecycle.reviewing.certificate import Certificate, certificate_of, queue_card
 from sepc.lifecycle.reviewing.pending_review import PendingReview, compare_labels
@@ -115,6 +115,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         self.certify_share = certify_share
         self._rng = np.random.default_rng(random_state)
         self._n_chosen = 0
+        self._features: tuple[str, ...] = ()
         self.reviews_: dict[int, Review] = {}
         self._pending: dict[int, PendingReview] = {}
         if rows is not None:
@@ -147,7 +148,8 @@ class ReviewQueue(SharedState, ShownAsCard):
         decide = self._least_trusted(trust, band, certify)[: n_rows - len(certify)]
         positions = np.concatenate([certify, decide])
         purpose = np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [len(certify), len(decide)])
-        region, region_share = chosen_regions(decisions, positions)
+        if not self._features:
+            self._features = feature_names(decisions)
         self._n_chosen += 1
         review = Review(
             positions,
@@ -155,8 +157,7 @@ class ReviewQueue(SharedState, ShownAsCard):
             decisions.label[positions],
             trust[positions],
             band[positions],
-            region,
-            region_share,
+            chosen_regions(decisions, positions),
             decisions[positions],
             plan,
             self._n_chosen,
@@ -228,8 +229,7 @@ class ReviewQueue(SharedState, ShownAsCard):
     def _card(self) -> Card:
         n_open = sum(len(review) for review in self.reviews_.values())
         n_open -= sum(begun.n_known for number, begun in self._pending.items() if number in self.reviews_)
-        evidence = getattr(self, "evidence_", None)
-        return queue_card(self.certificate(), n_open, len(self.reviews_), self.budget, evidence)
+        return queue_card(self.certificate(), n_open, len(self.reviews_), self.budget)
 
     def summary(self) -> str:
         """What the labels so far have proved, in words."""
@@ -246,6 +246,7 @@ class ReviewQueue(SharedState, ShownAsCard):
             settings={name: simple_value(getattr(self, name)) for name in names},
             evidence=getattr(self, "evidence_", None),
             n_chosen=self._n_chosen,
+            features=self._features,
             begun=tuple(self._pending.values()),
             reviews=tuple(self.reviews_.values()),
             draws=dict(self._rng.bit_generator.state),
@@ -259,7 +260,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         queue = cls(model, **state.settings)
         if state.evidence is not None:
             queue.evidence_ = state.evidence
-        queue._n_chosen = state.n_chosen
+        queue._n_chosen, queue._features = state.n_chosen, state.features
         queue._pending = {pending.number: pending for pending in state.begun}
         queue.reviews_ = {review.number: review for review in state.reviews}
         queue._rng.bit_generator.state = state.draws

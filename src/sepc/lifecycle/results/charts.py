@@ -1,0 +1,103 @@
+"""The charts of results, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Charts show at most this many entries, the first of those given.
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two values of the same thing, such as a rate before and now; `note` says more about it."""
+
+    name: str
+    first: float
+    second: float
+    note: str = ""
+
+    @property
+    def told(self) -> str:
+        """Name and note."""
+        return f"{self.name}: {self.note}" if self.note else self.name
+
+
+@dataclass(frozen=True)
+class PairChart:
+    """Two marks on one line for every pair, joined.
+
+    Attributes
+    ----------
+    title : str
+    axis : str
+        What the values are.
+    keys : (str, str)
+        What the hollow mark and the full one stand for.
+    pairs : sequence of Pair
+    is_share : bool
+        Whether values are shares, shown as percentages.
+    """
+
+    title: str
+    axis: str
+    keys: tuple[str, str]
+    pairs: Sequence[Pair]
+    is_share: bool = True
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def shown(self) -> Sequence[Pair]:
+        """The pairs that there is room for."""
+        return self.pairs[:MOST_SHOWN]
+
+    @property
+    def largest(self) -> float:
+        """The largest value shown."""
+        return max(max(pair.first, pair.second) for pair in self.shown)
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Bars of two parts for every entry, such as right and wrong labels.
+
+    Attributes
+    ----------
+    title : str
+    axis : str
+        What is counted.
+    keys : (str, str)
+        What the plain part and the hatched one stand for.
+    pairs : sequence of Pair
+        The sizes of both parts.
+    """
+
+    title: str
+    axis: str
+    keys: tuple[str, str]
+    pairs: Sequence[Pair]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def shown(self) -> Sequence[Pair]:
+        """The bars that there is room for."""
+        return self.pairs[:MOST_SHOWN]
+
+    @property
+    def largest(self) -> float:
+        """The length of the longest bar shown."""
+        return max(pair.first + pair.second for pair in self.shown)
+
+
+Chart = PairChart | BarChart
+
+
+def left_out(chart: Chart) -> str:
+    """How many entries there was no room for, as a sentence; empty if there was room for all."""
+    n_more = len(chart) - len(chart.shown)
+    return f"{n_more:,} more in the table." if n_more else ""

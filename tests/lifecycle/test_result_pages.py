@@ -1,0 +1,251 @@
+"""Every result of the lifecycle has a summary first, a table, a picture, and a page that stands alone."""
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.frozen import FrozenEstimator
+
+from sepc import SelectiveClassifier, SEPClassifier
+from sepc.lifecycle import Monitor, RepairResult, ReviewQueue, audit, repair
+from sepc.lifecycle.results.charts import MOST_SHOWN, BarChart, Pair, PairChart, left_out
+from sepc.wording import percent, visible
+
+pd, matplotlib = package_or_skip("pandas"), package_or_skip("matplotlib")
+
+NAMES = ["<b>length</b>", "width $x$\nand more", "_depth"]
+OPEN = {"meta"}
+
+
+@pytest.fixture(autouse=True)
+def _pictures_in_memory(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+
+
+@cache
+def rows(n, seed, changed=False):
+    """Two classes with a border that a few rows are on the wrong side of; later a corner changes its label."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(-1.0, 1.0, size=(n, 3)), columns=NAMES, index=[f"case {i}" for i in range(n)])
+    y = np.where(X.to_numpy()[:, 0] + 0.2 * rng.standard_normal(n) > 0.0, "up", "<i>down</i>")
+    return X, np.where(changed & (np.abs(X.to_numpy()[:, :2] - 0.5).max(axis=1) < 0.3), "<i>down</i>", y)
+
+
+@cache
+def model():
+    return SEPClassifier().fit(*rows(1000, 0))
+
+
+@cache
+def monitor(how):
+    watching = Monitor(model(), *rows(1500, 1))
+    if how != "before any row":
+        watching.update(*rows(1000, 2))
+    if how == "with alarms":
+        watching.update(*rows(1500, 3, changed=True))
+        watching.update(rows(1500, 4)[0] + [0.0, 0.7, 0.0])
+    return watching
+
+
+@cache
+def queue():
+    made = ReviewQueue(model(), budget=200, max_risk=0.1, coverage=0.3, certify_share=0.8, random_state=0)
+    X, y = rows(4000, 5)
+    for start in (0, 2000):
+        review = made.choose(X[start : start + 2000])
+        made.learn(review, y[start : start + 2000][review.positions])
+    return made
+
+
+RESULTS = {
+    "monitor before any row": lambda: monitor("before any row"),
+    "monitor without alarms": lambda: monitor("without alarms"),
+    "monitor": lambda: monitor("with alarms"),
+    "alarm": lambda: monitor("with alarms").alarms[0],
+    "review": lambda: queue().choose(rows(2000, 6)[0]),
+    "review of no rows": lambda: queue().choose(rows(2000, 6)[0], n_rows=0),
+    "review from a file": lambda: next(iter(reopened().reviews_.values())),
+    "certificate": lambda: queue().certificate(),
+    "certificate before any row": lambda: ReviewQueue(model(), budget=20).certificate(),
+    "audit": lambda: audit(model(), *rows(2000, 7, changed=True)),
+    "audit that finds nothing": lambda: audit(model(), *rows(400, 8)),
+    "repair": lambda: repaired(),
+    "repair of nothing": lambda: RepairResult.of(repair(model(), *rows(400, 8), regions=[])),
+}
+
+
+def reopened():
+    again = ReviewQueue.from_bytes(queue().to_bytes(), model())
+    again.choose(rows(2000, 6)[0])
+    return ReviewQueue.from_bytes(again.to_bytes(), model())
+
+
+def repaired():
+    X, y = rows(3000, 9, changed=True)
+    frozen = FrozenEstimator(repair(model(), X, y))
+    return RepairResult.of(SelectiveClassifier(frozen, 0.3, random_state=0).fit(*rows(1000, 10)))
+
+
+class Page(HTMLParser):
+    """Text, tables and pictures of a page; complains about tags that are not closed in order."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.texts, self.tables = [], [], [], []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.open += [] if tag in OPEN else [tag]
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.tables[-1][-1].append(data.replace("\u00a0", " "))
+        if "style" not in self.open:
+            self.texts.append(data.replace("\u00a0", " "))
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_page_stands_alone_and_begins_with_the_summary(name, tmp_path):
+    result = RESULTS[name]()
+    html = result.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == html
+    page = Page(html)
+    text = "".join(page.texts)
+    assert result.summary().splitlines()[0] in text
+    assert set(page.tags).isdisjoint({"script", "img", "link", "iframe", "b", "i"})
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|url\((?!#)|javascript:", html)
+    assert "viewport" in html
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_picture_is_drawn_on_new_axes_or_on_those_given(name):
+    import matplotlib.pyplot as plt
+
+    result = RESULTS[name]()
+    for given in (None, plt.figure().subplots()):
+        ax = result.plot(given)
+        assert given is None or ax is given
+        ax.figure.canvas.draw()
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_no_region_goes_by_its_number_alone(name):
+    if name.startswith(("audit", "repair")):
+        pytest.skip("audits and repairs have tests of their own")
+    result = RESULTS[name]()
+    said = [result.summary(), str(result), repr(result), *Page(result.to_html()).texts]
+    assert not any(re.search(r"\bregion -?\d", text, re.IGNORECASE) for text in said)
+
+
+def test_monitors_say_how_many_alarms_and_which_is_the_strongest():
+    assert monitor("before any row").summary() == "No alarm after 0 rows."
+    assert monitor("without alarms").summary() == "No alarm after 1,000 rows."
+    watching = monitor("with alarms")
+    strongest = max(watching.alarms, key=lambda alarm: alarm.log_evidence)
+    head, *others = watching.summary().splitlines()
+    assert head == f"{len(watching.alarms)} alarms after 4,000 rows; the strongest: {strongest}"
+    listed = [f"- {alarm}" for alarm in watching.alarms if alarm is not strongest]
+    assert others == [*listed[:10], f"- and {len(listed) - 10} more alarms"]
+    assert str(strongest).startswith(f"{strongest.where}: ")
+    assert f"{percent(strongest.before)} before, {percent(strongest.now)} of" in str(strongest)
+
+
+def test_a_single_alarm_is_the_summary():
+    watching = Monitor(model(), *rows(1500, 1))
+    X, y = rows(1000, 3)
+    regions = model().apply(X)
+    largest = np.bincount(regions[regions >= 0]).argmax()
+    watching.update(X, np.where(regions == largest, np.where(y == "up", "<i>down</i>", "up"), y))
+    assert [alarm.region for alarm in watching.alarms] == [largest]
+    assert watching.summary() == f"1 alarm after 1,000 rows. {watching.alarms[0]}"
+
+
+def test_the_table_of_alarms_has_a_row_for_each():
+    watching = monitor("with alarms")
+    frame = watching.to_frame()
+    for column in ("where", "kind", "before", "now", "n_rows", "refuses", "region", "shifted"):
+        assert list(frame[column]) == [getattr(alarm, column) for alarm in watching.alarms]
+    pd.testing.assert_frame_equal(watching.alarms[0].to_frame(), frame[:1])
+    assert len(monitor("before any row").to_frame()) == 0
+    head, *shown = Page(watching.to_html()).tables[0]
+    assert head == ["where", "what changed", "before", "now", "rows", "shifted", "decisions there"]
+    assert shown == [[*alarm.cells(), alarm.shifted, alarm.consequence] for alarm in watching.alarms]
+
+
+def test_the_picture_of_a_monitor_shows_the_rates_or_where_rows_lie():
+    watching = monitor("with alarms")
+    before, now = watching.plot().collections[1:3]
+    np.testing.assert_allclose(before.get_offsets()[:, 0], [alarm.before for alarm in watching.alarms][:MOST_SHOWN])
+    np.testing.assert_allclose(now.get_offsets()[:, 0], [alarm.now for alarm in watching.alarms][:MOST_SHOWN])
+    calm = monitor("without alarms").plot().collections[2].get_offsets()[:, 0]
+    regions, counts = np.unique(model().apply(rows(1000, 2)[0]), return_counts=True)
+    assert len(regions) > 1
+    assert set(np.round(calm, 9)) <= {0.0, *np.round(counts / 1000, 9)}
+    assert counts.max() / 1000 in calm
+
+
+def test_a_page_of_a_review_names_rows_by_the_index_with_label_trust_purpose_and_reason():
+    review = RESULTS["review"]()
+    head, *shown = Page(review.to_html()).tables[0]
+    assert head == ["row", "purpose", "label", "trust", "where", "reason"]
+    assert [row[0] for row in shown] == [f"case {position}" for position in review.positions]
+    assert [row[2] for row in shown] == list(review.label)
+    assert [row[4] for row in shown] == list(review.regions.where)
+    for i, row in enumerate(shown):
+        if row[1] == "certify":
+            assert row[5].startswith("Drawn at random from the ")
+        else:
+            assert row[5] == f"One of the least trusted. {visible(review.decisions[i].why())}"
+    from_file = Page(RESULTS["review from a file"]().to_html()).tables[0]
+    assert from_file[-1][5] == "One of the least trusted."
+
+
+def test_a_certificate_has_the_labels_of_every_band():
+    certificate = queue().certificate()
+    frame = certificate.to_frame()
+    assert frame["n_labels"].sum() == certificate.n_labels > 0
+    assert frame["n_errors"].sum() == certificate.n_errors
+    assert frame["share"].sum() == pytest.approx(1.0)
+    assert frame["share"][frame["is_certified"]].sum() == pytest.approx(certificate.coverage)
+    right, wrong = certificate.plot().containers
+    assert [bar.get_width() for bar in right] == list(frame["n_labels"] - frame["n_errors"])
+    assert [bar.get_width() for bar in wrong] == list(frame["n_errors"])
+
+
+def test_repair_results_are_found_inside_wrappers_and_nowhere_else():
+    result = repaired()
+    assert len(result.to_frame()) == len(result.model.changes_) > 0
+    pairs = result.plot().collections[1].get_offsets()[:, 0]
+    judged = [change for change in result.model.changes_ if change.n_judged]
+    np.testing.assert_allclose(pairs, [change.errors_before / change.n_judged for change in judged])
+    with pytest.raises(TypeError, match="SEPClassifier was not repaired"):
+        RepairResult.of(model())
+
+
+def test_charts_of_many_entries_say_how_many_are_left_out():
+    pairs = [Pair(f"entry {i}", 0.1, 0.2) for i in range(MOST_SHOWN + 3)]
+    assert left_out(PairChart("title", "axis", ("a", "b"), pairs)) == "3 more in the table."
+    assert left_out(BarChart("title", "axis", ("a", "b"), pairs[:MOST_SHOWN])) == ""
+
+
+@pytest.mark.parametrize("kind", [PairChart, BarChart])
+def test_charts_of_zeros_are_drawn(kind):
+    from sepc.lifecycle.results.chart_axes import draw
+    from sepc.lifecycle.results.chart_svg import svg_of
+
+    chart = kind("title", "axis", ("a", "b"), [Pair("nothing", 0.0, 0.0, "a note")])
+    assert "nothing" in svg_of(chart)
+    draw(chart, None).figure.canvas.draw()
