@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from audit import mixture
 from measure import arguments, save, show
+from sklearn.base import clone
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
@@ -55,18 +56,20 @@ def some_area(rng: np.random.Generator, X: np.ndarray) -> Callable[[np.ndarray],
     return lambda rows: squared(rows) <= limit
 
 
-def case(seed: int, kind: str, n_train: int, n_fresh: int) -> tuple[SEPClassifier, Rows, Rows, Rows, np.ndarray]:
+def case(
+    seed: int, kind: str, n_train: int, n_feedback: int, n_fresh: int, unfitted: Any = None
+) -> tuple[Any, Rows, Rows, Rows, np.ndarray]:
     """A fitted classifier, its training rows, feedback and fresh rows as they are now, and which of these lie there."""
     rng = np.random.default_rng(seed)
     draw = mixture(rng, 4)
-    training, feedback, fresh = draw(n_train), draw(min(n_train, MOST_FEEDBACK)), draw(n_fresh)
+    training, feedback, fresh = draw(n_train), draw(n_feedback), draw(n_fresh)
     inside = planted_area(rng, *feedback)
     usual = int(np.mean(training[1][inside(training[0])]) > 0.5)
     if kind == "new area":
         kept = ~inside(training[0])
         training = training[0][kept], training[1][kept]
     feedback, fresh = ((X, np.where(inside(X), 1 - usual, y)) for X, y in (feedback, fresh))
-    model = SEPClassifier().fit(*training)
+    model = clone(SEPClassifier() if unfitted is None else unfitted).fit(*training)
     return model, training, feedback, fresh, inside(fresh[0])
 
 
@@ -85,7 +88,7 @@ def n_changed(one: Any, two: Any) -> int:
 
 
 def measured(seed: int, kind: str, n_train: int, n_fresh: int) -> dict[str, Any]:
-    model, training, feedback, (X, y), inside = case(seed, kind, n_train, n_fresh)
+    model, training, feedback, (X, y), inside = case(seed, kind, n_train, min(n_train, MOST_FEEDBACK), n_fresh)
     old = {"X_train": training[0], "y_train": training[1]}
     together = [np.concatenate(pair) for pair in zip(training, feedback, strict=True)]
     ways = {

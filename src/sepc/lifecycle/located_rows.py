@@ -14,6 +14,7 @@ from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.repaired.decisions import RepairedDecisions
+from sepc.estimators.repaired.partition import partition_decisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.trusted.decisions import TrustedDecisions
@@ -56,20 +57,21 @@ class LocatedRows:
 def locate(estimator: Any, X: Any) -> LocatedRows:
     """Decide on rows, and locate them in the partition behind the decisions."""
     decisions = decide_in_memory(estimator, X)
-    return LocatedRows(decisions, decisions.region, _partition_of(decisions).features)
+    partition = partition_behind(decisions)
+    assert partition is not None  # `sep_models` refuses all others.
+    return LocatedRows(decisions, decisions.region, partition.features)
 
 
-def _partition_of(decisions: Decisions) -> SEPDecisions:
-    """The decisions of the partition that defines the regions."""
+def partition_behind(decisions: Decisions) -> SEPDecisions | None:
+    """What the partition that defines the regions decided; None if there is no partition."""
     match decisions:
         case SelectiveDecisions():
-            return _partition_of(decisions.inner)
-        case TrustedDecisions():
-            return decisions.partition
+            return partition_behind(decisions.inner)
         case RepairedDecisions():
-            return decisions.parts.outer
-    assert isinstance(decisions, SEPDecisions)  # `sep_models` refuses all others.
-    return decisions
+            return partition_behind(decisions.parts.outer)
+        case SEPDecisions() | TrustedDecisions():
+            return partition_decisions(decisions)
+    return None
 
 
 def sep_models(estimator: Any) -> list[SEPModel]:
