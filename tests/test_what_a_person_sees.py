@@ -169,7 +169,7 @@ CARDS = {
     "audit": (audited, ["2,000 rows", "failing regions", "suspicious rows", "expected by trust"]),
     "claims": (lambda: audited().regions, ["regions", "failing", "too few rows to test", "fails"]),
     "cluster": (lambda: audited().disjuncts[0], ["Cluster of", "wrong", "expected", "p ="]),
-    "changes": (lambda: repaired().changes_, ["regions repaired", "errors before", "after"]),
+    "changes": (lambda: repaired().changes_, ["regions repaired", "wrong before", "after"]),
     "change": (lambda: repaired().changes_[0], ["Region", "repaired", "errors before"]),
     "certificates": (lambda: selective().certificates(*(part[2000:] for part in rows())), ["95 %", "right at least"]),
     "regions": (lambda: classifier().regions_, ["regions", "label", "probability", "to_frame()"]),

@@ -252,11 +252,13 @@ def with_number(where: str, region: int) -> str:
 
     Examples
     --------
-    >>> with_number("worst area > 900", 12), with_number("region 12", 12)
-    ('worst area > 900 (region 12)', 'region 12')
+    >>> with_number("area ≥ 900", 12), with_number("area ≥ 900 (where 2 overlap)", 3), with_number("region 12", 12)
+    ('area ≥ 900 (region 12)', 'area ≥ 900 (where 2 overlap; region 3)', 'region 12')
     """
     number = f"region {region}"
-    return where if where == number else f"{where} ({number})"
+    if where == number:
+        return where
+    return f"{where[:-1]}; {number})" if where.endswith(")") else f"{where} ({number})"
 
 
 def p_in_short(p: float, equal: str = "") -> str:

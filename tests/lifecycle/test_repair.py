@@ -20,6 +20,7 @@ from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
 from sepc.lifecycle.repairing.cross_fitting import Judgement, groups_to_test, judged
 from sepc.lifecycle.repairing.region_models import RowsInRegions
+from sepc.model.names import region_name
 from sepc.model_files import from_bytes, to_bytes
 
 
@@ -81,9 +82,8 @@ def test_decisions_are_whole(repaired, fresh):
     np.testing.assert_array_equal(decided.accepted, decided.trust >= 0.95)
     one = decided[int(np.flatnonzero(decided.repaired)[0])]
     other = decided[int(np.flatnonzero(~decided.repaired)[0])]
-    assert one.why().startswith(
-        f"In repaired region {one.region}: {one.label!r}".replace("np.str_(", "").replace(")", "")
-    )
+    where = region_name(repaired.estimator_.model_, one.region)
+    assert one.why().startswith(f"In the repaired region {where}: {str(one.label)!r} with trust ")
     assert one.inner.trust == one.trust
     assert other.why() == repaired.estimator_.decide(X)[int(np.flatnonzero(~decided.repaired)[0])].why()
     package_or_skip("pandas")

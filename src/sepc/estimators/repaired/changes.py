@@ -112,13 +112,14 @@ class Changes(ShownAsCard, tuple[Change, ...]):
     def _card(self) -> Card:
         rows = tuple(
             (
-                with_number(change.where, change.region),
+                change.where,
+                str(change.region),
                 "repaired" if change.kept else "as it was",
-                *(f"{n:,}" for n in (change.n_made, change.n_judged, change.errors_before, change.errors_after)),
+                *(f"{n:,}" for n in (change.n_judged, change.errors_before, change.errors_after)),
                 p_in_short(change.p_value),
             )
             for change in self
         )
-        head = ("where", "outcome", "fitted on", "judged by", "errors before", "after", "p")
+        head = ("where", "region", "outcome", "rows", "wrong before", "after", "p")
         note = "All other decisions stay as they were." if self else ""
         return Card(self.headline().removesuffix("."), (), head, rows, note)

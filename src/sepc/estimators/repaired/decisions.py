@@ -14,6 +14,7 @@ from sepc.decisions.decisions import Decision, Decisions, positions_of
 from sepc.decisions.row_wise import SHARED
 from sepc.estimators.repaired.partition import partition_decisions
 from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.model.names import region_name
 
 # What decisions of every kind have, and what the partition says of each row.
 BY_ROW = ("label", "trust", "accepted", "cause")
@@ -97,7 +98,11 @@ class RepairedDecisions(Decisions):
         """The reasons for a single decision, as sentences, without the verdict."""
         only = self.alone()
         first, *others = only.inner.alone.reason_parts()
-        return [f"In repaired region {only.region}: {first}" if only.repaired else first, *others]
+        return [f"In the repaired region {self._where()}: {first}" if only.repaired else first, *others]
+
+    def _where(self) -> str:
+        """The region of a single decision, in words."""
+        return region_name(partition_decisions(self.parts.outer).model, int(self.region[0]))
 
 
 def _in_order_of(classes: NDArray[Any], own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
