@@ -95,20 +95,16 @@ class Disjunct(ShownInLists):
             ("mostly", name_of(self.actual)),
         ]
         if self.regions:
-            facts.append(
-                ("in regions", "; ".join(with_number(where, region) for region, where in self._named_regions()))
-            )
+            facts.append(("in regions", "; ".join(map(with_number, self.where, self.regions))))
         ranges = tuple((part.feature, f"{part.low:.4g}", f"{part.high:.4g}") for part in self.ranges)
         title = f"Cluster of {rows}, {self.n_errors:,} wrong, {self.ranges[0]}"
         return Card(title, tuple(facts), ("feature", "from", "to"), ranges)
 
     def _region_words(self) -> str:
-        first, *others = [f"region {region} ({where})" for region, where in self._named_regions()] or [""]
-        more = f" and {counted(len(others), 'other region')}" if others else ""
-        return f"; in {first}{more}" if first else ""
-
-    def _named_regions(self) -> list[tuple[int, str]]:
-        return list(zip(self.regions, self.where, strict=True))
+        if not self.regions:
+            return ""
+        first = f"; in region {self.regions[0]}, {self.where[0]}"
+        return f"{first}, and {counted(len(self.regions) - 1, 'other region')}" if self.regions[1:] else first
 
 
 def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
