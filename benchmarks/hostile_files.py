@@ -123,7 +123,7 @@ def targets() -> dict[str, Target]:
     trusted = TrustedClassifier(counts, cv=2).fit(X, y)
     stratified = StratifiedClassifier(counts, by=[0], min_rows=30).fit(np.column_stack([np.arange(150) % 3, X]), y)
     in_strata = np.column_stack([np.arange(N_ROWS) % 4, rows[:, :2]])
-    repaired = repair(plain, many, np.where(many[:, 0] > 0.0, 1 - truth, truth), validation_size=0.3)
+    repaired = repair(plain, many, np.where(many[:, 0] > 0.0, 1 - truth, truth))
     return {
         "SEPClassifier": of_model(SEPClassifier().fit(X, np.where(y, "one", "other")), rows[:, :2]),
         "SEPClassifier, three classes": of_model(SEPClassifier().fit(*load_iris(return_X_y=True)), rows),

@@ -41,6 +41,7 @@ OURS = {
     "stratified": sepc.StratifiedClassifier(sepc.SEPClassifier(trust="counts"), by=[3], min_rows=40),
     "stratified around another": sepc.StratifiedClassifier(LogisticRegression(), by=[3], min_rows=40),
     "repaired": RepairedClassifier(sepc.SEPClassifier(trust="counts")),
+    "repaired trusted": RepairedClassifier(sepc.TrustedClassifier(sepc.SEPClassifier(trust="counts"), cv=2)),
 }
 OTHERS = {"logistic": LogisticRegression(), "machine without probabilities": SVC()}
 MODELS = OURS | OTHERS

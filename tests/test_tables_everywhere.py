@@ -19,6 +19,7 @@ import sepc
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.decisions.kinds import Cause
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
+from sepc.model_files import from_bytes, to_bytes
 
 dd, mpl, pd = package_or_skip("dask.dataframe"), package_or_skip("matplotlib"), package_or_skip("pandas")
 
@@ -148,18 +149,18 @@ def test_a_queue_chooses_rows_of_a_table():
     assert "labels" in str(queue.learn(review, y[review.positions]))
 
 
-def test_repairs_are_for_numbers_alone_and_take_gaps():
+@pytest.mark.parametrize("name", ["SEPClassifier", "TrustedClassifier", "SelectiveClassifier", "pipeline", "search"])
+def test_repairs_take_tables(name):
     table, y = patients(800, seed=7)
-    with pytest.raises(TypeError, match="repair takes models of numbers alone, and this one was fitted on a table"):
-        repair(fitted("SEPClassifier"), table, y)
-    numbers = table[["age", "dose"]]
-    model = SEPClassifier().fit(numbers, y)
     others = np.where(y == "ill", "well", "ill")
-    repaired = repair(model, numbers, others, regions=range(len(model.regions_)))
-    assert any(change.kept for change in repaired.changes_)
-    same_rows = repaired.decide(numbers)
-    assert same_rows.repaired.any()
-    assert (same_rows.label == others)[same_rows.repaired].mean() > 0.5
+    repaired = repair(fitted(name), table, others, cv=2)
+    fresh_table, fresh_y = patients(300, seed=8)
+    before, after = sepc.decide(fitted(name), fresh_table), sepc.decide(repaired, fresh_table)
+    assert after.repaired.any()
+    assert (after.label != fresh_y)[after.repaired].mean() > 0.6
+    np.testing.assert_array_equal(before.trust[~after.repaired], after.trust[~after.repaired])
+    if name in SAVED:
+        same(from_bytes(to_bytes(repaired)).decide(fresh_table), after)
 
 
 def test_every_display_draws_a_table():

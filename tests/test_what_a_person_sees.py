@@ -169,7 +169,7 @@ CARDS = {
     "audit": (audited, ["2,000 rows", "failing regions", "suspicious rows", "expected by trust"]),
     "claims": (lambda: audited().regions, ["regions", "failing", "too few rows to test", "fails"]),
     "cluster": (lambda: audited().disjuncts[0], ["Cluster of", "wrong", "expected", "p ="]),
-    "changes": (lambda: repaired().changes_, ["regions repaired", "errors before", "after"]),
+    "changes": (lambda: repaired().changes_, ["regions repaired", "wrong before", "after"]),
     "change": (lambda: repaired().changes_[0], ["Region", "repaired", "errors before"]),
     "certificates": (lambda: selective().certificates(*(part[2000:] for part in rows())), ["95 %", "right at least"]),
     "regions": (lambda: classifier().regions_, ["regions", "label", "probability", "to_frame()"]),
@@ -263,7 +263,9 @@ def test_a_list_of_alarms_is_a_line_each():
 def test_printing_says_all_of_it():
     assert len(str(reported()).splitlines()) > 2 * MOST_LINES
     assert str(landscape()) == landscape().summary()
-    assert str(audited()).startswith("2,000 rows of feedback: ")
+    assert str(audited()).startswith(
+        f"{len(audited().failing)} of {len(audited().regions)} regions fail; the largest: "
+    )
     assert str(monitor().alarms[0]).startswith(f"{monitor().alarms[0].where}: ")
     assert str(queue().certificate()).startswith("At most 10 % of rows with trust >= ")
-    assert str(repaired().changes_[0]).startswith("region ")
+    assert str(repaired().changes_[0]).startswith(repaired().changes_[0].where)

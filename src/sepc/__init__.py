@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from sepc.decisions.kinds import Cause, Rule
     from sepc.errors import FlatSetWarning, ForeignModelError, FormatError, LeftOutWarning, NotConvergedWarning
     from sepc.estimators.base import decide
+    from sepc.estimators.repaired.changes import Change
     from sepc.estimators.repaired.decisions import RepairedDecision, RepairedDecisions
-    from sepc.estimators.repaired.estimator import Change, RepairedClassifier
+    from sepc.estimators.repaired.estimator import RepairedClassifier
     from sepc.estimators.selective.certificates import Certificates
     from sepc.estimators.selective.costs import Costs
     from sepc.estimators.selective.decisions import SelectiveDecisions
@@ -48,7 +49,7 @@ _HOME = {
     "BlockPoints": "sepc.points.in_memory",
     "Cause": "sepc.decisions.kinds",
     "Certificates": "sepc.estimators.selective.certificates",
-    "Change": "sepc.estimators.repaired.estimator",
+    "Change": "sepc.estimators.repaired.changes",
     "Costs": "sepc.estimators.selective.costs",
     "Decision": "sepc.decisions.decisions",
     "Decisions": "sepc.decisions.decisions",

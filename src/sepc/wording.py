@@ -31,6 +31,9 @@ MOST_NUMBERS = 4
 # Larger numbers are written with an exponent.
 LARGEST_WRITTEN_OUT = 1e9
 
+# Smaller p-values are not told apart.
+SMALL_P = 1e-4
+
 # Longer names are cut in the middle, since the difference between two names is often at the end.
 LONGEST_NAME = 80
 
@@ -242,6 +245,31 @@ def with_counts(labels: Iterable[Any], counts: Iterable[int]) -> str:
     n_kept = max(1, n_kept)
     more = [f"… {len(pairs) - n_kept:,} more"] if len(pairs) > n_kept else []
     return ", ".join(pairs[:n_kept] + more)
+
+
+def with_number(where: str, region: int) -> str:
+    """A region's name, with its number in brackets.
+
+    Examples
+    --------
+    >>> with_number("area ≥ 900", 12), with_number("area ≥ 900 (where 2 overlap)", 3), with_number("region 12", 12)
+    ('area ≥ 900 (region 12)', 'area ≥ 900 (where 2 overlap; region 3)', 'region 12')
+    """
+    number = f"region {region}"
+    if where == number:
+        return where
+    return f"{where[:-1]}; {number})" if where.endswith(")") else f"{where} ({number})"
+
+
+def p_in_short(p: float, equal: str = "") -> str:
+    """A p-value with two digits, after `equal`; the smallest ones are not told apart.
+
+    Examples
+    --------
+    >>> p_in_short(0.03), p_in_short(0.03, "= "), p_in_short(1e-12, "= ")
+    ('0.03', '= 0.03', '< 0.0001')
+    """
+    return f"{equal}{p:.2g}" if p >= SMALL_P else f"< {SMALL_P:.4f}"
 
 
 def decimal(value: float) -> str:

@@ -5,17 +5,22 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from optional import package_or_skip
+from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sepc
-from sepc import FormatError, SEPClassifier
+from sepc import FormatError, SelectiveClassifier, SEPClassifier
+from sepc.estimators.repaired.changes import Change, Changes
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
-from sepc.lifecycle.repairing.repair import _split_by_region
+from sepc.lifecycle.repairing.cross_fitting import Judgement, groups_to_test, judged
+from sepc.lifecycle.repairing.region_models import RowsInRegions
+from sepc.model.names import region_name
 from sepc.model_files import from_bytes, to_bytes
 
 
@@ -77,9 +82,8 @@ def test_decisions_are_whole(repaired, fresh):
     np.testing.assert_array_equal(decided.accepted, decided.trust >= 0.95)
     one = decided[int(np.flatnonzero(decided.repaired)[0])]
     other = decided[int(np.flatnonzero(~decided.repaired)[0])]
-    assert one.why().startswith(
-        f"In repaired region {one.region}: {one.label!r}".replace("np.str_(", "").replace(")", "")
-    )
+    where = region_name(repaired.estimator_.model_, one.region)
+    assert one.why().startswith(f"In the repaired region {where}: {str(one.label)!r} with trust ")
     assert one.inner.trust == one.trust
     assert other.why() == repaired.estimator_.decide(X)[int(np.flatnonzero(~decided.repaired)[0])].why()
     package_or_skip("pandas")
@@ -87,35 +91,130 @@ def test_decisions_are_whole(repaired, fresh):
 
 
 def test_changes_say_what_was_done(classifier, repaired):
-    assert {change.region for change in repaired.changes_ if change.kept} == set(repaired.repaired_)
     kept = [change for change in repaired.changes_ if change.kept]
+    assert {change.region for change in kept} == set(repaired.repaired_)
     assert all(change.n_made > 0 for change in kept)
-    assert sum(change.errors_after for change in kept) < sum(change.errors_before for change in kept)
-    assert "all other decisions stay as they were" in str(repaired)
-    assert "other rows: " in repaired.summary()
+    before, after = sum(change.errors_before for change in kept), sum(change.errors_after for change in kept)
+    assert after < before
+    head, *lines, last = str(repaired).split("\n")
+    counts = f"{len(kept)} of {len(repaired.changes_)} regions repaired"
+    assert head == f"{counts}; errors there on rows not fitted on: {before} before, {after} after."
+    assert lines == [f"- {change}" for change in repaired.changes_]
+    assert all(f"(region {change.region}): " in str(change) for change in repaired.changes_)
+    assert last == "All other decisions stay as they were."
     X, y = two_sides(1000, 3)
     far = np.abs(X[:, 0]) > 0.3
-    assert "no region fails" in repair(classifier, X[far], y[far]).summary()
+    assert repair(classifier, X[far], y[far]).summary() == "Nothing repaired: no region fails."
 
 
-def test_rows_that_judge_do_not_make():
-    region = np.random.default_rng(0).integers(5, size=100)
-    makers, judges = _split_by_region(region, 0.3, np.random.default_rng(1))
-    assert sorted([*makers, *judges]) == list(range(100))
-    for one in range(5):
-        assert np.sum(region[judges] == one) == int(0.3 * np.sum(region == one))
+def test_many_changes_are_counted():
+    change = Change(3, "far away", 40, 30, 9, 1, 0.01, 1, kept=True)
+    text = Changes([change] * 25).summary()
+    assert text.startswith("25 of 25 regions repaired; errors there on rows not fitted on: 225 before, 25 after.")
+    assert text.count("far away (region 3)") == 10
+    assert "- and 15 more regions: see changes_.to_frame()" in text
+
+
+def test_changes_as_a_table(repaired):
+    package_or_skip("pandas")
+    table = repaired.changes_.to_frame()
+    assert table["where"].tolist() == [change.where for change in repaired.changes_]
+    assert table["p_value"].tolist() == [change.p_value for change in repaired.changes_]
+
+
+def rows_in_regions(seed=0):
+    rng = np.random.default_rng(seed)
+    rows, region = rng.normal(size=(200, 2)), rng.integers(5, size=200)
+    return RowsInRegions(np.repeat(rows, 2, axis=0), np.arange(400), np.repeat(region, 2))
+
+
+def test_folds_spread_regions_keep_equal_rows_together_and_ignore_the_order():
+    rows = rows_in_regions()
+    folds = rows.folds(4, seed=1)
+    np.testing.assert_array_equal(folds[::2], folds[1::2])
+    for region in range(5):
+        counts = np.bincount(folds[rows.region == region], minlength=4)
+        assert counts.max() - counts.min() <= 2
+    mixed = np.random.default_rng(2).permutation(400)
+    np.testing.assert_array_equal(rows.take(mixed).folds(4, seed=1), folds[mixed])
+    assert (rows.folds(4, seed=2) != folds).any()
+
+
+class Remembers:
+    """Makes models that know the labels of the rows they were fitted on, and are wrong about all others."""
+
+    def models(self, rows, regions):
+        return {region: Remembered(set(rows.labels.tolist())) for region in regions}
+
+
+class Remembered:
+    def __init__(self, known):
+        self.known = known
+
+    def labels_of(self, rows):
+        return np.where([label in self.known for label in rows.labels], rows.labels, -1)
+
+
+def test_rows_that_judge_a_model_did_not_make_it():
+    rows = rows_in_regions()
+    judgement = judged(Remembers(), rows, rows.labels % 2 == 0, rows.folds(4, 0), [range(5)] * 4)
+    assert len(judgement.region) == 400
+    assert judgement.after.all()
+    np.testing.assert_array_equal(judgement.before, rows.labels % 2 == 0)
+
+
+def test_a_fold_judges_only_regions_chosen_without_it():
+    rows = rows_in_regions()
+    folds = rows.folds(2, 0)
+    judgement = judged(Remembers(), rows, np.ones(400, dtype=bool), folds, [[0, 1], [1]])
+    for region, n in [(0, np.sum((rows.region == 0) & (folds == 0))), (1, np.sum(rows.region == 1)), (2, 0)]:
+        assert np.sum(judgement.region == region) == n
+
+
+def test_the_test_is_mcnemars():
+    before = np.array([True] * 9 + [False] * 3 + [True] * 5)
+    after = np.array([False] * 9 + [True] * 3 + [True] * 5)
+    (alone,) = Judgement(np.full(17, 4), before, after).tests([4])
+    assert alone.p_value == pytest.approx(binomtest(9, 12, alternative="greater").pvalue)
+    assert (alone.n_rows, alone.errors_before, alone.errors_after, alone.n_together) == (17, 14, 8, 1)
+    together = Judgement(np.repeat([4, 7, 4], [9, 3, 5]), before, after).tests([4, 7])
+    assert [one.p_value for one in together] == [alone.p_value] * 2
+    assert [one.errors_after for one in together] == [5, 3]
+    assert Judgement(np.array([], dtype=int), before[:0], after[:0]).tests([4])[0].p_value == 1.0
+
+
+def test_regions_with_few_rows_are_tested_together():
+    rows = RowsInRegions(np.zeros((66, 1)), np.zeros(66), np.repeat([1, 2, 3, 4], [30, 19, 15, 2]))
+    assert groups_to_test([3, 1, 2], rows) == [[1], [3, 2]]
 
 
 def test_a_model_that_is_no_better_is_not_kept(classifier):
     X, y = two_sides(600, 4)
     regions = np.bincount(classifier.apply(X)[classifier.apply(X) >= 0]).argsort()[-2:]
-    noise = np.random.default_rng(0).permutation(y)
     left = repair(classifier, X, y, regions=regions)
     assert left.repaired_ == {}
-    assert "left as it was" in left.summary()
-    kept = repair(classifier, X, noise, regions=regions, validation_size=0.0)
-    assert all("no other rows to judge it" in str(change) for change in kept.changes_ if change.kept)
-    assert sum(change.n_made for change in kept.changes_) > 0
+    assert left.summary().startswith("0 of 2 regions repaired: no new model is shown to be better.")
+    assert "left as it was, a new model is not shown to be better; errors on" in left.summary()
+    noise = np.random.default_rng(0).permutation(y)
+    every = repair(classifier, X, noise, regions=regions, confidence=0.0)
+    assert set(every.repaired_) == set(regions)
+
+
+def test_models_of_noise_are_seldom_kept(classifier):
+    """Labels that no model can know: what is kept is kept by chance, in a tenth of the regions at most."""
+    kept = []
+    for seed in range(20):
+        X, y = two_sides(400, 100 + seed)
+        y = np.random.default_rng(seed).permutation(y)
+        kept += [change.kept for change in repair(classifier, X, y, cv=3, random_state=seed).changes_]
+    assert len(kept) > 100
+    assert np.mean(kept) < 0.1 + 3.0 * np.sqrt(0.09 / len(kept))
+
+
+def test_the_order_of_the_feedback_does_not_matter(classifier, repaired):
+    X, y = two_sides(3000, 1, changed=True)
+    mixed = np.random.default_rng(0).permutation(len(X))
+    assert repair(classifier, X[mixed], y[mixed]).changes_ == repaired.changes_
 
 
 def test_old_rows_help_only_where_they_are_still_true(classifier, fresh):
@@ -192,11 +291,15 @@ def test_refusals(classifier):
         repair(classifier, X, np.where(X[:, 0] > 0, "new", y))
     with pytest.raises(ValueError, match="There is no region 10000"):
         repair(classifier, X, y, regions=[10_000])
-    with pytest.raises(ValueError, match="validation_size is 1"):
-        repair(classifier, X, y, validation_size=1)
-    with pytest.raises(TypeError, match="but got a LogisticRegression"):
-        repair(LogisticRegression().fit(X, y), X, y)
-    with pytest.raises(TypeError, match="only the regions of an SEPClassifier"):
+    with pytest.raises(ValueError, match="confidence is 1"):
+        repair(classifier, X, y, confidence=1)
+    with pytest.raises(ValueError, match="cv is 1"):
+        repair(classifier, X, y, cv=1)
+    other = LogisticRegression()
+    for model in (other, SelectiveClassifier(other, 0.3), make_pipeline(other)):
+        with pytest.raises(TypeError, match="a LogisticRegression has none"):
+            repair(model.fit(X, y), X, y)
+    with pytest.raises(TypeError, match="only the regions of an SEPClassifier or a TrustedClassifier"):
         RepairedClassifier(LogisticRegression()).fit(X, y)
     few = repair(classifier, X[:12], y[:12], regions=classifier.apply(X[:1]))
     assert "too few rows" in few.summary()

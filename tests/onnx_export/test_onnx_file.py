@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.onnx import export
 from sepc.onnx.exported import label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph
@@ -67,7 +67,7 @@ def test_unfitted_models_are_refused(tmp_path):
 
 def test_models_that_are_not_ours_are_refused(tmp_path):
     X, y = make_moons(300, noise=0.2, random_state=0)
-    pipeline = make_pipeline(StandardScaler(), SEPClassifier())
+    pipeline, repaired = make_pipeline(StandardScaler(), SEPClassifier()), RepairedClassifier(SEPClassifier())
     refused = {
         "TrustedClassifier cannot be exported to ONNX: the model that gives": TrustedClassifier(LogisticRegression()),
         "StratifiedClassifier cannot be exported to ONNX, since its strata": StratifiedClassifier(
@@ -77,6 +77,8 @@ def test_models_that_are_not_ours_are_refused(tmp_path):
         "^Pipeline cannot be exported to ONNX, since": pipeline,
         "SelectiveClassifier around Pipeline cannot": SelectiveClassifier(pipeline),
         "LogisticRegression cannot be exported to ONNX; give": LogisticRegression(),
+        "^RepairedClassifier cannot be exported to ONNX, since its repaired regions": repaired,
+        "SelectiveClassifier around RepairedClassifier cannot be exported": SelectiveClassifier(repaired),
     }
     for told, model in refused.items():
         with pytest.raises(TypeError, match=told):

@@ -15,6 +15,7 @@ from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.repaired.decisions import RepairedDecisions
+from sepc.estimators.repaired.partition import partition_decisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.trusted.decisions import TrustedDecisions
@@ -92,16 +93,14 @@ def locate(estimator: Any, X: Any) -> LocatedRows:
 
 
 def partition_behind(decisions: Decisions) -> SEPDecisions | None:
-    """The decisions of the partition that defines the regions; None if there is none."""
+    """What the partition that defines the regions decided; None if there is no partition."""
     match decisions:
         case SelectiveDecisions():
             return partition_behind(decisions.inner)
-        case TrustedDecisions():
-            return decisions.partition
         case RepairedDecisions():
-            return decisions.parts.outer
-        case SEPDecisions():
-            return decisions
+            return partition_behind(decisions.parts.outer)
+        case SEPDecisions() | TrustedDecisions():
+            return partition_decisions(decisions)
     return None
 
 

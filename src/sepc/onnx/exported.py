@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray
 from sepc.decisions.kinds import Cause
+from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.stratified.estimator import StratifiedClassifier
@@ -106,6 +107,9 @@ def _refusal(model: Any, inner: Any) -> str:
     if isinstance(inner, StratifiedClassifier):
         strata = "its strata are categories, not numbers: export the models in estimators_ one by one"
         return f"{about}StratifiedClassifier cannot be exported to ONNX, since {strata}."
+    if isinstance(inner, RepairedClassifier):
+        several = "its repaired regions have models of their own: export estimator_ and those in repaired_ one by one"
+        return f"{about}RepairedClassifier cannot be exported to ONNX, since {several}."
     if model is inner and not isinstance(inner, TrustedClassifier):
         known = "SEPClassifier or SelectiveClassifier"
         return f"{type(inner).__name__} cannot be exported to ONNX; give a fitted {known}."

@@ -57,6 +57,19 @@ def p_value(n_seen: IntArray, n_rows: IntArray, rate: float) -> FloatArray:
     return np.asarray(binom.cdf(n_seen, n_rows, rate), dtype=np.float64)
 
 
+def sign_test(n_for: int, n_against: int) -> float:
+    """Chance of at least `n_for` heads in `n_for + n_against` tosses of a fair coin; 1 without any.
+
+    Of rows on which just one of two classifiers is wrong, this is McNemar's exact one-sided test.
+
+    Examples
+    --------
+    >>> sign_test(5, 0), sign_test(4, 4), sign_test(0, 0)
+    (0.03125, 0.63671875, 1.0)
+    """
+    return float(binom.sf(n_for - 1, n_for + n_against, 0.5))
+
+
 @lru_cache(maxsize=256)
 def rows_needed(rate: float, confidence: float, n_seen: int = 0) -> int:
     """The fewest rows in which `n_seen` events show, with this confidence, a rate of at most `rate`.

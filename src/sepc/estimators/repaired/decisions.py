@@ -13,17 +13,19 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions, positions_of
 from sepc.decisions.row_wise import SHARED
 from sepc.decisions.sentences import Sentence
-from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
+from sepc.estimators.repaired.partition import partition_decisions
+from sepc.estimators.sep.decisions import SEPDecisions
 
-BY_ROW = ("label", "counts_label", "trust", "accepted", "rule", "cause", "gauge", "place")
-BY_CLASS = ("counts", "probabilities")
+# What decisions of every kind have, and what the partition says of each row.
+BY_ROW = ("label", "trust", "accepted", "cause")
+OF_PARTITION = ("counts_label", "rule", "gauge", "place")
 
 
 @dataclass(frozen=True, eq=False)
 class RepairedParts:
     """What each model decided: `outer` on all rows, `inner` on the rows of each repaired region, in order."""
 
-    outer: SEPDecisions
+    outer: Decisions
     inner: Mapping[int, SEPDecisions]
 
 
@@ -36,7 +38,7 @@ class RepairedDecisions(Decisions):
     label, trust, accepted, cause, probabilities, region, classes, index, by
         As in `Decisions`; in a repaired region, by its own model. Regions are those of the original classifier.
     rule, gauge, place, counts, counts_label
-        As in `SEPDecisions`; in a repaired region, by its own model.
+        As in `SEPDecisions`: by the partition of the original or, in a repaired region, by its own model.
     repaired : array of bool
         Whether the region's own model decided.
     position : array of int
@@ -55,18 +57,18 @@ class RepairedDecisions(Decisions):
     @classmethod
     def gathered(cls, parts: RepairedParts) -> Self:
         """Combine the decisions: those of repaired regions replace those of the original classifier."""
-        outer = parts.outer
-        values = {name: np.array(getattr(outer, name)) for name in (*BY_ROW, *BY_CLASS)}
+        outer, partition = parts.outer, partition_decisions(parts.outer)
+        values = {name: np.array(getattr(outer, name)) for name in (*BY_ROW, "probabilities")}
+        values |= {name: np.array(getattr(partition, name)) for name in OF_PARTITION}
+        values["counts"] = _in_order_of(outer.classes, partition.classes, partition.counts)
         repaired, position = np.zeros(len(outer), dtype=bool), np.arange(len(outer))
         for region, decided in parts.inner.items():
             rows = np.flatnonzero(outer.region == region)
-            known = positions_of(decided.classes, outer.classes)
             repaired[rows], position[rows] = True, np.arange(len(rows))
-            for name in BY_ROW:
+            for name in (*BY_ROW, *OF_PARTITION):
                 values[name][rows] = getattr(decided, name)
-            for name in BY_CLASS:
-                values[name][rows] = 0
-                values[name][np.ix_(rows, known)] = getattr(decided, name)
+            for name in ("counts", "probabilities"):
+                values[name][rows] = _in_order_of(outer.classes, decided.classes, getattr(decided, name))
         return cls(
             classes=outer.classes,
             region=outer.region,
@@ -99,6 +101,14 @@ class RepairedDecisions(Decisions):
         return [first.after("By the repaired model: ") if only.repaired else first, *others]
 
 
+def _in_order_of(classes: NDArray[Any], own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Columns for `classes`, given those for a model's own ones; zeros for a class that it does not know."""
+    place = positions_of(own, classes)
+    columns = np.zeros((len(values), len(classes)), dtype=values.dtype)
+    columns[:, place[place >= 0]] = values[:, place >= 0]
+    return columns
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RepairedDecision(Decision):
     """The decision on one row; its attributes are those of `RepairedDecisions`, as single values."""
@@ -106,8 +116,8 @@ class RepairedDecision(Decision):
     alone: RepairedDecisions
 
     @property
-    def inner(self) -> SEPDecision:
+    def inner(self) -> Decision:
         """The decision of the model that decided on this row."""
         parts: RepairedParts = self.parts
-        asked = parts.inner[self.region] if self.repaired else parts.outer
+        asked: Decisions = parts.inner[self.region] if self.repaired else parts.outer
         return asked[[self.position]].alone()

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sepc.estimators.repaired.estimator import Change, RepairedClassifier
+from sepc.estimators.repaired.changes import Change
+from sepc.estimators.repaired.estimator import RepairedClassifier
+from sepc.estimators.repaired.partition import HasRegions, partition_of
 from sepc.estimators.sep import state as sep_state
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.io.estimator_fields import fields_to_node, restore_fields
@@ -29,48 +31,56 @@ def write(repaired: RepairedClassifier, writer: Writer, inner: InnerModels) -> N
         "estimator": inner.to_node(repaired.estimator_, writer.under("estimator")),
         "models": [sep_state.write(model, writer.under(f"models/{i}"), inner) for i, model in enumerate(models)],
         "changes": [asdict(change) for change in repaired.changes_],
+        "lost_promise": repaired.lost_promise_,
     }
 
 
 def read(reader: Reader, inner: InnerModels) -> RepairedClassifier:
     """Read a repaired classifier."""
     estimator = inner.from_node(reader.part("estimator"))
-    if not isinstance(estimator, SEPClassifier):
-        raise reader.wrong("repairs something that is not an SEPClassifier")
+    if not isinstance(estimator, HasRegions):
+        raise reader.wrong("repairs something that has no regions")
     models = [_fitting(sep_state.read(part, inner), estimator, part) for part in reader.parts("models")]
-    regions = reader.ints("regions", None, low=-1, below=len(estimator.regions_))
+    regions = reader.ints("regions", None, low=-1, below=len(partition_of(estimator).regions_))
     asked = reader.ints("asked", len(regions), below=len(models))
     if (np.diff(regions) <= 0).any() or list(dict.fromkeys(asked.tolist())) != list(range(len(models))):
         raise reader.wrong("has repeated regions, or models that no region uses")
     changes = tuple(_change_from(part) for part in reader.parts("changes"))
     model_of = {int(region): models[i] for region, i in zip(regions, asked, strict=True)}
-    repaired = restore_fields(RepairedClassifier.of(estimator, model_of, changes), reader)
+    lost_promise = reader.value("lost_promise", bool)
+    repaired = restore_fields(RepairedClassifier.of(estimator, model_of, changes, lost_promise), reader)
     if repaired.n_features_in_ != estimator.n_features_in_:
         raise reader.wrong("differs from its estimator in the number of features")
     return repaired
 
 
-def _fitting(model: SEPClassifier, estimator: SEPClassifier, reader: Reader) -> SEPClassifier:
-    """Return a region's model if its features and labels are those of the estimator, else raise."""
-    same = (
-        model.n_features_in_ == estimator.n_features_in_ and model.classes_.dtype.kind == estimator.classes_.dtype.kind
-    )
-    if not (same and are_among(model.classes_, estimator.classes_) and _names(model) == _names(estimator)):
+def _fitting(model: SEPClassifier, estimator: HasRegions, reader: Reader) -> SEPClassifier:
+    """Return a region's model if it takes the columns of the partition and has labels of the estimator, else raise."""
+    known, own = estimator.classes_, model.classes_
+    same_labels = own.dtype.kind == known.dtype.kind and are_among(own, known)
+    if not same_labels or _columns(model) != _columns(partition_of(estimator)):
         raise reader.wrong("differs in features or labels from the classifier it repairs")
     return model
 
 
-def _names(classifier: SEPClassifier) -> Any:
-    names = getattr(classifier, "feature_names_in_", None)
-    return None if names is None else list(names)
+def _columns(classifier: SEPClassifier) -> Any:
+    """What a classifier makes its rows from, as values that can be compared."""
+    names, own = getattr(classifier, "feature_names_in_", None), classifier.preparation_
+    named = classifier.n_features_in_, None if names is None else list(names)
+    if own is None:
+        return named
+    return *named, own.columns, own.feature_names, {name: each.values for name, each in own.categories.items()}
 
 
 def _change_from(reader: Reader) -> Change:
     return Change(
         region=reader.integer("region", low=-1),
+        where=reader.text("where"),
         n_made=reader.integer("n_made"),
         n_judged=reader.integer("n_judged"),
         errors_before=reader.integer("errors_before"),
         errors_after=reader.integer("errors_after"),
+        p_value=reader.number("p_value", 0.0, 1.0),
+        n_together=reader.integer("n_together", low=1),
         kept=reader.value("kept", bool),
     )

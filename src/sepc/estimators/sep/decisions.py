@@ -87,6 +87,13 @@ class SEPDecisions(Decisions):
         """The rows without the codes of categories, of shape (n, d)."""
         return self.rows[:, : len(self.model.shift)]
 
+    @property
+    def given_rows(self) -> FloatArray:
+        """The rows as they were given, with NaN for what is missing."""
+        given = self.rows.copy()
+        given[:, : self.missing.shape[1]][self.missing] = np.nan
+        return given
+
     def alone(self) -> SEPDecision:
         """The only decision, as single values."""
         return SEPDecision(self)
@@ -149,9 +156,7 @@ class SEPDecision(Decision):
         return [(name, share) for (share, _), name in ranked]
 
     def _with_gaps(self) -> FloatArray:
-        row = np.array(self.rows)
-        row[: len(self.missing)][self.missing] = np.nan
-        return row
+        return np.asarray(self.alone.given_rows[0])
 
     def terms(self) -> Term:
         """What each feature and each ellipsoid adds to the log-odds of the label against the runner-up."""

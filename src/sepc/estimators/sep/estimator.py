@@ -191,6 +191,25 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         training = TrainingSet.of_arrays(rows, labels, self._n_features)
         return self._set_fitted_attributes(self._fit_training(training, unit))
 
+    def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
+        """Fit to rows as another classifier has prepared them, so that both take the same columns in the same way.
+
+        Parameters
+        ----------
+        other : SEPClassifier
+            Fitted.
+        rows : (n, d) array
+            Its features and codes of categories, as in `SEPDecisions.given_rows`; gaps are NaN.
+        labels : array of shape (n,)
+        """
+        self.check_parameters()
+        self.preparation_, self.n_features_in_ = other.preparation_, other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
+        rows = self._filled(rows, np.unique(labels, return_inverse=True)[1])
+        training = TrainingSet.of_arrays(rows, labels, self._n_features)
+        return self._set_fitted_attributes(self._fit_training(training, 1.0))
+
     def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
         return self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)[0]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.lifecycle.auditing.disjuncts import Disjunct, find_disjuncts
-from sepc.lifecycle.auditing.feedback import feedback_of
+from sepc.lifecycle.auditing.feedback import Feedback, feedback_of
 from sepc.lifecycle.auditing.region_tests import RegionTests, check_regions
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result
@@ -25,6 +25,8 @@ HEAD = ("where", "rows", "wrong", "expected", "p")
 
 # Regions in the picture of an audit that found nothing.
 MOST_REGIONS = 12
+# Regions and clusters listed in a summary; the others are counted.
+MOST_LISTED = 10
 
 
 def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: int = 0) -> Audit:
@@ -35,9 +37,9 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
 
     Parameters
     ----------
-    model : fitted estimator with `decide`, or a pipeline that ends in one
-        Regions are those of an `SEPClassifier`, also inside a `SelectiveClassifier`; for other estimators there are
-        clusters only.
+    model : fitted estimator with `decide`, or a pipeline, search or `FrozenEstimator` around one
+        Regions are those of an `SEPClassifier` or of the partition of a `TrustedClassifier`, also inside a
+        `SelectiveClassifier` or a `RepairedClassifier`; for other estimators there are clusters only.
     X : array or DataFrame of n rows
         Feedback. None of these rows may have been used to train the model, or it would pass too easily.
     y : array of shape (n,)
@@ -70,22 +72,26 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     >>> classifier = SEPClassifier().fit(X[:1500], y[:1500])
     >>> y[np.abs(X - 0.5).max(axis=1) < 0.1] = "left"  # a corner has changed
     >>> print(audit(classifier, X[1500:], y[1500:]))
-    1,500 rows of feedback: ... wrong, ... expected by trust.
+    ... of ... regions fail; the largest: ...
     ...
     1 cluster of wrong rows (chance of any false alarm 10 %).
     - ... predicted 'right', mostly 'left'; in region...
     """
     if not 0.0 < fdr < 1.0:
         raise ValueError(f"fdr is {fdr!r}; it is a share of false alarms, so it must lie strictly between 0 and 1.")
-    feedback = feedback_of(model, X, y)
+    return audit_feedback(feedback_of(model, X, y), X, np.asarray(y), fdr, random_state)
+
+
+def audit_feedback(feedback: Feedback, X: Any, y: NDArray[Any], fdr: float, random_state: int) -> Audit:
+    """`audit`, given the decisions on the rows."""
     wrong, risk = ~feedback.right, feedback.claimed_risk
     no_regions = np.empty(0, dtype=np.int64)
     regions = (
         check_regions(no_regions, wrong[:0], risk[:0], fdr)
         if feedback.region is None
-        else check_regions(feedback.region, wrong, risk, fdr)
+        else check_regions(feedback.region, wrong, risk, fdr, feedback.region_name)
     )
-    disjuncts = find_disjuncts(X, np.asarray(y), feedback, fdr, random_state)
+    disjuncts = find_disjuncts(X, y, feedback, fdr, random_state)
     return Audit(regions, disjuncts, len(wrong), int(wrong.sum()), float(risk.sum()), fdr)
 
 
@@ -133,7 +139,7 @@ class Audit(Result, ShownAsCard):
         """The clusters as a pandas DataFrame, with two columns of ranges for every feature."""
         columns: dict[str, list[Any]] = {
             name: [getattr(disjunct, name) for disjunct in self.disjuncts]
-            for name in ("n_errors", "expected", "p_value", "predicted", "actual", "regions")
+            for name in ("n_errors", "expected", "p_value", "predicted", "actual", "regions", "where")
         }
         columns = {"n_rows": [len(disjunct.rows) for disjunct in self.disjuncts], **columns}
         for feature in sorted({part.feature for disjunct in self.disjuncts for part in disjunct.ranges}):
@@ -181,25 +187,46 @@ class Audit(Result, ShownAsCard):
         return self.summary()
 
     def summary(self) -> str:
-        """What the audit found, in words."""
-        head = f"{self.n_rows:,} rows of feedback: {self.n_errors:,} wrong, {self.expected:,.1f} expected by trust."
-        return "\n".join([head, *self._region_lines(), *self._disjunct_lines()])
+        """What the audit found, in words: first what fails most, then the rest."""
+        overall = f"{self.n_rows:,} rows of feedback: {self.n_errors:,} wrong, {self.expected:,.1f} expected by trust."
+        return "\n".join([self.headline(), overall, *self._region_lines(), *self._disjunct_lines()])
+
+    def headline(self) -> str:
+        """How many regions fail, and where most rows are wrong beyond what is expected, in a sentence."""
+        regions, n_failing = self.regions, len(self.failing)
+        if len(regions) == 0:
+            return f"{counted(len(self.disjuncts), 'cluster')} of wrong rows; the model has no regions to test."
+        if n_failing == 0:
+            clusters = counted(len(self.disjuncts), "cluster")
+            more = f", but {clusters} of wrong rows was found" if self.disjuncts else ""
+            return f"None of {counted(len(regions), 'region')} fails{more}."
+        i = int(np.argmax(np.where(regions.failing, regions.n_errors - regions.expected, -np.inf)))
+        counts = f"{regions.n_errors[i]:,} of {regions.n_rows[i]:,} wrong ({regions.expected[i]:.1f} expected)"
+        fail = "fails" if n_failing == 1 else "fail"
+        return f"{n_failing:,} of {counted(len(regions), 'region')} {fail}; the largest: {regions.where[i]}, {counts}."
 
     def _region_lines(self) -> list[str]:
         if len(self.regions) == 0:
-            return ["The model has no regions to test."]
-        n_tested, failing, fdr = int(self.regions.tested.sum()), self.failing, percent(self.fdr, AS_SET)
-        lines = [f"{len(failing):,} of {n_tested:,} tested regions are wrong more often than they claim (FDR {fdr})."]
-        if n_tested < len(self.regions):
-            lines[0] += f" {len(self.regions) - n_tested:,} more have too few rows to test."
-        return lines + [f"- {self.regions.summary(i)}" for i in np.searchsorted(self.regions.region, failing)]
+            return []
+        failing, fdr = self.failing, percent(self.fdr, AS_SET)
+        tested = f"{counted(int(self.regions.tested.sum()), 'region')} with enough rows to test"
+        lines = [f"Wrong more often than they claim, of {tested} (FDR {fdr}):" if len(failing) else f"{tested}."]
+        places = np.searchsorted(self.regions.region, failing).tolist()
+        return lines + _listed([self.regions.summary(i) for i in places], "region")
 
     def _disjunct_lines(self) -> list[str]:
         if not self.disjuncts:
             return ["No cluster of wrong rows was found."]
         clusters = counted(len(self.disjuncts), "cluster")
         lines = [f"{clusters} of wrong rows (chance of any false alarm {percent(self.fdr, AS_SET)})."]
-        return lines + [f"- {disjunct}" for disjunct in self.disjuncts]
+        return lines + _listed([str(disjunct) for disjunct in self.disjuncts], "cluster")
+
+
+def _listed(lines: list[str], what: str) -> list[str]:
+    """The first lines as a list, and how many there are beside these."""
+    n_more = len(lines) - MOST_LISTED
+    more = [f"- and {counted(n_more, f'more {what}')}"] if n_more > 0 else []
+    return [f"- {line}" for line in lines[:MOST_LISTED]] + more
 
 
 def _headline(n_failing: int, n_clusters: int) -> str:

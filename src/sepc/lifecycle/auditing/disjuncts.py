@@ -14,17 +14,16 @@ from sepc.columns.number_columns import has_numbers, number_columns
 from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.lifecycle.auditing.cluster_scan import Cluster, scan
 from sepc.lifecycle.auditing.feedback import Feedback
-from sepc.lifecycle.auditing.region_tests import p_in_short
 from sepc.points.in_memory import ArrayPoints
 from sepc.views.outcomes import most_common
-from sepc.wording import counted, listed, name_of, shown
+from sepc.wording import counted, listed, name_of, p_in_short, shown, with_number
 
 # Ranges named in a sentence; the others hold most rows anyway.
 SHOWN_RANGES = 3
 # The listed regions of a disjunct hold at least this share of its wrong rows; a few rows may stray.
 HELD_SHARE = 0.9
-# Regions named in a sentence.
-SHOWN_REGIONS = 3
+# A region beside the largest is listed only if it holds at least this many of them; fewer may have strayed there.
+FEWEST_HELD = 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +58,10 @@ class Disjunct(ShownInLists):
     predicted, actual : object
         The most frequent predicted and true label of the wrong rows.
     regions : tuple of int
-        The fewest regions that hold 90 % of the wrong rows, the largest first; empty if the model has no regions.
+        The fewest regions that hold 90 % of the wrong rows, the largest first; of these, all after the first hold at
+        least three. Empty if the model has no regions.
+    where : tuple of str
+        These regions in words.
     """
 
     rows: IntArray
@@ -70,6 +72,7 @@ class Disjunct(ShownInLists):
     predicted: Any
     actual: Any
     regions: tuple[int, ...]
+    where: tuple[str, ...]
 
     def __str__(self) -> str:
         where = listed([str(part) for part in self.ranges[:SHOWN_RANGES]])
@@ -92,18 +95,16 @@ class Disjunct(ShownInLists):
             ("mostly", name_of(self.actual)),
         ]
         if self.regions:
-            facts.append(("in regions", ", ".join(map(str, self.regions))))
+            facts.append(("in regions", "; ".join(map(with_number, self.where, self.regions))))
         ranges = tuple((part.feature, f"{part.low:.4g}", f"{part.high:.4g}") for part in self.ranges)
         title = f"Cluster of {rows}, {self.n_errors:,} wrong, {self.ranges[0]}"
         return Card(title, tuple(facts), ("feature", "from", "to"), ranges)
 
     def _region_words(self) -> str:
-        named, n_more = [str(region) for region in self.regions[:SHOWN_REGIONS]], len(self.regions) - SHOWN_REGIONS
-        if not named:
+        if not self.regions:
             return ""
-        return (
-            f"; in region{'s' if named[1:] else ''} {listed([*named, *([f'{n_more:,} more'] if n_more > 0 else [])])}"
-        )
+        first = f"; in region {self.regions[0]}, {self.where[0]}"
+        return f"{first}, and {counted(len(self.regions) - 1, 'other region')}" if self.regions[1:] else first
 
 
 def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
@@ -134,6 +135,7 @@ def _numbers(X: Any) -> tuple[FloatArray, list[str]]:
 
 def _described(cluster: Cluster, rows: FloatArray, names: list[str], y: NDArray[Any], feedback: Feedback) -> Disjunct:
     wrong = cluster.rows[~feedback.right[cluster.rows]]
+    regions = () if feedback.region is None else _regions(feedback.region[wrong])
     return Disjunct(
         rows=cluster.rows,
         n_errors=len(wrong),
@@ -142,7 +144,8 @@ def _described(cluster: Cluster, rows: FloatArray, names: list[str], y: NDArray[
         ranges=_ranges(rows, names, wrong),
         predicted=most_common(np.asarray(feedback.decisions.label)[wrong]),
         actual=most_common(y[wrong]),
-        regions=() if feedback.region is None else _regions(feedback.region[wrong]),
+        regions=regions,
+        where=tuple(map(feedback.region_name, regions)),
     )
 
 
@@ -162,4 +165,5 @@ def _regions(region: IntArray) -> tuple[int, ...]:
     ids, counts = np.unique(region, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     n_held = np.searchsorted(np.cumsum(counts[order]), HELD_SHARE * len(region)) + 1
-    return tuple(ids[order[:n_held]].tolist())
+    held = order[:n_held]
+    return tuple(ids[held[(counts[held] >= FEWEST_HELD) | (np.arange(len(held)) == 0)]].tolist())

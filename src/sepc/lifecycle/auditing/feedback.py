@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.checks import checked_labels
 from sepc.lifecycle.located_rows import decide_in_memory, has_regions
+from sepc.lifecycle.region_names import region_namer
 from sepc.views.outcomes import is_right
 
 
@@ -37,8 +40,17 @@ class Feedback:
         """The probability of an error that each decision claims: 1 - trust."""
         return np.clip(1.0 - np.asarray(self.decisions.trust, dtype=np.float64), 0.0, 1.0)
 
+    @cached_property
+    def region_name(self) -> Callable[[int], str]:
+        """Gives the name of a region."""
+        return region_namer(self.decisions)
+
     def __len__(self) -> int:
         return len(self.right)
+
+    def take(self, rows: IntArray) -> Feedback:
+        """The feedback at these positions."""
+        return Feedback(self.decisions[rows], self.right[rows], None if self.region is None else self.region[rows])
 
 
 def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom, false_discovery_control
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.wording import counted
-
-# Smaller p-values are not distinguished in tables.
-SMALL_P = 1e-4
+from sepc.lifecycle.region_names import unnamed
+from sepc.wording import counted, p_in_short, with_number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,6 +24,8 @@ class RegionTests(ShownAsCard):
     ----------
     region : array of int
         Ids, ascending; -1 is all unseen combinations of ellipsoids together.
+    where : array of str
+        The regions in words.
     n_rows, n_errors : array of int
         Feedback rows there, and the wrong ones.
     expected : array of float
@@ -37,6 +40,7 @@ class RegionTests(ShownAsCard):
     """
 
     region: IntArray
+    where: NDArray[Any]
     n_rows: IntArray
     n_errors: IntArray
     expected: FloatArray
@@ -52,14 +56,17 @@ class RegionTests(ShownAsCard):
         """The region at this position in words."""
         adjusted = f"= {self.adjusted[i]:.2g}" if self.adjusted[i] > 0.0 else "< 1e-300"
         return (
-            f"region {self.region[i]}: {self.n_errors[i]:,} of {self.n_rows[i]:,} rows wrong, "
+            f"{self._named(i)}: {self.n_errors[i]:,} of {self.n_rows[i]:,} rows wrong, "
             f"{self.expected[i]:.2g} expected, adjusted p {adjusted}"
         )
 
     def cells(self, i: int) -> tuple[str, ...]:
         """The region at this position as a row of a table: where, rows, wrong and expected ones, adjusted p-value."""
         counts = f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", f"{self.expected[i]:.1f}"
-        return f"region {self.region[i]}", *counts, p_in_short(self.adjusted[i])
+        return self._named(i), *counts, p_in_short(self.adjusted[i])
+
+    def _named(self, i: int) -> str:
+        return with_number(self.where[i], int(self.region[i]))
 
     def _card(self) -> Card:
         n_failing = int(self.failing.sum())
@@ -74,19 +81,12 @@ class RegionTests(ShownAsCard):
         return Card(f"RegionTests of {counted(len(self), 'region')}", facts, head, rows)
 
 
-def p_in_short(p: float) -> str:
-    """A p-value in a table.
-
-    Examples
-    --------
-    >>> p_in_short(0.03), p_in_short(1e-12)
-    ('0.03', '< 0.0001')
-    """
-    return f"{p:.2g}" if p >= SMALL_P else f"< {SMALL_P:.4f}"
-
-
-def check_regions(region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float) -> RegionTests:
+def check_regions(
+    region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float, name: Callable[[int], str] = unnamed
+) -> RegionTests:
     """Count rows and errors of each region, and test them against what the decisions claim.
+
+    `name` gives the name of a region.
 
     Examples
     --------
@@ -106,7 +106,8 @@ def check_regions(region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, 
     adjusted = np.ones(len(ids))
     if tested.any():
         adjusted[tested] = false_discovery_control(p_value[tested], method="bh")
-    return RegionTests(ids, n_rows, n_errors, expected, p_value, adjusted, tested, adjusted <= fdr)
+    where = np.array([name(own) for own in ids.tolist()], dtype=object)
+    return RegionTests(ids, where, n_rows, n_errors, expected, p_value, adjusted, tested, adjusted <= fdr)
 
 
 def tail(n_errors: IntArray, n_rows: IntArray, expected: FloatArray) -> FloatArray:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
-from sepc._typing import BoolArray, IntArray
+from sepc.decisions.decisions import Decisions, positions_of
 from sepc.estimators.checks import checked_labels
-from sepc.estimators.repaired.estimator import Change, RepairedClassifier
-from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.lifecycle.auditing.audit import Audit
-from sepc.lifecycle.auditing.audit import audit as audited
-from sepc.lifecycle.located_rows import decide_in_memory
-from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions, n_errors
+from sepc.estimators.repaired.changes import Change
+from sepc.estimators.repaired.estimator import RepairedClassifier
+from sepc.estimators.repaired.partition import partition_of
+from sepc.lifecycle.auditing.audit import Audit, audit_feedback
+from sepc.lifecycle.auditing.feedback import feedback_of
+from sepc.lifecycle.located_rows import decide_in_memory, partition_behind
+from sepc.lifecycle.repairing.cross_fitting import RegionTest, groups_to_test, judged
+from sepc.lifecycle.repairing.inside import Inside, inside_of, put_back
+from sepc.lifecycle.repairing.region_choice import RegionChoice, is_of
+from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions
 from sepc.wording import listed, shown
+
+# The false discovery rate of the audits that choose regions.
+FDR = 0.1
 
 
 def repair(
@@ -31,39 +35,52 @@ def repair(
     regions: Iterable[int] | None = None,
     X_train: Any = None,
     y_train: ArrayLike | None = None,
-    validation_size: float = 0.3,
+    confidence: float = 0.9,
+    cv: int = 5,
     random_state: int = 0,
-) -> RepairedClassifier:
+) -> Any:
     """Give failing regions a model of their own, fitted on the feedback that lies there.
 
-    A new model decides only on rows of its region; every other decision stays the same, bit for bit. Part of the
-    feedback fits the new models, the rest validates them: a new model is kept if it makes fewer errors there. Regions
-    may share a model, which then decides on the rows of these regions only.
+    A new model decides only on rows of its region; every other decision stays the same, bit for bit. It is kept only
+    if it is shown to be better on rows that it was not fitted on; other regions stay as they were.
 
     Parameters
     ----------
-    model : SEPClassifier or RepairedClassifier
-        Fitted, on numbers alone.
+    model : fitted classifier with regions
+        An `SEPClassifier`, a `TrustedClassifier`, or a `RepairedClassifier`, to repair it again. Also a
+        `SelectiveClassifier`, a pipeline, a search or a `FrozenEstimator` around one.
     X, y : array or DataFrame of n rows, and their labels
         Feedback: rows that were not used to train the model.
     audit : Audit, optional
-        Says which regions fail or hold clusters of wrong rows. By default, the rows that fit the new models are audited
-        first, so that the validation rows have no part in choosing the regions either.
+        Says which regions fail or hold clusters of wrong rows. By default, the feedback is audited first.
     regions : iterable of int, optional
-        The regions to repair, instead of those of an audit.
+        The regions to repair, instead of those of an audit. Choose them without looking at this feedback, or errors
+        before look worse than they are.
     X_train, y_train : rows and their labels, optional
         Training rows, if they are still available. They are used to fit a region's model only if that reduces errors
-        on held-out feedback, since they may be outdated; never for validation, and never more than there is feedback in
+        on held-out feedback, since they may be outdated; never to judge one, and never more than there is feedback in
         the regions.
-    validation_size : float, default=0.3
-        Share of the feedback in each region for validation. With 0, all of it fits the new models, and all are kept.
+    confidence : float, default=0.9
+        A new model is kept if the chance that one which is no better does as well is at most 1 - `confidence`, in each
+        region. With 0, every new model is kept.
+    cv : int, default=5
+        Number of folds. New models are judged on each fold by models that were chosen and fitted without it; the model
+        that is kept is fitted on all folds.
     random_state : int, default=0
-        For the choice of the validation rows, and for the audit.
+        For folds and audits. Folds depend on the values of rows, not on their order.
 
     Returns
     -------
     RepairedClassifier
-        Its `summary()` says what was changed. Its `fit` is a full refit.
+        Its `summary()` says what was changed. Its `fit` is a full refit. For a pipeline, a pipeline with the same first
+        steps that ends in one. The promise of a `SelectiveClassifier` was about other labels and is gone; make a new
+        one on rows that were not used here: ``SelectiveClassifier(FrozenEstimator(repaired), ...).fit(X, y)``.
+
+    Notes
+    -----
+    Rows on which just one of the two models is wrong are counted, and the exact one-sided sign test (McNemar's) tells
+    whether more of them were set right than would be by chance. Regions with fewer than 20 rows of feedback are tested
+    together, and of these only those with fewer errors than before are kept.
 
     Examples
     --------
@@ -76,113 +93,89 @@ def repair(
     >>> classifier = SEPClassifier().fit(X[:2000], y[:2000])
     >>> y[np.abs(X - 0.5).max(axis=1) < 0.2] = "left"  # a corner has changed
     >>> repaired = repair(classifier, X[2000:4000], y[2000:4000])
-    >>> "all other decisions stay as they were" in repaired.summary()
-    True
+    >>> print(repaired.summary())
+    ... regions repaired; errors there on rows not fitted on: ... before, ... after.
+    ...
+    All other decisions stay as they were.
     >>> repaired.score(X[4000:], y[4000:]) > classifier.score(X[4000:], y[4000:])
     True
     """
-    base, earlier = _parts_of(model)
-    labels = _known_labels(y, base)
-    if not 0.0 <= validation_size < 1.0:
-        raise ValueError(f"validation_size is {validation_size!r}; it must be at least 0 and below 1.")
-    decided = decide_in_memory(model, X)
-    rng = np.random.default_rng(random_state)
-    fitting, validating = _split_by_region(decided.region, validation_size, rng)
+    if not 0.0 <= confidence < 1.0:
+        raise ValueError(f"confidence is {confidence!r}; it must be at least 0 and below 1.")
+    if cv < 2:
+        raise ValueError(f"cv is {cv!r}; new models are judged on rows left out, which takes at least 2 folds.")
+    inside = inside_of(model)
+    labels = _known_labels(y, inside)
+    feedback = feedback_of(model, X, labels)
+    rows = _located(feedback.decisions, labels)
+    folds = rows.folds(cv, random_state)
     if regions is None:
-        if audit is None:
-            audit = audited(model, _safe_indexing(X, fitting), labels[fitting], random_state=random_state)
-        regions = audit.to_repair
-    chosen = _checked(regions, base)
-    rows = RowsInRegions(np.asarray(X, dtype=np.float64), labels, decided.region)
-    own_rows = rows.take(fitting).within(chosen)
-    old = _old_rows(X_train, y_train, base, chosen, len(own_rows), rng)
-    made = RegionModelFitter(base, chosen, old).models(own_rows)
-    changes = _changes(chosen, made, rows.take(validating), (decided.label != labels)[validating], validation_size)
+        audit = audit_feedback(feedback, X, labels, FDR, random_state) if audit is None else audit
+        regions = audit.to_repair.tolist()
+    choice = RegionChoice.given(_checked(regions, inside), cv)
+    if audit is not None and is_of(audit, feedback):
+        choice = RegionChoice.by_audits(audit, feedback, X, labels, folds, cv, random_state)
+    n_rows = len(rows.within(choice.regions))
+    old = None if X_train is None else _old_rows(model, X_train, y_train, inside, choice.regions, n_rows, random_state)
+    fitter = RegionModelFitter(partition_of(inside.fitted), inside.fitted.min_trust, old, random_state)
+    judgement = judged(fitter, rows, ~feedback.right, folds, choice.without)
+    made = fitter.models(rows, choice.regions)
+    tested = [test for group in groups_to_test(choice.regions, rows) for test in judgement.tests(group)]
+    changes = [
+        _change(test, made.get(test.region), feedback.region_name(test.region), 1.0 - confidence)
+        for test in sorted(tested, key=lambda test: choice.regions.index(test.region))
+    ]
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
-    return RepairedClassifier.of(base, earlier | kept, changes)
+    repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise)
+    return put_back(repaired, model)
 
 
-def _parts_of(model: Any) -> tuple[SEPClassifier, dict[int, SEPClassifier]]:
-    """The classifier, and the models that earlier repairs gave its regions."""
-    if isinstance(model, RepairedClassifier):
-        return model.estimator_, model.repaired_
-    if not isinstance(model, SEPClassifier):
-        kind = type(model).__name__
-        raise TypeError(
-            f"repair needs a fitted SEPClassifier or RepairedClassifier, but got a {kind}. For a pipeline or a "
-            "wrapper, give the classifier inside and rows as it sees them; any other model must be refitted."
-        )
-    check_is_fitted(model)
-    if model.preparation_ is not None:
-        raise TypeError(
-            "repair takes models of numbers alone, and this one was fitted on a table with categories, dates or "
-            "columns that are left out. Fit it anew, with the feedback added to its training rows."
-        )
-    return model, {}
-
-
-def _known_labels(y: Any, base: SEPClassifier) -> NDArray[Any]:
-    labels = checked_labels(y, "repair")
-    unknown = np.setdiff1d(labels, base.classes_)
+def _known_labels(y: Any, inside: Inside) -> NDArray[Any]:
+    """Labels in the type of the classes; raises if the model does not know one of them."""
+    labels, classes = checked_labels(y, "repair"), inside.fitted.classes_
+    unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(
             f"The rows have labels that the model does not know: {listed([shown(label) for label in unknown])}. "
             "A repair keeps the classes as they are; fit the model anew."
         )
-    return labels
+    return np.asarray(classes[positions_of(labels, classes)])
+
+
+def _located(decisions: Decisions, labels: NDArray[Any]) -> RowsInRegions:
+    partition = partition_behind(decisions)
+    assert partition is not None  # `inside_of` refuses models without one.
+    return RowsInRegions(partition.given_rows, labels, decisions.region)
 
 
 def _old_rows(
-    X_train: Any, y_train: Any, base: SEPClassifier, regions: list[int], most: int, rng: np.random.Generator
-) -> RowsInRegions | None:
+    model: Any, X_train: Any, y_train: Any, inside: Inside, regions: list[int], most: int, seed: int
+) -> RowsInRegions:
     """At most `most` training rows of the regions, drawn at random, so that they do not outweigh the feedback."""
-    if X_train is None:
-        return None
-    labels = _known_labels(y_train, base)
-    old = RowsInRegions(np.asarray(X_train, dtype=np.float64), labels, base.apply(X_train)).within(regions)
-    return old.take(np.sort(rng.permutation(len(old))[:most]))
+    old = _located(decide_in_memory(model, X_train), _known_labels(y_train, inside)).within(regions)
+    return old.take(np.sort(np.random.default_rng(seed).permutation(len(old))[:most]))
 
 
-def _split_by_region(region: IntArray, validation_size: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Rows for fitting and for validation, split within each region; both in random order."""
-    mixed = rng.permutation(len(region))
-    order = mixed[np.argsort(region[mixed], kind="stable")]
-    _, first, n_rows = np.unique(region[order], return_index=True, return_counts=True)
-    place = np.arange(len(region)) - np.repeat(first, n_rows)
-    validates = place < np.floor(validation_size * np.repeat(n_rows, n_rows))
-    return order[~validates], order[validates]
-
-
-def _checked(regions: Iterable[int], base: SEPClassifier) -> list[int]:
-    chosen = list(dict.fromkeys(int(region) for region in regions))
+def _checked(regions: Iterable[int], inside: Inside) -> list[int]:
+    chosen, n_regions = [int(region) for region in regions], len(partition_of(inside.fitted).regions_)
     for region in chosen:
-        if not -1 <= region < len(base.regions_):
-            raise ValueError(f"There is no region {region}; the model has 0 to {len(base.regions_) - 1}, and -1.")
+        if not -1 <= region < n_regions:
+            raise ValueError(f"There is no region {region}; the model has 0 to {n_regions - 1}, and -1.")
     return chosen
 
 
-def _changes(
-    regions: list[int],
-    made: dict[int, RegionModel],
-    validating: RowsInRegions,
-    wrong: BoolArray,
-    validation_size: float,
-) -> tuple[Change, ...]:
-    """The change to each region. Regions that share a model are validated together, since each may have few rows."""
-    tried: dict[int, list[Change]] = {}
-    for region in regions:
-        own = validating.region == region
-        before = int(wrong[own].sum())
-        if region in made:
-            after = n_errors(made[region], validating.take(own))
-            change = Change(region, made[region].n_rows, int(own.sum()), before, after, kept=validation_size == 0.0)
-            tried.setdefault(id(made[region]), []).append(change)
-        else:
-            tried[-region - 2] = [Change(region, 0, int(own.sum()), before, before, kept=False)]
-    return tuple(change for group in tried.values() for change in _validated(group))
-
-
-def _validated(group: list[Change]) -> list[Change]:
-    """Keep the changes of a model that makes fewer errors than before, or that needs no validation."""
-    better = sum(change.errors_after for change in group) < sum(change.errors_before for change in group)
-    return [replace(change, kept=True) if better else change for change in group]
+def _change(test: RegionTest, made: RegionModel | None, where: str, level: float) -> Change:
+    """The change to a region: its new model is kept if it is shown to be better."""
+    n_before, n_after = test.errors_before, test.errors_after
+    shown_better = test.p_value <= level and (test.n_together == 1 or n_after < n_before)
+    return Change(
+        region=test.region,
+        where=where,
+        n_made=0 if made is None else made.n_rows,
+        n_judged=test.n_rows,
+        errors_before=n_before,
+        errors_after=n_after,
+        p_value=test.p_value,
+        n_together=test.n_together,
+        kept=made is not None and (shown_better or level == 1.0),
+    )
