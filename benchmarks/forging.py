@@ -63,6 +63,7 @@ def partition(
         "model/isolated_owners": np.zeros(J, dtype=np.int64),
         "model/memberships": memberships(T, K, dense=dense),
         "model/counts": counts,
+        "model/seen_rows": np.zeros(1, dtype=np.int64),
         "n_cuts": np.zeros(K, dtype=np.int64),
         "n_round": np.ones(K, dtype=np.int64),
         "cut_normals": np.empty((0, d)),

@@ -28,7 +28,6 @@ from sepc.lifecycle import Monitor
 SETS = ("wdbc", "german_credit_numeric", "heart_cleveland", "adult", "letter", "electricity")
 N_CASES = 20
 MOST_ROWS = 4_000
-MOST_WORDS = 60
 
 
 def table(name: str) -> tuple[pd.DataFrame, Any]:
@@ -103,7 +102,7 @@ def kinds_of(decisions: Any) -> dict[str, np.ndarray]:
     return kinds
 
 
-def cases(names: tuple[str, ...], n_cases: int) -> list[dict[str, Any]]:
+def cases(names: tuple[str, ...], n_cases: int) -> dict[str, list[dict[str, Any]]]:
     """So many cases of every kind, as many of each source as of any other where there are enough."""
     found: dict[str, list[list[dict[str, Any]]]] = {}
     for name in names:
@@ -112,8 +111,8 @@ def cases(names: tuple[str, ...], n_cases: int) -> list[dict[str, Any]]:
                 places = np.flatnonzero(rows)
                 if len(places):
                     few = places[np.linspace(0, len(places) - 1, min(n_cases, len(places))).astype(int)]
-                    found.setdefault(kind, []).append([case(name, source, kind, decisions, int(i)) for i in few])
-    return [one for kind, sources in sorted(found.items()) for one in in_turn(sources)[:n_cases]]
+                    found.setdefault(kind, []).append([case(name, source, decisions, int(i)) for i in few])
+    return {kind: in_turn(sources)[:n_cases] for kind, sources in sorted(found.items())}
 
 
 def in_turn(sources: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -122,18 +121,21 @@ def in_turn(sources: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     return [source[i] for i in range(most) for source in sources if i < len(source)]
 
 
-def case(name: str, source: str, kind: str, decisions: Any, i: int) -> dict[str, Any]:
-    reason = decisions.why(i)
-    return {"set": name, "rows": source, "kind": kind, "words": len(reason.split()), "reason": reason}
+def case(name: str, source: str, decisions: Any, i: int) -> dict[str, Any]:
+    return {"set": name, "rows": source, "reason": decisions.why(i)}
 
 
 def main() -> None:
     asked = arguments(__doc__)
     warnings.simplefilter("ignore")
     names = ("wdbc",) if asked.smallest else SETS
-    rows = cases(names, 2 if asked.smallest else N_CASES)
-    show("Reasons", [{name: one[name] for name in ("kind", "set", "rows", "words")} for one in rows])
-    save(asked.output, {"reasons": rows})
+    found = cases(names, 2 if asked.smallest else N_CASES)
+    lengths = [
+        {"kind": kind, "cases": len(own), "most words": max(len(one["reason"].split()) for one in own)}
+        for kind, own in found.items()
+    ]
+    show("Lengths", lengths)
+    save(asked.output, {"lengths": lengths, **found})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sepc.decisions.decisions import Decision, Decisions
     from sepc.decisions.kinds import Cause, Rule
-    from sepc.errors import FlatSetWarning, ForeignModelError, FormatError, LeftOutWarning, NotConvergedWarning
+    from sepc.errors import (
+        FlatSetWarning,
+        ForeignModelError,
+        FormatError,
+        LeftOutWarning,
+        NotConvergedWarning,
+        TrainingRowsWarning,
+    )
     from sepc.estimators.base import decide
     from sepc.estimators.repaired.changes import Change
     from sepc.estimators.repaired.decisions import RepairedDecision, RepairedDecisions
@@ -88,6 +95,7 @@ _HOME = {
     "StratifiedDecisions": "sepc.estimators.stratified.decisions",
     "Term": "sepc.model.terms",
     "Terms": "sepc.model.terms",
+    "TrainingRowsWarning": "sepc.errors",
     "TrustModel": "sepc.estimators.trusted.trust_model",
     "TrustedClassifier": "sepc.estimators.trusted.estimator",
     "TrustedDecisions": "sepc.estimators.trusted.decisions",
@@ -149,6 +157,7 @@ __all__ = [
     "StratifiedDecisions",
     "Term",
     "Terms",
+    "TrainingRowsWarning",
     "TrustModel",
     "TrustedClassifier",
     "TrustedDecisions",

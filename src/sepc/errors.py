@@ -13,6 +13,10 @@ class LeftOutWarning(UserWarning):
     """A column of the table is no feature (an id, an index, a constant or free text) and is left out."""
 
 
+class TrainingRowsWarning(UserWarning):
+    """Rows that should be new to a model are among those it was trained on, so it does better on them than it will."""
+
+
 class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
 

@@ -14,11 +14,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.dask_scoring import is_lazy
-from sepc.estimators.repaired.decisions import RepairedDecisions
-from sepc.estimators.repaired.partition import partition_decisions
-from sepc.estimators.selective.decisions import SelectiveDecisions
-from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.trusted.decisions import TrustedDecisions
+from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.unwrapping import unwrap
 from sepc.lifecycle.monitoring.alarms import describe_region
@@ -90,18 +86,6 @@ def locate(estimator: Any, X: Any) -> LocatedRows:
     partition = partition_behind(decisions)
     assert partition is not None  # `sep_models` refuses all others.
     return LocatedRows(decisions, decisions.region, partition.features, partition.model.feature_names)
-
-
-def partition_behind(decisions: Decisions) -> SEPDecisions | None:
-    """What the partition that defines the regions decided; None if there is no partition."""
-    match decisions:
-        case SelectiveDecisions():
-            return partition_behind(decisions.inner)
-        case RepairedDecisions():
-            return partition_behind(decisions.parts.outer)
-        case SEPDecisions() | TrustedDecisions():
-            return partition_decisions(decisions)
-    return None
 
 
 def sep_models(estimator: Any) -> list[SEPModel]:

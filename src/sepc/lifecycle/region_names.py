@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sepc.decisions.decisions import Decisions
-from sepc.lifecycle.located_rows import partition_behind
+from sepc.estimators.partition_behind import partition_behind
 from sepc.model.names import region_name
 
 

@@ -16,6 +16,7 @@ from sepc.model.membership import Stack, stacked
 from sepc.model.moments import mean_square_distance
 from sepc.model.nearest import Places, prepared
 from sepc.model.row_kinds import RowKinds
+from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
 from sepc.model.usual import UsualValues
 from sepc.model.weights import Weights
@@ -66,6 +67,8 @@ class SEPModel(ShownAsCard):
         What the gaps of rows are filled in by; only with weights, and without it by the ellipsoids.
     usual : UsualValues or None
         What is usual among training rows, for names and reasons; every fitted model has it.
+    seen_rows : SeenRows or None
+        Hashes of some training rows, to tell when they come again as if they were new; every fitted model has them.
     """
 
     classes: NDArray[Any]
@@ -86,6 +89,7 @@ class SEPModel(ShownAsCard):
     weights: Weights | None = None
     row_kinds: RowKinds | None = None
     usual: UsualValues | None = None
+    seen_rows: SeenRows | None = None
 
     @property
     def n_ellipsoids(self) -> int:
@@ -105,6 +109,7 @@ class SEPModel(ShownAsCard):
         weights = 0 if self.weights is None else self.weights.n_bytes
         kinds = 0 if self.row_kinds is None else self.row_kinds.n_bytes
         usual = 0 if self.usual is None else self.usual.n_bytes
+        usual += 0 if self.seen_rows is None else self.seen_rows.hashes.nbytes
         return weights + kinds + usual + sum(array.nbytes for array in (*arrays, *more))
 
     @cached_property

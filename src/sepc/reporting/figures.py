@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from sepc.cards import Card, ShownAsCard
 from sepc.estimators.base import decide_with_trust
+from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
@@ -32,7 +33,7 @@ from sepc.reporting.held_out import (
     held_out_card,
     histogram,
 )
-from sepc.reporting.partitions import category_positions, gives_labels, partition_of, partition_preparation
+from sepc.reporting.partitions import category_positions, gives_labels, partition_preparation
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.reported_rows import ReportedRow, RowReporter
@@ -135,7 +136,7 @@ def figures_of(
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
     figures = held_out(decisions, right, labels, classes)
-    partition = partition_of(decisions)
+    partition = partition_behind(decisions)
     preparation = partition_preparation(estimator)
     rows = RowReporter(estimator, decisions, partition, X, labels, right)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()

@@ -6,10 +6,8 @@ from typing import Any
 
 from sepc.columns.preparation import Preparation, origin_of
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.repaired.decisions import RepairedDecisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.unwrapping import preparation_of, unwrap
 from sepc.model.names import ellipsoid_name, region_name
 from sepc.model.sep_model import SEPModel
@@ -17,21 +15,6 @@ from sepc.wording import name_of, short, visible
 
 # Longer names of regions are cut.
 LONGEST_REGION = 120
-
-
-def partition_of(decisions: Decisions) -> SEPDecisions | None:
-    """What the one partition behind some decisions says about the same rows; None if there is none, or several.
-
-    It is the `SEPClassifier` itself, the one inside a `SelectiveClassifier`, the one that trust comes from in a
-    `TrustedClassifier`, or the one that was repaired.
-    """
-    while isinstance(decisions, SelectiveDecisions):
-        decisions = decisions.inner
-    if isinstance(decisions, TrustedDecisions):
-        return decisions.partition
-    if isinstance(decisions, RepairedDecisions):
-        return decisions.parts.outer
-    return decisions if isinstance(decisions, SEPDecisions) else None
 
 
 def gives_labels(decisions: Decisions) -> bool:

@@ -11,6 +11,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.model.membership import squared_radii
 from sepc.model.row_kinds import RowKinds
 from sepc.model.scores import Scores
+from sepc.model.seen_rows import SeenRows
 from sepc.model.sep_model import SEPModel
 from sepc.model.usual import Spoken, usual_values
 from sepc.points.proportional_sample import ClassSample
@@ -27,11 +28,12 @@ MOST_FEATURES = 256
 
 
 def described(model: SEPModel, samples: Sequence[ClassSample], row_unit: float, spoken: Sequence[Spoken]) -> SEPModel:
-    """The model with what is usual among its training rows and, if it has weights, the kinds of these rows.
+    """The model with what is usual among its training rows, some of their hashes and, with weights, their kinds.
 
     Samples of the classes are in the user's own features, with codes of categories after these. Each row counts as
     `row_unit` rows.
     """
+    seen = SeenRows.of(np.concatenate([sample.rows for sample in samples]), spoken)
     samples = _thinned(samples)
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
@@ -41,7 +43,7 @@ def described(model: SEPModel, samples: Sequence[ClassSample], row_unit: float, 
     kinds = None
     if model.weights is not None and len(model.shift) <= MOST_FEATURES:
         kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, row_unit)
-    return replace(model, usual=usual, row_kinds=kinds)
+    return replace(model, usual=usual, seen_rows=seen, row_kinds=kinds)
 
 
 def _row_kinds(

@@ -15,6 +15,7 @@ from sepc.io.values import labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.membership import FARTHEST
 from sepc.model.row_kinds import RowKinds
+from sepc.model.seen_rows import SeenRows
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.usual import Spoken
@@ -41,6 +42,7 @@ def model_to_node(model: SEPModel, writer: Writer) -> Node:
         isolated_owners=model.isolated_owners,
         memberships=model.table.memberships,
         counts=model.table.counts,
+        **({} if model.seen_rows is None else {"seen_rows": model.seen_rows.hashes}),
     )
     weights, kinds, usual = model.weights, model.row_kinds, model.usual
     return {
@@ -86,6 +88,7 @@ def model_from(reader: Reader, spoken: Sequence[Spoken] | None) -> SEPModel:
         published=reader.value("published", bool),
         weights=_weights_from(reader, n_classes, d, len(centers), len(isolated)),
         row_kinds=_row_kinds_from(reader, shift, scale, n_classes),
+        seen_rows=SeenRows(reader.ints("seen_rows", None, low=-(2**63), below=2**63)),
         usual=usual_from(reader.part("usual"), spoken, n_classes, len(centers)),
     )
     _check(model, reader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,9 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
+from sepc.errors import TrainingRowsWarning
 from sepc.estimators.checks import checked_labels
+from sepc.estimators.partition_behind import partition_behind
 from sepc.lifecycle.located_rows import decide_in_memory, has_regions
 from sepc.lifecycle.region_names import region_namer
 from sepc.views.outcomes import is_right
@@ -71,4 +74,22 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
     decisions = decide_in_memory(estimator, X)
     if len(decisions) != len(labels):
         raise ValueError(f"There are {len(decisions):,} rows and {len(labels):,} labels; each row needs one.")
+    _warn_of_training_rows(decisions)
     return Feedback(decisions, is_right(decisions.label, labels), decisions.region if has_regions(decisions) else None)
+
+
+def _warn_of_training_rows(decisions: Decisions) -> None:
+    """Warn if many of the rows are those that the model was trained on."""
+    partition = partition_behind(decisions)
+    if partition is None or partition.model.seen_rows is None or partition.model.usual is None:
+        return
+    seen = partition.model.seen_rows
+    n_again = seen.n_again(partition.rows, partition.model.usual.spoken)
+    if n_again:
+        warnings.warn(
+            f"Training rows are among the {len(decisions):,} rows of feedback: {n_again:,} of the {len(seen.hashes):,} "
+            "that the model remembers by a hash. It does better on these than on others; give rows that it was not "
+            "trained on.",
+            TrainingRowsWarning,
+            stacklevel=4,
+        )

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc.decisions.decisions import Decisions, positions_of
 from sepc.estimators.checks import checked_labels
+from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.repaired.partition import partition_of
 from sepc.lifecycle.auditing.audit import Audit, audit_feedback
 from sepc.lifecycle.auditing.feedback import feedback_of
-from sepc.lifecycle.located_rows import decide_in_memory, partition_behind
+from sepc.lifecycle.located_rows import decide_in_memory
 from sepc.lifecycle.repairing.cross_fitting import RegionTest, groups_to_test, judged
 from sepc.lifecycle.repairing.inside import Inside, inside_of, put_back
 from sepc.lifecycle.repairing.region_choice import RegionChoice, is_of

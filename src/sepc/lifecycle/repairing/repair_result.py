@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
-from sepc.estimators.repaired.estimator import Change, RepairedClassifier
+from sepc.estimators.repaired.changes import Change
+from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.unwrapping import unwrap
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result

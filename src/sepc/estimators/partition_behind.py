@@ -1,0 +1,27 @@
+"""The partition behind decisions of any estimator."""
+
+from __future__ import annotations
+
+from sepc.decisions.decisions import Decisions
+from sepc.estimators.repaired.decisions import RepairedDecisions
+from sepc.estimators.selective.decisions import SelectiveDecisions
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.trusted.decisions import TrustedDecisions
+
+
+def partition_behind(decisions: Decisions) -> SEPDecisions | None:
+    """What the one partition that defines the regions says about the same rows; None if there is none, or several.
+
+    It is the `SEPClassifier` itself, the one inside a `SelectiveClassifier`, the one that trust comes from in a
+    `TrustedClassifier`, or the one that was repaired.
+    """
+    match decisions:
+        case SelectiveDecisions():
+            return partition_behind(decisions.inner)
+        case RepairedDecisions():
+            return partition_behind(decisions.parts.outer)
+        case TrustedDecisions():
+            return decisions.partition
+        case SEPDecisions():
+            return decisions
+    return None

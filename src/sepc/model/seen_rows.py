@@ -1,0 +1,53 @@
+"""Some training rows, remembered by a hash of each, to tell when training rows come again as if they were new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import hypergeom
+
+from sepc._typing import FloatArray, IntArray
+from sepc.model.usual import FeatureKind, Spoken
+from sepc.points.row_hash import row_hashes
+
+# Hashes kept, and the seed that all models share.
+MOST_HASHES = 1_000
+SEED = 0
+# Training rows among others are only spoken of if there are a few and chance is as unlikely an explanation as this.
+FEWEST_AGAIN = 3
+UNLIKELY = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SeenRows:
+    """Hashes of training rows, of shape (M,); a hash is that of the numbers, dates and categories of a row."""
+
+    hashes: IntArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, spoken: Sequence[Spoken]) -> SeenRows:
+        """Remember some of these rows, which are in the user's own features with codes of categories after these."""
+        few = rows[:: max(1, -(-len(rows) // MOST_HASHES))]
+        return cls(_hashes(few, spoken))
+
+    def n_again(self, rows: FloatArray, spoken: Sequence[Spoken]) -> int:
+        """How many of the rows remembered are among others, if that is more than chance; else 0.
+
+        Were the others new rows of the same kind, a row remembered would be among them as often as one of them is
+        among the rest. Fisher's exact test compares the two.
+        """
+        given = _hashes(rows, spoken)
+        n_again = int(np.isin(self.hashes, given).sum())
+        _, which, copies = np.unique(given, return_inverse=True, return_counts=True)
+        n_repeated, n = int((copies[which] > 1).sum()), len(given)
+        chance = hypergeom.sf(n_again - 1, len(self.hashes) + n, n_again + n_repeated, len(self.hashes))
+        return n_again if n_again >= FEWEST_AGAIN and chance <= UNLIKELY else 0
+
+
+def _hashes(rows: FloatArray, spoken: Sequence[Spoken]) -> IntArray:
+    """Hashes of rows without the numbers that stand for categories, which are others in training than later."""
+    is_given = [own.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for own in spoken]
+    given = np.concatenate([np.array(is_given), np.ones(rows.shape[1] - len(is_given), dtype=bool)])
+    return row_hashes(np.ascontiguousarray(rows[:, given]), SEED).view(np.int64)
