@@ -11,7 +11,7 @@ PAGE = """# A page
 ```python
 from pathlib import Path
 
-Path("made.txt").write_text("word " * 50)
+Path("made.txt").write_text("as " + "log-odds " * 50)
 print(os.listdir()) if "os" in globals() else print("new session")
 ```
 
@@ -57,7 +57,7 @@ def test_tells_what_is_printed_now(follow, page, capsys):
 
 def test_writes_what_is_printed_now(follow, page):
     assert follow([str(page), "--write"]) == 0
-    assert page.read_text().count("word") == 50 + PAGE.count("word") - PAGE.count("other words")
+    assert page.read_text().count("log-odds") == 51
     assert max(map(len, page.read_text().splitlines())) <= 100
     assert follow([str(page)]) == 0
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from try_wheel import build, run
 
 ROOT = Path(__file__).parents[1]
-FOLLOWED = ("README.md", "docs/index.md", "docs/tutorial/*.md", "docs/howto/*.md")
+FOLLOWED = ("README.md", "docs/index.md", "docs/tutorial/*.md", "docs/howto/*.md", "docs/explanation/*.md")
 BLOCK = re.compile(r"^```(python|py|sh|console)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 INSTALLS = re.compile(r"(pip install|python3 -m venv|\. \.venv)\b")
 DATA_HOME = "SEPC_DATA_HOME"
@@ -68,7 +68,7 @@ class Outcome:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="*", type=Path, help="by default the README, the tutorial and the how-to guides")
+    parser.add_argument("pages", nargs="*", type=Path, help="by default all but the reference")
     parser.add_argument("--fresh", action="store_true", help="build the wheel and follow in a new environment")
     parser.add_argument("--write", action="store_true", help="put what is printed now into the pages")
     parser.add_argument("-v", "--verbose", action="store_true", help="show what every block prints")
@@ -138,7 +138,8 @@ def ask(session: subprocess.Popen, code: str) -> tuple[str, str]:
 def run_in_shell(code: str, place: dict) -> tuple[str, str]:
     """What a block for the shell prints, and its error; lines that install something are left out."""
     lines = "".join(line for line in code.splitlines(keepends=True) if not INSTALLS.match(line))
-    done = subprocess.run(["sh", "-ec", lines], capture_output=True, check=False, **place)
+    stop_at_errors = "-c" if lines.startswith("#!") else "-ec"  # a whole script handles its own exit codes
+    done = subprocess.run(["sh", stop_at_errors, lines], capture_output=True, check=False, **place)
     return done.stdout, f"{done.stderr}Exit code {done.returncode}\n" if done.returncode else ""
 
 
@@ -152,8 +153,8 @@ def with_outcomes(text: str, outcomes: list[Outcome]) -> str:
 
 def wrapped(printed: str) -> str:
     """What was printed, with long lines broken at spaces."""
-    lines = [textwrap.wrap(line, WIDTH, break_long_words=False) or [""] for line in printed.rstrip().splitlines()]
-    return "".join(f"{line}\n" for broken in lines for line in broken)
+    wrap = textwrap.TextWrapper(WIDTH, break_long_words=False, break_on_hyphens=False).wrap
+    return "".join(f"{line}\n" for long in printed.rstrip().splitlines() for line in wrap(long) or [""])
 
 
 if __name__ == "__main__":
