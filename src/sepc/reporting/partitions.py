@@ -30,7 +30,7 @@ def partition_of(decisions: Decisions) -> SEPDecisions | None:
     if isinstance(decisions, TrustedDecisions):
         return decisions.partition
     if isinstance(decisions, RepairedDecisions):
-        return decisions.parts.outer
+        return partition_of(decisions.parts.outer)
     return decisions if isinstance(decisions, SEPDecisions) else None
 
 
