@@ -203,3 +203,13 @@ def test_a_report_on_a_repaired_model(moons, classifier):
         == (repaired.predict(moons[2]) == moons[3]).sum()
     )
     assert made.to_html()
+
+
+def test_a_report_on_a_repaired_model_around_another(moons):
+    trusted = TrustedClassifier(LogisticRegression(), cv=2, min_trust=0.8).fit(*moons[:2])
+    repaired = repair(trusted, moons[0], moons[1])
+    made, decisions = report(repaired, *moons[2:]), repaired.decide(moons[2])
+    places = (*made.figures.regions.rows, *made.figures.regions.outside)
+    assert made.figures.regions.n_regions == trusted.partition_.model_.table.n_regions
+    assert sum(place.n_accepted for place in places) == decisions.accepted.sum()
+    assert made.figures.checks[0].claimed == 0.8

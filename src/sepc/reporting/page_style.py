@@ -171,7 +171,8 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
   .scroll, figure { overflow: visible; }
   table { font-size: 8.5pt; }
   th, td { padding: .2rem .35rem; }
-  td.why, td.values, td.name, td.name:first-child { min-width: 0; }
+  td.why, td.values, td.name:first-child { min-width: 0; }
+  td.name { min-width: 7rem; }
   .charts { grid-template-columns: 1fr 1fr; }
   .curves { grid-template-columns: 1fr 1fr 1fr; }
   svg { min-width: 0 !important; }
