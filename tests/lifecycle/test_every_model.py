@@ -79,7 +79,9 @@ def test_every_model_is_monitored(name, how):
     model, calm = fitted(name, how), rows(1000, 2)
     monitor = Monitor(model, *rows(1500, 1))
     assert monitor.update(calm[0]) == monitor.update_labels(*calm) == []
+    loaded = Monitor.from_bytes(monitor.to_bytes(), model)
     alarms = monitor.update(*drifted())
+    assert loaded.update(*drifted()) == alarms
     assert {shift.name for alarm in alarms for shift in alarm.moved} <= set(NAMES)
     assert alarms[0].moved[0].name == "width"
     refused = monitor.decide(drifted()[0]).cause == Cause.DRIFTED
