@@ -27,6 +27,7 @@ MODELS = {
     "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
     "selective around trusted": SelectiveClassifier(TrustedClassifier(LogisticRegression(), cv=2), 0.1, random_state=0),
     "repaired": RepairedClassifier(SEPClassifier()),
+    "repaired trusted": RepairedClassifier(TrustedClassifier(LogisticRegression(), cv=2)),
 }
 AROUND = ["alone", "frozen", "pipeline", "search", "selective around a pipeline"]
 
@@ -52,8 +53,9 @@ def with_gaps_and_colours(n, seed):
 
 
 def fit_alone(name, X, y):
-    if name == "repaired":
-        return repair(SEPClassifier().fit(X[:300], y[:300]), X[300:], y[300:], regions=[0, 1], validation_size=0.0)
+    if name.startswith("repaired"):
+        inside = clone(MODELS[name].estimator).fit(X[:300], y[:300])
+        return repair(inside, X[300:], y[300:], regions=[0, 1])
     return clone(MODELS[name]).fit(X, y)
 
 
