@@ -5,7 +5,10 @@ replacement, anew for each stream, so that there is no change but the one that i
 over streams of 10^5 rows in batches of 1,000, with labels. Delays are rows from the change, after 10,000 rows without,
 in batches of 500; MAPIE's RiskMonitoring watches the share of wrong labels with a tolerance of 0, its
 OnlineMartingaleTest the conformity of labels, and the KS tests compare each batch and feature with the reference, their
-level of 5 % spent as 1 / (k (k + 1)) over batches and equally over features.
+level of 5 % spent as 1 / (k (k + 1)) over batches and equally over features. In a slow drift one feature creeps by one
+deviation over 20,000 rows, after 10,000 without change. There KS tests may also take the last 5,000 rows; a Wasserstein
+distance of a batch above a tenth of a deviation is what Evidently calls a drift; ADWIN is run as river does. The same
+methods watch streams as long without drift.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from typing import Any
 import numpy as np
 from measure import arguments, save, show
 from numpy.typing import NDArray
-from planted_drift import CHANGES, Population, Rows, population, regions_to_change
+from planted_drift import CHANGES, Population, Rows, creeping, population, regions_to_change
 from scipy.stats import beta
 from threadpoolctl import threadpool_limits
-from watchers import CONFIDENCE, METHODS, Watchers
+from watchers import CONFIDENCE, METHODS, SLOW_METHODS, Watchers
 
 from sepc.lifecycle import Monitor
 from sepc.lifecycle.monitoring.monitor_state import with_rows
@@ -38,6 +41,8 @@ N_STREAMS, N_PUBLIC, N_BATCHES, BATCH = 200, 3, 100, 1_000
 # A stream with a change.
 N_CALM, N_AFTER, N_AFTER_NAMED, STEP = 10_000, 10_000, 20_000, 500
 N_DELAYS, N_NAMED = 10, 60
+# A slow drift.
+N_CREEP, N_SLOW = 20_000, 10
 
 
 def false_alarms(whole: Population, n_streams: int, n_batches: int) -> dict[str, Any]:
@@ -169,11 +174,44 @@ def delay_of(first: int | None, n_calm: int) -> float:
 
 def described(values: Rows) -> str:
     early, never = int(np.sum(values <= 0)), int(np.sum(np.isinf(values)))
+    if early == len(values):
+        return "always too early"
     middle = float(np.median(values[values > 0])) if (values > 0).any() else np.inf
     told = "never" if np.isinf(middle) else f"{middle:,.0f}"
     notes = [f"{never} never"] if never and not np.isinf(middle) else []
     notes += [f"{early} too early"] if early else []
     return f"{told} ({', '.join(notes)})" if notes else told
+
+
+def slow_drift(populations: Sequence[Population], n_streams: int, n_calm: int, n_creep: int) -> list[dict[str, Any]]:
+    """For each method, the median of rows from the start of the drift to the alarm, and alarms without a drift."""
+    found = {(whole.name, name): np.empty(n_streams) for whole in populations for name in SLOW_METHODS}
+    n_false = dict.fromkeys(SLOW_METHODS, 0)
+    for whole in populations:
+        for i in range(n_streams):
+            for method, first, is_calm in watched(whole, i, n_calm, n_creep):
+                if is_calm:
+                    n_false[method] += first is not None
+                else:
+                    found[whole.name, method][i] = delay_of(first, n_calm)
+        print({name: described(found[whole.name, name]) for name in SLOW_METHODS}, n_false, file=sys.stderr, flush=True)
+    n_all = n_streams * len(populations)
+    return [
+        {"method": name}
+        | {whole.name: described(found[whole.name, name]) for whole in populations}
+        | {"alarms without drift %": 100 * n_false[name] / n_all, "streams of each kind": n_all}
+        for name in SLOW_METHODS
+    ]
+
+
+def watched(whole: Population, i: int, n_calm: int, n_creep: int) -> Iterator[tuple[str, int | None, bool]]:
+    """The first alarm of each method in a stream with a slow drift, and in one of the same length without."""
+    for is_calm in (False, True):
+        rng = np.random.default_rng([SEED, 4, i, is_calm])
+        watchers = Watchers(whole, rng.integers(len(whole.X), size=N_REFERENCE))
+        batches = creeping(whole, rng, n_calm, n_creep, STEP, *([0.0] if is_calm else []))
+        for name, method in SLOW_METHODS.items():
+            yield name, watchers.first_alarm(method, batches), is_calm
 
 
 def changes_of(whole: Population) -> list[str]:
@@ -201,6 +239,9 @@ def main() -> None:
         for change in list(CHANGES)[:1] if small else CHANGES:
             tables["delays"].append(delays(whole, change, *((1, 500, 500) if small else (N_DELAYS, N_CALM, N_AFTER))))
             print(tables["delays"][-1], file=sys.stderr, flush=True)
+    tables["slow drift"] = slow_drift(
+        populations[:N_DELAY_SETS], *((1, 500, 1_000) if small else (N_SLOW, N_CALM, N_CREEP))
+    )
     for title, records in tables.items():
         show(title, records)
     save(options.output, tables)

@@ -1,15 +1,16 @@
-"""The monitors that `monitor.py` compares: Monitor, two tests of MAPIE, and KS tests."""
+"""The monitors that `monitor.py` compares: Monitor, two tests of MAPIE, KS tests, Wasserstein distances and ADWIN."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from adaptive_window import AdaptiveWindow
 from mapie.classification import SplitConformalClassifier
 from mapie.exchangeability_testing import OnlineMartingaleTest, RiskMonitoring
 from numpy.typing import NDArray
 from planted_drift import Labels, Population, Rows
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, wasserstein_distance
 
 from sepc.lifecycle import Monitor
 
@@ -22,6 +23,14 @@ METHODS = {
     "MAPIE martingale": "mapie_martingale",
     "KS per feature": "ks",
 }
+# More for slow drift, where longer windows help. The last two have no bound on false alarms over a stream.
+SLOW_METHODS = METHODS | {
+    "KS per feature, last 5,000 rows": "ks_of_latest",
+    "Wasserstein above 0.1, last 5,000 rows": "wasserstein",
+    "ADWIN per feature": "adwin",
+}
+# Rows in the longer window; the distance, in deviations, that Evidently calls a drift.
+LATEST, FAR = 5_000, 0.1
 
 
 class Watchers:
@@ -38,7 +47,9 @@ class Watchers:
         self.martingale = OnlineMartingaleTest(conformal, task="classification", warn=False, random_state=0)
         self.scores = np.empty(0)
         self._mapie_martingale(self.X, self.y)
-        self.n_batches = 0
+        self.n_batches, self.n_looks = 0, 0
+        self.latest: dict[str, Rows] = {}
+        self.window = AdaptiveWindow(self.X)
 
     def _coded(self, labels: Labels) -> NDArray[np.int64]:
         return np.array([self.codes[label] for label in labels])
@@ -74,5 +85,25 @@ class Watchers:
 
     def _ks(self, X: Rows, y: Labels) -> bool:
         self.n_batches += 1
-        level = (1.0 - CONFIDENCE) / (self.n_batches * (self.n_batches + 1) * X.shape[1])
+        return self._differs(X, self.n_batches)
+
+    def _ks_of_latest(self, X: Rows, y: Labels) -> bool:
+        self.n_looks += 1
+        return self._differs(self._with_latest("ks", X), self.n_looks)
+
+    def _differs(self, X: Rows, look: int) -> bool:
+        """KS tests of each feature; the level is spent over looks and features."""
+        level = (1.0 - CONFIDENCE) / (look * (look + 1) * X.shape[1])
         return any(ks_2samp(X[:, j], self.X[:, j]).pvalue <= level for j in range(X.shape[1]))
+
+    def _with_latest(self, method: str, X: Rows) -> Rows:
+        """The last 5,000 rows of the stream, these included."""
+        self.latest[method] = np.concatenate([self.latest.get(method, X[:0]), X])[-LATEST:]
+        return self.latest[method]
+
+    def _wasserstein(self, X: Rows, y: Labels) -> bool:
+        X, scale = self._with_latest("wasserstein", X), np.maximum(self.X.std(axis=0), 1e-12)
+        return any(wasserstein_distance(X[:, j], self.X[:, j]) > FAR * scale[j] for j in range(X.shape[1]))
+
+    def _adwin(self, X: Rows, y: Labels) -> bool:
+        return self.window.update(X)

@@ -27,6 +27,7 @@ MODELS = {
     "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
     "selective around trusted": SelectiveClassifier(TrustedClassifier(LogisticRegression(), cv=2), 0.1, random_state=0),
     "repaired": RepairedClassifier(SEPClassifier()),
+    "repaired trusted": RepairedClassifier(TrustedClassifier(LogisticRegression(), cv=2)),
 }
 AROUND = ["alone", "frozen", "pipeline", "search", "selective around a pipeline"]
 
@@ -52,8 +53,9 @@ def with_gaps_and_colours(n, seed):
 
 
 def fit_alone(name, X, y):
-    if name == "repaired":
-        return repair(SEPClassifier().fit(X[:300], y[:300]), X[300:], y[300:], regions=[0, 1], validation_size=0.0)
+    if name.startswith("repaired"):
+        inside = clone(MODELS[name].estimator).fit(X[:300], y[:300])
+        return repair(inside, X[300:], y[300:], regions=[0, 1])
     return clone(MODELS[name]).fit(X, y)
 
 
@@ -79,7 +81,9 @@ def test_every_model_is_monitored(name, how):
     model, calm = fitted(name, how), rows(1000, 2)
     monitor = Monitor(model, *rows(1500, 1))
     assert monitor.update(calm[0]) == monitor.update_labels(*calm) == []
+    loaded = Monitor.from_bytes(monitor.to_bytes(), model)
     alarms = monitor.update(*drifted())
+    assert loaded.update(*drifted()) == alarms
     assert {shift.name for alarm in alarms for shift in alarm.moved} <= set(NAMES)
     assert alarms[0].moved[0].name == "width"
     refused = monitor.decide(drifted()[0]).cause == Cause.DRIFTED

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.frames import frame_of
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.unwrapping import unwrap
@@ -61,8 +60,7 @@ class RepairResult(Result, ShownAsCard):
 
     def to_frame(self) -> pd.DataFrame:
         """The changes as a pandas DataFrame, a row for each region that was tried."""
-        changes = self.model.changes_
-        return frame_of({own.name: [getattr(change, own.name) for change in changes] for own in fields(Change)})
+        return self.model.changes_.to_frame()
 
     def _card(self) -> Card:
         return self.model.changes_._card()
