@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import sepc
 from sepc import Cause, Rule, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.columns.preparation import Preparation
+from sepc.model.names import names_of, region_name
 from sepc.wording import percent, quantity
 
 FEWEST = 5
@@ -219,6 +220,17 @@ def test_values_are_those_that_went_into_a_pipeline():
     assert len(told) > 10
     for i, name, value, _ in told:
         assert value == quantity(float(X_new[name][i]))
+
+
+def test_names_of_regions_are_in_the_units_that_went_into_a_pipeline():
+    X, y, X_new, _ = halves(*cancer())
+    pipeline = make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y)
+    model = sepc.decide(pipeline, X_new).model
+    plain = SEPClassifier().fit(X, y).model_
+    names = [names_of(own).ellipsoids for own in (model, plain)]
+    assert names[0] == names[1]
+    isolated = len(plain.table.counts) + plain.n_ellipsoids
+    assert region_name(model, isolated) == region_name(plain, isolated)
 
 
 def test_values_without_a_way_back_are_not_told():

@@ -91,8 +91,9 @@ def _range(model: SEPModel, usual: UsualValues, k: int) -> FloatArray:
     if group is not None:
         return np.asarray(usual.ranges[group])
     reach = np.linalg.norm(np.linalg.inv(model.roots[k]), axis=1)
-    ends = np.column_stack([model.centers[k] - reach, model.centers[k] + reach])
-    return np.asarray(model.shift[:, None] + model.scale[:, None] * ends)
+    ends = model.shift + model.scale * np.array([model.centers[k] - reach, model.centers[k] + reach])
+    own = usual.in_own_units(ends)
+    return np.sort((ends if own is None else own).T, axis=1)
 
 
 def _category_shares(usual: UsualValues, k: int, owner: int) -> FloatArray:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from sepc._typing import FloatArray
 from sepc.model.boxes import Boxes, boxes_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.usual import FeatureKind, UsualValues
@@ -29,8 +30,8 @@ WORTH_TELLING_APART = 0.9
 OPEN_TAIL = 0.1
 # Ends of ranges are rounded to a power of ten below this share of the spread of a feature.
 ROUNDED_TO = 0.1
-# Values this close to one of training, in standard deviations, are that one but for rounding or a small thickness.
-SAME_VALUE = 1e-3
+# Values this close to one of training, in parts of its range, are that one but for rounding or a small thickness.
+SAME_VALUE = 1e-4
 LONGEST_FEATURE = 40
 
 UNSEEN_COMBINATION = "a combination not seen in training"
@@ -110,24 +111,29 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     name, usual = f"near single {name_of(model.classes[model.isolated_owners[i]])} case {i + 1}", model.usual
     if usual is None:
         return name
-    values = model.shift + model.scale * model.isolated[i]
-    thickness = SAME_VALUE * model.scale
+    standard = model.shift + model.scale * model.isolated[i]
+    own = usual.in_own_units(standard[None, :])
+    values = standard if own is None else own[0]
+    thickness = SAME_VALUE * _spread(usual)
     box = Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
     # The share of all rows that are at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
     rarity[[own.kind is not FeatureKind.NUMBER for own in usual.spoken]] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
-    told = [
-        f"{feature_name(model, j)} {told_value(usual, j, _as_in_training(model, usual, j, values[j]))}" for j in rare
-    ]
+    told = [f"{feature_name(model, j)} {told_value(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
     return name + (f" ({', '.join(told)})" if told else "")
 
 
-def _as_in_training(model: SEPModel, usual: UsualValues, j: int, value: float) -> float:
+def _as_in_training(usual: UsualValues, j: int, value: float) -> float:
     """A value that was standardised and back, without the rounding of that."""
     known = usual.overall[j]
     nearest = float(known[np.abs(known - value).argmin()])
-    return nearest if abs(nearest - value) <= SAME_VALUE * float(model.scale[j]) else float(value)
+    return nearest if abs(nearest - value) <= SAME_VALUE * float(_spread(usual)[j]) else float(value)
+
+
+def _spread(usual: UsualValues) -> FloatArray:
+    """The range of every feature in training."""
+    return np.asarray(usual.overall[:, -1] - usual.overall[:, 0])
 
 
 def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
@@ -157,7 +163,7 @@ def _condition(model: SEPModel, boxes: Boxes, i: int, j: int) -> str:
     if j in boxes.categories:
         codes = boxes.categories[j][i].tolist()
         return f"{name} {' or '.join(short(usual.spoken[j].categories[code], LONGEST_FEATURE) for code in codes)}"
-    low, high = (_rounded_end(model, usual, j, float(ends[i, j])) for ends in (boxes.low, boxes.high))
+    low, high = (_rounded_end(usual, j, float(ends[i, j])) for ends in (boxes.low, boxes.high))
     is_open_below, is_open_above = boxes.below[i, j] <= OPEN_TAIL, boxes.above[i, j] <= OPEN_TAIL
     if is_open_above and not is_open_below:
         return f"{name} ≥ {low}"
@@ -166,13 +172,13 @@ def _condition(model: SEPModel, boxes: Boxes, i: int, j: int) -> str:
     return f"{name} {low}" if low == high else f"{name} {low} to {high}"
 
 
-def _rounded_end(model: SEPModel, usual: UsualValues, j: int, end: float) -> str:
+def _rounded_end(usual: UsualValues, j: int, end: float) -> str:
     """The end of a range, rounded to a tenth of the spread of the feature or finer."""
     values = usual.overall[j]
     tenth = len(values) // 10
     spread = float(values[-1 - tenth]) - float(values[tenth])
     if not 0.0 < spread < np.inf:
-        return told_value(usual, j, _as_in_training(model, usual, j, end))
+        return told_value(usual, j, _as_in_training(usual, j, end))
     return told_value(usual, j, round(end, -int(np.floor(np.log10(spread * ROUNDED_TO)))))
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.scores import quantiles_of
+
+# Gives rows in the features that went into a pipeline, or None if there is no way back.
+Restore: TypeAlias = Callable[[FloatArray], FloatArray | None]
 
 # A range holds the middle 80 % of the rows of a group, which has at least this many rows in the sample.
 RANGE = (0.1, 0.9)
@@ -66,6 +69,9 @@ class UsualValues:
         These values, feature by feature, ascending.
     level_counts : (G, L) array
         Rows of each group with each of them.
+    restore : callable or None
+        For a model at the end of a pipeline, gives rows in the features that went in, or None if there is no way back;
+        `ranges` and `overall` then are in these features already.
     """
 
     ellipsoid: IntArray
@@ -78,6 +84,22 @@ class UsualValues:
     n_levels: IntArray
     levels: FloatArray
     level_counts: IntArray
+    restore: Restore | None = None
+
+    def restored(self, restore: Restore | None) -> UsualValues:
+        """The same in the features that went into a pipeline; as it is if there is no way back."""
+        if restore is None:
+            return self
+        ends = restore(self.ranges.transpose(0, 2, 1).reshape(-1, len(self.spoken)))
+        overall = restore(self.overall.T)
+        if ends is None or overall is None:
+            return replace(self, restore=restore)
+        ranges = np.sort(ends.reshape(len(self.n_rows), 2, -1).transpose(0, 2, 1), axis=2)
+        return replace(self, ranges=ranges, overall=np.sort(overall.T, axis=1), restore=restore)
+
+    def in_own_units(self, rows: FloatArray) -> FloatArray | None:
+        """Rows of the model's features as they went into a pipeline; None if there is no way back."""
+        return rows if self.restore is None else self.restore(rows)
 
     @property
     def n_bytes(self) -> int:

@@ -17,7 +17,6 @@ from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
 from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.reasons import sentences_about
-from sepc.estimators.sep.told_features import Restore
 from sepc.model.asking import settled_by
 from sepc.model.causes import look_up_causes
 from sepc.model.certain import is_certain
@@ -25,6 +24,7 @@ from sepc.model.gap_rules import judge_any
 from sepc.model.possible import possible_ellipsoids
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
+from sepc.model.usual import Restore
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -64,7 +64,6 @@ class SEPDecisions(Decisions):
     counts_label: NDArray[Any]
     notes: NDArray[Any]
     missing: BoolArray
-    restore: Restore | None = field(default=None, metadata=SHARED)
 
     @classmethod
     def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
@@ -107,7 +106,8 @@ class SEPDecisions(Decisions):
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
         if len(features) != len(self.model.feature_names):
             return self
-        return self.replaced(model=replace(self.model, feature_names=tuple(features)), restore=restore)
+        usual = None if self.model.usual is None else self.model.usual.restored(restore)
+        return self.replaced(model=replace(self.model, feature_names=tuple(features), usual=usual))
 
     def own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""

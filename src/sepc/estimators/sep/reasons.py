@@ -70,7 +70,7 @@ def about_features(decision: SEPDecision) -> list[Sentence]:
     if usual is None:
         return []
     telling = TellingFeatures.of(decision)
-    told = ToldFeatures(telling, usual, decision.alone.restore)
+    told = ToldFeatures(telling, usual)
     if decision.cause is Cause.UNSEEN:
         return _unusual(telling, told)
     if telling.runner_up is None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from sepc._typing import FloatArray
 from sepc.estimators.sep.telling_features import Scored, TellingFeatures
 from sepc.model.names import feature_name, told_value
 from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
 from sepc.wording import name_of, percent, short
-
-# Gives rows in the features that went into a pipeline, or None if there is no way back.
-Restore: TypeAlias = Callable[[FloatArray], FloatArray | None]
 
 LONGEST_CATEGORY = 30
 # Features that say at least this part of what the first one says are strong.
@@ -35,13 +30,10 @@ class ToldFeatures:
     ----------
     telling : TellingFeatures
     usual : UsualValues
-    restore : callable or None
-        Gives rows in the user's own features, if the model sees others.
     """
 
     telling: TellingFeatures
     usual: UsualValues
-    restore: Restore | None
 
     def name(self, j: int) -> str:
         """The name of a feature."""
@@ -51,7 +43,7 @@ class ToldFeatures:
         """A feature and its value; the name alone if the value is not known in the user's own units."""
         if self._is_category(j):
             return f"{self.name(j)} {self._category(j)}"
-        return self.name(j) if self._own is None else f"{self.name(j)} {self._told(j, self._own[0, j])}"
+        return self.name(j) if self._own is None else f"{self.name(j)} {self._told(j, self._own[j])}"
 
     def compared(self, j: int, owners: Sequence[int], is_first: bool) -> str:
         """A feature, its value and what is usual for cases of some classes like it."""
@@ -80,7 +72,9 @@ class ToldFeatures:
         if share is not None:
             return share < RARE
         low, high = self.usual.ranges[group, j]
-        return not low <= self.telling.row[j] <= high
+        # Without a way back, both are in the model's features.
+        value = self.telling.row[j] if self._own is None else self._own[j]
+        return not low <= value <= high
 
     def set_against_all(self, j: int, nearest: int, is_first: bool) -> str:
         """A feature, its value and the range of all training cases or, if it lies within, what is usual in a group."""
@@ -89,8 +83,8 @@ class ToldFeatures:
             return f"{self.value(j)} ({percent(share, 0)} of the nearest{' cases' if is_first else ''})"
         if self._own is None:
             return self.name(j)
-        row, lowest, highest = (self._own[i, j] for i in range(3))
-        if not lowest <= row <= highest:
+        lowest, highest = self.usual.overall[j, 0], self.usual.overall[j, -1]
+        if not lowest <= self._own[j] <= highest:
             return f"{self.value(j)} ({'all training cases' if is_first else 'all'} {self._range(j, lowest, highest)})"
         return f"{self.value(j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
 
@@ -119,7 +113,7 @@ class ToldFeatures:
         return self.usual.level_share(group, j, float(self.telling.row[j]))
 
     def _usual_range(self, j: int, group: int) -> str:
-        return self._range(j, *sorted((self._ranges[2 * group, j], self._ranges[2 * group + 1, j])))
+        return self._range(j, *self.usual.ranges[group, j])
 
     def _range(self, j: int, low: float, high: float) -> str:
         first, last = self._told(j, low), self._told(j, high)
@@ -140,22 +134,9 @@ class ToldFeatures:
 
     @cached_property
     def _own(self) -> FloatArray | None:
-        """The row, and the smallest and the largest values of training, in the user's own features."""
-        d = len(self.usual.spoken)
-        ends = self.usual.overall[:, [0, -1]].T
-        own = self._restored(np.vstack([self.telling.row[:d], ends]))
-        return None if own is None else np.vstack([own[0], np.sort(own[1:], axis=0)])
-
-    @cached_property
-    def _ranges(self) -> FloatArray:
-        """The two ends of the ranges of all groups, one group after the other, in the user's own features."""
-        d = len(self.usual.spoken)
-        ends = self.usual.ranges.transpose(0, 2, 1).reshape(-1, d)
-        own = self._restored(ends)
-        return ends if own is None else own
-
-    def _restored(self, rows: FloatArray) -> FloatArray | None:
-        return rows if self.restore is None else self.restore(rows)
+        """The row in the user's own features; None if there is no way back to these."""
+        own = self.usual.in_own_units(self.telling.row[None, : len(self.usual.spoken)])
+        return None if own is None else own[0]
 
 
 def _cases(label: Any, more: str = "") -> str:
