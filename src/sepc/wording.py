@@ -307,3 +307,14 @@ def calendar_day(days: float) -> str:
         return (date(1970, 1, 1) + timedelta(days=math.floor(days))).isoformat()
     except (OverflowError, ValueError):
         return f"{quantity(days)} days after 1970"
+
+
+def cases_of(label: Any, more: str = "") -> str:
+    """Cases of a label.
+
+    Examples
+    --------
+    >>> cases_of("benign"), cases_of(3, " like it")
+    ('benign cases', 'cases of 3 like it')
+    """
+    return f"{name_of(label)} cases{more}" if isinstance(label, str) else f"cases of {name_of(label)}{more}"

@@ -10,7 +10,6 @@ from sklearn.datasets import make_moons
 from sepc import SEPClassifier
 from sepc.metrics import aurc, risk_at_coverage
 from sepc.views.outcomes import (
-    UNSEEN,
     is_right,
     outcomes_by_region,
     reliability_bins,
@@ -44,20 +43,11 @@ def test_every_row_is_counted_once(moons):
         np.testing.assert_allclose(trust, decisions.trust[inside].mean())
 
 
-def test_regions_are_named_by_their_ellipsoids(moons):
+def test_regions_are_named_as_in_the_table_of_regions(moons):
     classifier, decisions, y = moons
     found = outcomes_by_region(decisions, classifier.regions_, y)
-    names = dict(zip(found.region.tolist(), found.names, strict=True))
-    for region in set(decisions.region.tolist()):
-        if region < 0:
-            assert names[region] == UNSEEN
-        elif (near := classifier.regions_.near[region]) is not None:
-            kind = "" if near < len(classifier.ellipsoids_) else "isolated row "
-            number = near if near < len(classifier.ellipsoids_) else near - len(classifier.ellipsoids_)
-            assert names[region] == f"outside, near {kind}{number}"
-        else:
-            numbers = classifier.regions_.ellipsoids[region]
-            assert names[region].removeprefix("in ").replace(" and ", ", ").split(", ") == [str(k) for k in numbers]
+    for region, name in zip(found.region.tolist(), found.names, strict=True):
+        assert name == ("a combination not seen in training" if region < 0 else classifier.regions_.names[region])
 
 
 def test_no_rows_have_no_regions(moons):

@@ -16,7 +16,7 @@ from sepc.model.membership import padded_tiles
 from sepc.model.names import names_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import fading
-from sepc.wording import counted, name_of, percent, shown
+from sepc.wording import cases_of, counted, percent, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
     def _names(self) -> list[str]:
         """Names of all terms: those of features, then those of ellipsoids with their labels."""
         pairs = zip(self.model.classes[self.model.owners], names_of(self.model).ellipsoids, strict=True)
-        ellipsoids = [f"{name_of(label)} cases with {name}" for label, name in pairs]
+        ellipsoids = [f"{cases_of(label)} with {name}" for label, name in pairs]
         return [*self.model.feature_names, *ellipsoids, *(["isolated rows"] if len(self.model.isolated) else [])]
 
     def _card(self) -> Card:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# Longer names of regions are cut in the middle.
+LONGEST_REGION = 48
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Bars(ShownOnOneLine):
     """The data of the bars; all but the largest regions share one bar."""
@@ -34,7 +38,7 @@ class Bars(ShownOnOneLine):
         """The `most` largest regions, and all others as one bar if there is more than one."""
         n = len(outcomes) if len(outcomes) <= most + 1 else most
         pairs = zip(outcomes.names[:n], outcomes.label[:n], strict=True)
-        names = [f"{for_matplotlib(name, 36)}: {for_matplotlib(label, 20)}" for name, label in pairs]
+        names = [f"{for_matplotlib(name, LONGEST_REGION)}: {for_matplotlib(label, 20)}" for name, label in pairs]
         if n == len(outcomes):
             return cls(names, outcomes.right, outcomes.wrong, outcomes.trust)
         right, wrong = outcomes.right[n:].sum(), outcomes.wrong[n:].sum()

@@ -12,10 +12,8 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.sep.regions import Regions
 from sepc.metrics import aurc, checked, risk_coverage_curve
+from sepc.model.names import region_name
 from sepc.statistics.binomial import rate_interval
-from sepc.wording import listed
-
-UNSEEN = "in a combination unseen in training"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,26 +113,13 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
     label = np.array([most_common(decisions.label[which == i]) for i in range(len(ids))], decisions.label.dtype)
     order = np.argsort(-n_rows, kind="stable")
     return RegionOutcomes(
-        names=tuple(region_name(regions, int(region), decisions.model.n_ellipsoids) for region in ids[order]),
+        names=tuple(region_name(regions.model, int(region)) for region in ids[order]),
         region=ids[order],
         label=label[order],
         right=n_right[order],
         wrong=(n_rows - n_right)[order],
         trust=trust[order],
     )
-
-
-def region_name(regions: Regions, region: int, n_ellipsoids: int) -> str:
-    """A region in words, by the numbers of its ellipsoids."""
-    if region < 0:
-        return UNSEEN
-    near = regions.near[region]
-    if near is not None and near >= n_ellipsoids:
-        return f"outside, near isolated row {near - n_ellipsoids}"
-    if near is not None:
-        return f"outside, near {near}"
-    inside = [str(k) for k in regions.ellipsoids[region]]
-    return f"in {listed(inside)}" if inside else "outside"
 
 
 def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> Bins:

@@ -11,7 +11,7 @@ from sepc._typing import FloatArray
 from sepc.estimators.sep.telling_features import Scored, TellingFeatures
 from sepc.model.names import feature_name, told_value
 from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
-from sepc.wording import name_of, percent, short
+from sepc.wording import cases_of, name_of, percent, short
 
 LONGEST_CATEGORY = 30
 # Features that say at least this part of what the first one says are strong.
@@ -103,8 +103,8 @@ class ToldFeatures:
         label, share = self.telling.model.classes[owner], self._share(j, group)
         like_it = " like it" if is_first and self.usual.ellipsoid[group] != ANYWHERE else ""
         if share is not None:
-            return f"{percent(share, 0)} of {_cases(label, like_it) if is_first else name_of(label)}"
-        return f"{_cases(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
+            return f"{percent(share, 0)} of {cases_of(label, like_it) if is_first else name_of(label)}"
+        return f"{cases_of(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
 
     def _share(self, j: int, group: int) -> float | None:
         """How frequent the value is in a group; None if the feature has many values."""
@@ -137,11 +137,6 @@ class ToldFeatures:
         """The row in the user's own features; None if there is no way back to these."""
         own = self.usual.in_own_units(self.telling.row[None, : len(self.usual.spoken)])
         return None if own is None else own[0]
-
-
-def _cases(label: Any, more: str = "") -> str:
-    """Cases of a label, as in "benign cases like it"."""
-    return f"{name_of(label)} cases{more}" if isinstance(label, str) else f"cases of {name_of(label)}{more}"
 
 
 def _those(label: Any) -> str:
