@@ -275,4 +275,4 @@ def test_files_of_this_format_stay_readable(path):
 
 
 def test_there_are_files_of_this_format():
-    assert len(list(FIXTURES.glob("format2_*.sepc"))) == 3
+    assert len(list(FIXTURES.glob("format2_*.sepc"))) == 4

@@ -202,12 +202,12 @@ def test_a_model_that_is_no_better_is_not_kept(classifier):
 
 def test_models_of_noise_are_seldom_kept(classifier):
     """Labels that no model can know: what is kept is kept by chance, in a tenth of the regions at most."""
-    kept = []
-    for seed in range(20):
-        X, y = two_sides(400, 100 + seed)
-        y = np.random.default_rng(seed).permutation(y)
-        kept += [change.kept for change in repair(classifier, X, y, cv=3, random_state=seed).changes_]
-    assert len(kept) > 100
+    kept, regions = [], range(len(classifier.regions_))
+    for seed in range(3):
+        X, _ = two_sides(300, 100 + seed)
+        y = np.random.default_rng(seed).choice(["left", "right"], size=300)
+        kept += [change.kept for change in repair(classifier, X, y, regions=regions, cv=2).changes_ if change.n_judged]
+    assert len(kept) > 20
     assert np.mean(kept) < 0.1 + 3.0 * np.sqrt(0.09 / len(kept))
 
 

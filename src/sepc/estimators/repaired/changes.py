@@ -63,7 +63,7 @@ class Change(ShownInLists):
 
     @property
     def _p(self) -> str:
-        others = f", tested together with {counted(self.n_together - 1, 'other region')}" if self.n_together > 1 else ""
+        others = f", together with {counted(self.n_together - 1, 'other region')}" if self.n_together > 1 else ""
         return f" (p {p_in_short(self.p_value, '= ')}{others})"
 
     def _card(self) -> Card:
