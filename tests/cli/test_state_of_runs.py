@@ -12,6 +12,7 @@ from command_runs import command, complaint, run_here
 from optional import package_or_skip
 
 from sepc import load
+from sepc.cli import state_lock
 from sepc.cli.messages import InputError
 from sepc.cli.row_digest import RowDigest
 from sepc.cli.state_files import MOST_RUNS, Record, Run, read_state, write_state
@@ -64,6 +65,20 @@ def test_others_wait_for_the_lock(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_lock_that_nobody_sees_is_none(tmp_path, monkeypatch):
+    """The run before may remove the file between our opening and locking it; the next would make another one."""
+    state, lock, take, removed = str(tmp_path / "state"), tmp_path / ".state.lock", state_lock._take, []
+
+    def late(handle):
+        if not removed:
+            removed.append(lock.unlink())
+        return take(handle)
+
+    monkeypatch.setattr(state_lock, "_take", late)
+    with locked(state):
+        assert lock.exists()
+
+
 def test_waiting_is_told_and_ends(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sepc.cli.state_lock.TOLD", 0.1)
     monkeypatch.setattr("sepc.cli.state_lock.PATIENCE", 0.5)
@@ -98,7 +113,7 @@ def test_an_interrupted_run_adds_nothing(folder, started, tmp_path):
     process.stdin.write(f"{header}\n{rows * 300}")
     process.stdin.flush()
     wait_for((tmp_path / ".watch.sepc.lock").exists)
-    time.sleep(0.5)
+    wait_for(lambda: is_idle(process.pid))
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     process.stdin.close()
@@ -202,6 +217,19 @@ def test_a_digest_knows_rows_and_not_blocks():
         digest(texts=np.where(texts == "t0", "t", texts)),
     ]
     assert len({digest().of_rows(), *(other.of_rows() for other in others)}) == 5
+
+
+def is_idle(pid):
+    """Whether a process did nothing for a while: it waits for rows."""
+    before = cpu_ticks(pid)
+    time.sleep(0.5)
+    return cpu_ticks(pid) == before
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def wait_for(is_so, seconds=60.0):
