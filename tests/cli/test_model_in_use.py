@@ -435,6 +435,9 @@ def test_what_a_review_needs(place, tmp_path, capsys, write_csv):
     assert run_here(capsys, *words, *few, "--max-risk", "0.1").code == 0
     line = complaint(run_here(capsys, *words, rows, *output, "--max-risk", "0.2"))
     assert "was started with --max-risk 0.1" in line
+    same = [rows, "--output", tmp_path / "next.csv", "--reference"]
+    assert "was started with another reference" in complaint(run_here(capsys, *words, *same, rows))
+    assert run_here(capsys, *words, *same, place / "reference.csv").code == 0
 
 
 @pytest.mark.parametrize("kind", ["selective", "repaired", "no names"])

@@ -11,6 +11,7 @@ from sepc.cli.memory import add_memory_argument
 from sepc.cli.messages import ALARM, InputError, complain, say
 from sepc.cli.model_file import load_model
 from sepc.cli.model_rows import add_model_arguments, beside, in_words, rows_in_batches, rows_in_memory
+from sepc.cli.reference import check_reference
 from sepc.cli.row_digest import RowDigest
 from sepc.cli.source import add_table_arguments, check_readable, check_writable
 from sepc.cli.state_files import Record, Run, read_state, write_state
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     with locked(options.state):
         if os.path.exists(options.state):
             monitor, record = open_monitor(options.state, estimator)
-            _check_reference(options, estimator, record)
+            check_reference(options, estimator, record, options.target)
             return _standing(options, monitor) if options.data is None else _update(options, monitor, record)
         monitor, record = _started(options, estimator)
         if options.data is not None:
@@ -115,20 +116,6 @@ def _started(options: argparse.Namespace, estimator: Any) -> tuple[Monitor, Reco
         complain(f"warning: {counted(n_without, 'row')} of {options.reference} without a label left out")
     given = {} if options.confidence is None else {"confidence": options.confidence}
     return Monitor(estimator, X, labels, **given), Record(digest)
-
-
-def _check_reference(options: argparse.Namespace, estimator: Any, record: Record) -> None:
-    """Raise if another reference is given than the state began with; the same one lets a scheduler repeat a line."""
-    if options.reference is None:
-        return
-    digest = RowDigest()
-    for _ in rows_in_batches(beside(options, options.reference), estimator, options.target, digest):
-        pass
-    if digest.of_rows() != record.reference:
-        raise InputError(
-            f"{options.state} was started with another reference than {options.reference}; leave --reference out to go "
-            "on with it, or start anew with another --state."
-        )
 
 
 def _standing(options: argparse.Namespace, monitor: Monitor) -> int:

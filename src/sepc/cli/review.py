@@ -11,6 +11,7 @@ from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import load_model
 from sepc.cli.model_rows import ModelRows, add_model_arguments, beside, in_words, rows_in_memory
 from sepc.cli.option_values import whole_number
+from sepc.cli.reference import check_reference
 from sepc.cli.result_files import check_result_file, write_frame
 from sepc.cli.review_sheet import ANSWER, learn_from, sheet_of
 from sepc.cli.source import add_table_arguments, check_writable, names_in
@@ -119,12 +120,12 @@ def _opened(options: argparse.Namespace, estimator: Any) -> tuple[ReviewQueue, R
 
 def _choose(options: argparse.Namespace, estimator: Any) -> None:
     """Choose rows and write them for a person; the same rows give the same review again."""
-    is_new = not os.path.exists(options.state)
-    if is_new:
-        queue, record = _started(options, estimator), Record()
-    else:
+    if os.path.exists(options.state):
         queue, record = _opened(options, estimator)
         _check_settings(options, queue)
+        check_reference(options, estimator, record)
+    else:
+        queue, record = _started(options, estimator)
     rows, digest = rows_in_memory(options, estimator, None, options.keep)
     before = record.of(digest, "rows")
     if before is not None:
@@ -143,16 +144,17 @@ def _choose(options: argparse.Namespace, estimator: Any) -> None:
     say(options, f"{in_words(review, queue.model)}\nWritten to {options.output}", _review_facts(options, review))
 
 
-def _started(options: argparse.Namespace, estimator: Any) -> ReviewQueue:
+def _started(options: argparse.Namespace, estimator: Any) -> tuple[ReviewQueue, Record]:
     from sepc.lifecycle import ReviewQueue
 
     if options.budget is None:
         raise InputError("Give --budget N: how many rows a person can look at.")
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
-    rows = None
+    record = Record()
     if options.reference is not None:
-        rows = rows_in_memory(beside(options, options.reference), estimator, None)[0].X
-    return ReviewQueue(estimator, options.budget, **given, rows=rows, random_state=options.seed)
+        rows, digest = rows_in_memory(beside(options, options.reference), estimator, None)
+        given, record = given | {"rows": rows.X}, Record(digest)
+    return ReviewQueue(estimator, options.budget, **given, random_state=options.seed), record
 
 
 def _check_settings(options: argparse.Namespace, queue: ReviewQueue) -> None:
