@@ -74,7 +74,7 @@ def test_a_quiet_day_is_0_and_an_alarm_3(place, started):
     assert "left" in moved.stdout
     standing = run_apart(*started)
     assert standing.returncode == ALARM
-    assert standing.stdout.startswith("800 rows seen")
+    assert "800 rows" in standing.stdout
     assert run_apart(*started, "--json").returncode == ALARM
 
 
@@ -223,7 +223,7 @@ def test_an_audit_is_that_of_the_library(suffix, place, tmp_path, capsys):
 def test_a_quiet_audit_is_0(place):
     ran = run_apart("audit", place / "model.sepc", place / "quiet.csv", "--target", "side", "--fdr", "0.01")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.startswith("400 rows of feedback")
+    assert "400 rows of feedback" in ran.stdout
 
 
 def test_feedback_that_is_none(place, tmp_path, capsys, write_csv):
@@ -244,7 +244,7 @@ def test_a_few_rows_without_labels_are_left_out(place, tmp_path, capsys):
     table.to_csv(tmp_path / "some.csv", index=False)
     ran = run_here(capsys, "audit", place / "model.sepc", tmp_path / "some.csv", "--target", "side")
     assert ran.err == f"sepc: warning: 5 rows of {tmp_path / 'some.csv'} without a label left out\n"
-    assert ran.out.startswith("1,495 rows of feedback")
+    assert "1,495 rows of feedback" in ran.out
 
 
 def test_numbers_in_the_file_may_be_text_in_the_model(place, tmp_path, capsys):
