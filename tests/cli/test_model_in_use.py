@@ -220,6 +220,21 @@ def test_an_audit_is_that_of_the_library(suffix, place, tmp_path, capsys):
     assert len(facts["clusters"]) == len(found.disjuncts)
 
 
+def test_pages_to_look_at(place, started, capsys, tmp_path):
+    """Of the audit and of the monitor, also where nothing was counted now; and tables of both."""
+    audited = ["audit", place / "model.sepc", place / "changed.csv", "--target", "side"]
+    for name, words in (("audit", audited), ("monitor", [*started, place / "moved.csv"]), ("standing", started)):
+        for suffix in ("html", "csv", "parquet"):
+            output = tmp_path / f"{name}.{suffix}"
+            ran = run_here(capsys, *words, "--output", output)
+            assert (ran.code, ran.err) == (ALARM, "")
+            assert ran.out.endswith(f"Written to {output}\n")
+        assert (tmp_path / f"{name}.html").read_text().lower().startswith("<!doctype html>")
+        assert len(pd.read_csv(tmp_path / f"{name}.csv")) == len(pd.read_parquet(tmp_path / f"{name}.parquet")) > 0
+    assert "must end in" in complaint(run_here(capsys, *started, "--output", tmp_path / "page.pdf"))
+    assert "is also an input" in complaint(run_here(capsys, *audited, "--output", place / "model.sepc"))
+
+
 def test_a_quiet_audit_is_0(place):
     ran = run_apart("audit", place / "model.sepc", place / "quiet.csv", "--target", "side", "--fdr", "0.01")
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -235,7 +250,7 @@ def test_feedback_that_is_none(place, tmp_path, capsys, write_csv):
     assert "holds 0; the labels of the model are 'right' and 'wrong'" in line
     words += [place / "changed.csv", "--target", "side"]
     assert "fdr is 7.0" in complaint(run_here(capsys, *words, "--fdr", "7"))
-    assert "is not offered here" in complaint(run_here(capsys, *words, "--output", "-"))
+    assert "must end in .html, .csv or .parquet" in complaint(run_here(capsys, *words, "--output", "-"))
 
 
 def test_a_few_rows_without_labels_are_left_out(place, tmp_path, capsys):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 HELP = "compare the trust that a model claims with labels that arrived later"
 EXAMPLE = """example:
-  sepc audit model.sepc feedback.csv --target label --output regions.csv
+  sepc audit model.sepc feedback.csv --target label --output audit.html
 
-Feedback are rows with their true labels, none of them from training. The table of --output has a row for each region.
+Feedback are rows with their true labels, none of them from training.
 
 exit code: 0 quiet; 3 if a region fails or wrong rows cluster somewhere; 2 wrong input; 1 other errors
 """
@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fdr", type=float, default=0.1, metavar="S", help="share of false alarms to expect at most; 0.1 by default"
     )
-    parser.add_argument("--output", metavar="FILE", help="a .csv or .parquet file with a row for each region")
+    parser.add_argument(
+        "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file with a row for each region"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

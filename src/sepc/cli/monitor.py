@@ -12,6 +12,7 @@ from sepc.cli.messages import ALARM, InputError, complain, say
 from sepc.cli.model_file import load_model
 from sepc.cli.model_rows import add_model_arguments, beside, in_words, rows_in_batches, rows_in_memory
 from sepc.cli.reference import check_reference
+from sepc.cli.result_files import check_result_file, write_result
 from sepc.cli.row_digest import RowDigest
 from sepc.cli.source import add_table_arguments, check_readable, check_writable
 from sepc.cli.state_files import Record, Run, read_state, write_state
@@ -59,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence", type=float, metavar="C", help="to start: the chance of no false alarm, ever; 0.95 by default"
     )
+    parser.add_argument(
+        "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file, of all alarms so far"
+    )
     add_memory_argument(parser)
 
 
@@ -86,6 +90,7 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError("--confidence belongs to --reference; it is chosen when a monitor is started.")
     inputs = [name for name in (options.model, options.data, options.reference) if name is not None]
     check_writable(options.state, *inputs, option="--state")
+    check_result_file(options, *inputs, options.state)
 
 
 def open_monitor(path: str, estimator: Any) -> tuple[Monitor, Record]:
@@ -120,7 +125,12 @@ def _started(options: argparse.Namespace, estimator: Any) -> tuple[Monitor, Reco
 
 def _standing(options: argparse.Namespace, monitor: Monitor) -> int:
     """Say what was seen so far."""
-    say(options, in_words(monitor, monitor.model), _facts(monitor, monitor.alarms) | {"state": options.state})
+    written = write_result(monitor, options)
+    say(
+        options,
+        f"{in_words(monitor, monitor.model)}{written}",
+        _facts(monitor, monitor.alarms) | {"state": options.state},
+    )
     return ALARM if monitor.alarms else 0
 
 
@@ -190,7 +200,7 @@ def _say(options: argparse.Namespace, monitor: Monitor, alarms: Sequence[Alarm],
         others = f"{counted(n_other, 'alarm')} of other runs. " if n_other else ""
         lines.append(f"{others}To see all: sepc monitor {quoted(options.model)} --state {quoted(options.state)}")
     facts = {"rows": n_rows, "counted_before": repeated, "state": options.state}
-    say(options, "\n".join(lines), facts | _facts(monitor, alarms))
+    say(options, "\n".join(lines) + write_result(monitor, options), facts | _facts(monitor, alarms))
     return ALARM if alarms else 0
 
 

@@ -1,4 +1,4 @@
-"""Write the table of a result to a file of its own."""
+"""Write a result to a file of its own: a page to look at, or a table."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from sepc.cli.messages import InputError
 from sepc.cli.source import check_writable
 from sepc.io.atomic_files import replacing
 
+PAGE, TABLES = ".html", (".csv", ".parquet")
 
-def check_result_file(options: argparse.Namespace, *inputs: str) -> None:
+
+def check_result_file(options: argparse.Namespace, *inputs: str, endings: tuple[str, ...] = (PAGE, *TABLES)) -> None:
     """Raise if the output that the options name, if any, cannot be written."""
     if options.output is not None:
-        from sepc.cli.decision_files import STANDARD_OUTPUT, output_format
-
         check_writable(options.output, *inputs)
-        if output_format(options.output) and options.output == STANDARD_OUTPUT:
-            raise InputError("--output - is not offered here; give the name of a file, or --json.")
+        if not options.output.lower().endswith(endings):
+            *first, last = endings
+            raise InputError(f"--output {options.output}: the name must end in {', '.join(first)} or {last}.")
 
 
 def write_result(result: Any, options: argparse.Namespace) -> str:
-    """Write the table of a result where the options ask for it; return a line that says so."""
+    """Write a result as a page or as a table where the options ask for it; return a line that says so."""
     if options.output is None:
         return ""
     with replacing(options.output) as path:
-        write_frame(result.to_frame(), path, options.output)
+        if options.output.lower().endswith(PAGE):
+            result.to_html(path)
+        else:
+            write_frame(result.to_frame(), path, options.output)
     return f"\nWritten to {options.output}"
 
 

@@ -12,7 +12,7 @@ from sepc.cli.model_file import load_model
 from sepc.cli.model_rows import ModelRows, add_model_arguments, beside, in_words, rows_in_memory
 from sepc.cli.option_values import whole_number
 from sepc.cli.reference import check_reference
-from sepc.cli.result_files import check_result_file, write_frame
+from sepc.cli.result_files import TABLES, check_result_file, write_frame
 from sepc.cli.review_sheet import ANSWER, learn_from, sheet_of
 from sepc.cli.source import add_table_arguments, check_writable, names_in
 from sepc.cli.state_files import Record, Run, read_state, write_state
@@ -102,7 +102,7 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError("--complete and --other belong to --labels FILE.")
     inputs = [name for name in (options.model, options.data, options.labels, options.reference) if name is not None]
     check_writable(options.state, *inputs, option="--state")
-    check_result_file(options, *inputs, options.state)
+    check_result_file(options, *inputs, options.state, endings=TABLES)
 
 
 def _opened(options: argparse.Namespace, estimator: Any) -> tuple[ReviewQueue, Record]:
