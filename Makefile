@@ -78,6 +78,7 @@ bench:
 	$(PY) benchmarks/onnx_parity.py --output benchmarks/results/onnx_parity.json
 	$(PY) benchmarks/audit.py --output benchmarks/results/audit.json
 	$(PY) benchmarks/repair.py --output benchmarks/results/repair.json
+	$(PY) benchmarks/weeks.py --output benchmarks/results/weeks.json
 	$(PY) benchmarks/monitor.py --output benchmarks/results/monitor.json
 	$(PY) benchmarks/review.py --output benchmarks/results/review.json
 	$(PY) benchmarks/write_tables.py

@@ -2,13 +2,18 @@
 
 So does every `sepc` command in a block for the shell, and what a page shows as printed, in a block of text right below,
 is compared with what is printed. Blocks marked `py` instead of `python` start Dask, Spark or MLflow and run as tests of
-clusters do. Only a page that speaks of `SEPC_DATA_HOME` finds data sets there; all others run on any machine.
+clusters do, and a block for the shell that begins with `#!/bin/sh` runs as a whole. Only a page that speaks of
+`SEPC_DATA_HOME` finds data sets there; all others run on any machine.
 """
 
 import contextlib
 import io
+import os
 import re
 import shlex
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -39,8 +44,23 @@ def test_there_are_pages_with_code():
     assert ROOT / "README.md" in PAGES
 
 
+def run_script(script):
+    """Run a whole script of a page with the shell, and give what it printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = Path(folder, "sepc")
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sepc.cli "$@"\n')
+        command.chmod(0o755)
+        environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
+        ran = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
 def run_commands(lines):
-    """Run the lines that call `sepc`; what else a shell would do (install, serve) is not tried here."""
+    """Run a script as a whole, or the lines that call `sepc`; what else a shell would do (install) is not tried."""
+    if lines.startswith("#!/bin/sh\n"):
+        sys.stdout.write(run_script(lines))
+        return
     for line in lines.replace("\\\n", " ").splitlines():
         if line.startswith("sepc "):
             assert main(shlex.split(line, comments=True)[1:]) == 0, line

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "points": {"numpy", "scipy", "dask", "pyarrow"},
 }
 TABLES = (
-    *("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py"),
+    *("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
     *("source.py", "readings.py", "column_reading.py", "dates.py"),
 )
 ENGINES = {

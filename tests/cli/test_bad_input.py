@@ -10,8 +10,16 @@ pa = package_or_skip("pyarrow")
 
 FEATURES = ["mean radius", "mean texture", "worst area"]
 ROW = (12.0, 15.0, 500.0, "benign")
-TABLE_COMMANDS = ["landscape", "fit", "score", "explain", "report"]
+IN_USE = ["monitor", "review", "audit", "repair"]
+TABLE_COMMANDS = ["landscape", "fit", "score", "explain", "report", *IN_USE]
 LABELLED = ["landscape", "fit", "report"]
+WITH_OUTPUT = ["score", "export", "report", "review", "repair"]
+OPTIONS_IN_USE = {
+    "monitor": ["--state", "state.sepc"],
+    "review": ["--state", "state.sepc", "--budget", "5"],
+    "audit": ["--target", "target"],
+    "repair": ["--target", "target"],
+}
 ALL_COMMANDS = [*TABLE_COMMANDS, "inspect", "export"]
 
 
@@ -21,9 +29,8 @@ def words(folder, tmp_path):
 
     def made(command, data, *more):
         model = folder / "model.sepc"
-        output = (
-            tmp_path / "out" / {"score": "out.csv", "fit": "out.sepc", "report": "out.html"}.get(command, "out.onnx")
-        )
+        endings = {"score": "csv", "fit": "sepc", "report": "html", "review": "csv", "repair": "sepc"}
+        output, state = (tmp_path / "out" / name for name in (f"out.{endings.get(command, 'onnx')}", "state.sepc"))
         output.parent.mkdir(exist_ok=True)
         return {
             "landscape": ["landscape", data, "--target", "target"],
@@ -33,6 +40,10 @@ def words(folder, tmp_path):
             "report": ["report", data, "--target", "target", "--output", output],
             "inspect": ["inspect", data],
             "export": ["export", data, "--output", output],
+            "monitor": ["monitor", model, data, "--state", state, "--reference", folder / "wdbc.csv"],
+            "review": ["review", model, data, "--state", state, "--budget", "5", "--output", output],
+            "audit": ["audit", model, data, "--target", "target"],
+            "repair": ["repair", model, data, "--target", "target", "--output", output],
         }[command] + list(more)
 
     yield made
@@ -45,9 +56,9 @@ def test_a_missing_file(command, words, capsys, tmp_path):
     assert "nothing.csv does not exist" in complaint(run_here(capsys, *words(command, tmp_path / "nothing.csv")))
 
 
-@pytest.mark.parametrize("command", ["score", "explain"])
+@pytest.mark.parametrize("command", ["score", "explain", *IN_USE])
 def test_a_missing_model(command, folder, capsys, tmp_path):
-    output = ["--output", tmp_path / "out.csv"] if command == "score" else []
+    output = OPTIONS_IN_USE.get(command, []) + (["--output", tmp_path / "out.csv"] if command in WITH_OUTPUT else [])
     ran = run_here(capsys, command, tmp_path / "none.sepc", folder / "wdbc.csv", *output)
     assert "none.sepc does not exist" in complaint(ran)
 
@@ -98,7 +109,7 @@ def test_an_empty_parquet_file(command, words, capsys, tmp_path):
 def test_a_wrong_column(command, words, capsys, write_csv):
     path = write_csv(["mean_radius", "mean texture", "worst area", "Target"], *[ROW] * 30)
     line = complaint(run_here(capsys, *words(command, path)))
-    meant = "'Target'" if command in LABELLED else "'mean_radius'"
+    meant = "'mean_radius'" if command in ("score", "explain", "monitor", "review") else "'Target'"
     assert line.endswith(f"it has 'mean_radius', 'mean texture', 'worst area' and 'Target'. Did you mean {meant}?\n")
 
 
@@ -160,7 +171,7 @@ def test_a_landscape_without_numbers(words, capsys, folder):
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("command", TABLE_COMMANDS)
 def test_a_column_that_comes_twice(command, suffix, words, capsys, write_csv, tmp_path):
-    twice = "target" if command in LABELLED else "worst area"
+    twice = "worst area" if command in ("score", "explain", "monitor", "review") else "target"
     names, path = [*FEATURES, "target", twice], tmp_path / "twice.parquet"
     if suffix == "csv":
         path = write_csv(names, *[(*ROW, 1)] * 3)
@@ -237,9 +248,9 @@ def test_a_damaged_archive(command, words, capsys, tmp_path):
     assert "cannot be read" in complaint(run_here(capsys, *words(command, tmp_path / "table.csv.gz")))
 
 
-@pytest.mark.parametrize("command", ["score", "explain", "inspect", "export", "report"])
+@pytest.mark.parametrize("command", ["score", "explain", "inspect", "export", "report", *IN_USE])
 def test_a_file_that_is_no_model(command, folder, capsys, tmp_path):
-    output = ["--output", tmp_path / "out.csv"] if command in ("score", "export", "report") else []
+    output = OPTIONS_IN_USE.get(command, []) + (["--output", tmp_path / "out.csv"] if command in WITH_OUTPUT else [])
     given = {
         "report": [folder / "wdbc.csv", "--target", "target", "--model", folder / "wdbc.csv"],
         "inspect": [folder / "wdbc.csv"],
@@ -248,13 +259,15 @@ def test_a_file_that_is_no_model(command, folder, capsys, tmp_path):
     assert "not a sepc model" in complaint(run_here(capsys, command, *given, *output))
 
 
-@pytest.mark.parametrize("command", ["fit", "score", "report", "export"])
+@pytest.mark.parametrize("command", ["fit", "score", "report", "export", "audit", "repair"])
 def test_an_output_that_cannot_be(command, folder, capsys, tmp_path):
     given = {
         "fit": [folder / "wdbc.csv", "--target", "target"],
         "report": [folder / "wdbc.csv", "--target", "target"],
         "score": [folder / "model.sepc", folder / "wdbc.csv"],
         "export": [folder / "model.sepc"],
+        "audit": [folder / "model.sepc", folder / "wdbc.csv", "--target", "target"],
+        "repair": [folder / "model.sepc", folder / "wdbc.csv", "--target", "target"],
     }[command]
     line = complaint(run_here(capsys, command, *given, "--output", tmp_path / "no" / "where"))
     assert "there is no directory" in line

@@ -11,6 +11,8 @@ from sepc.cli.entry import COMMANDS
 CASES = [
     (["sepc", ""], {*COMMANDS}),
     (["sepc", "in"], {"inspect"}),
+    (["sepc", "re"], {"report", "review", "repair"}),
+    (["sepc", "monitor", "m", "--st"], {"--state"}),
     (["sepc", "fit", "--t"], {"--target", "--test-size", "--trust"}),
     (["sepc", "fit", "--trust", ""], {"weights", "counts", "published"}),
     (["sepc", "score", "m", "d", "--missing", ""], {"use", "leave", "refuse"}),

@@ -10,7 +10,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from sepc.cli import completion, explain, export, fit, inspect, landscape, report, score
+from sepc.cli import (
+    audit,
+    completion,
+    explain,
+    export,
+    fit,
+    inspect,
+    landscape,
+    monitor,
+    repair,
+    report,
+    review,
+    score,
+)
 from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
 from sepc.cli.progress_bar import WIPE
 
@@ -20,10 +33,16 @@ COMMANDS: dict[str, Any] = {
     "score": score,
     "explain": explain,
     "report": report,
+    "monitor": monitor,
+    "review": review,
+    "audit": audit,
+    "repair": repair,
     "inspect": inspect,
     "export": export,
     "completion": completion,
 }
+
+DESCRIPTION = "Labels with trust: fit, score, explain, report, and look after a model in use."
 
 # The exit code that shells give to a program that writes to a closed pipe.
 BROKEN_PIPE = 141
@@ -45,18 +64,25 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """The parser of all commands."""
-    top = Parser(prog="sepc", description="Labels with trust: fit, score, explain and report.", allow_abbrev=False)
+    top = Parser(prog="sepc", description=DESCRIPTION, allow_abbrev=False)
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     for name, module in COMMANDS.items():
-        command = commands.add_parser(name, help=module.HELP, description=_sentence(module.HELP), allow_abbrev=False)
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=_sentence(module.HELP),
+            epilog=getattr(module, "EXAMPLE", None),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
         module.add_arguments(command)
         add_printing_arguments(command)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 2 for wrong input, 130 if interrupted, or 1 for any other error."""
+    """Run the command; the exit code is 0, 3 for an alarm, 2 for wrong input, 130 if interrupted, else 1."""
     code = _main(argv)
     if code and argv is None:
         # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit.
@@ -69,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> int:
     try:
         with _warnings_in_one_line():
-            _run(argv)
+            code = _run(argv)
             sys.stdout.flush()
     except KeyboardInterrupt:
         return _report_error("interrupted", INTERRUPTED)
@@ -87,21 +113,31 @@ def _main(argv: Sequence[str] | None) -> int:
     except Exception as error:  # noqa: BLE001 - users see one line, whatever went wrong
         message = f"{type(error).__name__}: {one_line(error)}"
         return _report_error(f"{message} (a bug in sepc; set {TRACEBACK_VARIABLE}=1 for a traceback)", OTHER, error)
-    return 0
+    return code
 
 
-def _run(argv: Sequence[str] | None) -> None:
+def _run(argv: Sequence[str] | None) -> int:
     top = parser()
-    options = top.parse_args(argv)
+    options = _parsed(top, argv)
     if options.version:
         from importlib.metadata import version
 
         sys.stdout.write(f"sepc {version('sepc')}\n")
-        return
+        return 0
     if options.command is None:
         top.error(f"give a command: {', '.join(COMMANDS)}")
     options.parser = top
-    COMMANDS[options.command].run(options)
+    return COMMANDS[options.command].run(options) or 0
+
+
+def _parsed(top: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options; argparse looks for a table that may be missing only right after the model, so we look further."""
+    options, rest = top.parse_known_args(argv)
+    if len(rest) == 1 and getattr(options, "data", "") is None and (rest == ["-"] or not rest[0].startswith("-")):
+        options.data, rest = rest[0], []
+    if rest:
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
 
 
 def _sentence(text: str) -> str:

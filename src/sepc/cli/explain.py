@@ -10,6 +10,7 @@ from typing import Any
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import Scorer, load_model, scorer_for
 from sepc.cli.open_table import open_table
+from sepc.cli.option_values import whole_number
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments, names_in, source_from
 from sepc.cli.tables import Batch, Table
@@ -24,20 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_arguments(parser)
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--row", type=_row, action="append", metavar="N", help="explain this row, counted from 1; may be repeated"
+        "--row",
+        type=whole_number,
+        action="append",
+        metavar="N",
+        help="explain this row, counted from 1; may be repeated",
     )
     chosen.add_argument(
-        "--worst", type=_row, default=5, metavar="N", help="explain the N least trusted rows; 5 by default"
+        "--worst", type=whole_number, default=5, metavar="N", help="explain the N least trusted rows; 5 by default"
     )
     parser.add_argument(
         "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
     )
-
-
-def _row(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
 
 
 def run(options: argparse.Namespace) -> None:

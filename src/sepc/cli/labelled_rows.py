@@ -175,7 +175,7 @@ def _part(
     import numpy as np
 
     arrays = features.arrays(source, batch)
-    labels = _labels(source, options.target, batch.columns[options.target])
+    labels = labels_in(source, options.target, batch.columns[options.target])
     kept = np.array([label is not None for label in labels])
     if options.missing == "refuse":
         refuse_gaps(source, batch.first_row, arrays, ADVICE)
@@ -190,7 +190,7 @@ def _part(
     return some, [label for label, is_kept in zip(labels, kept, strict=True) if is_kept], int((~kept).sum())
 
 
-def _labels(source: Source, name: str, column: Any) -> list[Any]:
+def labels_in(source: Source, name: str, column: Any) -> list[Any]:
     """Labels, with None for empty cells and those of --na; fractions and long texts are refused."""
     labels = [label.strip() if isinstance(label, str) else label for label in column.to_pylist()]
     for label in labels:

@@ -17,9 +17,10 @@ from typing import Any
 from sepc.plain_values import json_value
 from sepc.wording import HIDDEN, printable, visible
 
-# Exit codes; shells use the last one for an interrupt.
-WRONG_INPUT = 2
+# Exit codes besides 0; a scheduler tells an alarm from an error by them, and shells use the last one for an interrupt.
 OTHER = 1
+WRONG_INPUT = 2
+ALARM = 3
 INTERRUPTED = 130
 
 

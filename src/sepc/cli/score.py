@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -10,6 +11,8 @@ from typing import Any
 
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import Scorer, load_model, scorer_for
+from sepc.cli.model_rows import true_labels
+from sepc.cli.monitor import open_monitor
 from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
@@ -40,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
     )
     parser.add_argument(
+        "--target", metavar="COLUMN", help="a column of true labels, if there is one: say how many labels are right"
+    )
+    parser.add_argument(
+        "--monitor", metavar="STATE", help="a state of sepc monitor: accept no row where it raised an alarm"
+    )
+    parser.add_argument(
         "--missing",
         choices=("use", "leave", "refuse"),
         default="use",
@@ -65,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
 
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
-        check_names(table, options.keep)
+        check_names(table, [*options.keep, *_target(options)])
         with nullcontext("-") if to_standard_output else replacing(options.output) as path:
             writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
             counts = _score(table, scorer, writer, options)
@@ -74,10 +83,14 @@ def run(options: argparse.Namespace) -> None:
         say(options, _words(counts, options.output), counts | {"output": options.output})
 
 
-def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespace) -> dict[str, int]:
-    """Score all rows; return how many there were, were accepted, and were left undecided."""
-    counts = {"rows": 0, "accepted": 0, "left_undecided": 0}
-    wanted = list(dict.fromkeys([*scorer.used, *options.keep]))
+def _target(options: argparse.Namespace) -> list[str]:
+    return [] if options.target is None else [options.target]
+
+
+def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespace) -> Counter[str]:
+    """Score all rows; return how many there were, were accepted, were left undecided and, with labels, were right."""
+    counts = Counter(rows=0, accepted=0, left_undecided=0)
+    wanted = list(dict.fromkeys([*scorer.used, *options.keep, *_target(options)]))
     # What is only copied stays as it is written.
     readings = dict.fromkeys(options.keep, Reading.TEXT) | {name: scorer.readings[name] for name in scorer.used}
     decide = _decider(table, scorer, options)
@@ -87,13 +100,11 @@ def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespac
     ):
         written: Future[None] | None = None
         for batch in read_ahead(table.batches(wanted, readings)):
-            columns, n_accepted, n_left = decide(batch)
+            columns, some = decide(batch)
             if written is not None:
                 written.result()
             written = pool.submit(writer.write, columns)
-            counts["rows"] += batch.n_rows
-            counts["accepted"] += n_accepted
-            counts["left_undecided"] += n_left
+            counts.update(some)
             bar.update_rows(counts["rows"], table.n_rows, batch.share)
         if written is not None:
             written.result()
@@ -102,20 +113,22 @@ def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespac
 
 def _decider(
     table: Table, scorer: Scorer, options: argparse.Namespace
-) -> Callable[[Batch], tuple[dict[str, Any], int, int]]:
-    """A function that gives the output columns of a batch, and its numbers of accepted and undecided rows."""
+) -> Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]:
+    """A function that gives the output columns of a batch, and counts of its rows."""
     import numpy as np
 
     from sepc.cli.columns import columns_of
     from sepc.cli.decision_files import arrow_columns
 
-    def decide(batch: Batch) -> tuple[dict[str, Any], int, int]:
+    decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)
+
+    def decide(batch: Batch) -> tuple[dict[str, Any], dict[str, int]]:
         arrays, complete = scorer.arrays(table.source, batch), None
         if options.missing == "refuse":
             refuse_gaps(table.source, batch.first_row, arrays, ADVICE)
         elif options.missing == "leave":
             complete = ~np.any([is_gap(values) for values in arrays.values()], axis=0)
-        decisions = scorer.decide(arrays)
+        decisions = decided(arrays)
         accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
         columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, complete)
         kept = {name: batch.columns[name] for name in options.keep}
@@ -124,12 +137,47 @@ def _decider(
                 f"--keep names {min(clash)!r}, which is also a column of the decisions; rename it in the table."
             )
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
-        return kept | columns, int(np.count_nonzero(accepted)), n_left
+        counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}
+        for target in _target(options):
+            true = true_labels(table.source, target, batch.columns[target], scorer.estimator.classes_)
+            counts |= _compared(decisions.label, accepted, true, complete)
+        return kept | columns, counts
 
     return decide
 
 
-def _words(counts: dict[str, int], output: str) -> str:
+def _monitored(scorer: Scorer, path: str) -> Callable[[dict[str, Any]], Any]:
+    """Decide as the model does, but accept no row where a monitor raised an alarm."""
+    monitor, _ = open_monitor(path, scorer.estimator)
+    return lambda arrays: monitor.decide(scorer.table(arrays))
+
+
+def _compared(label: Any, accepted: Any, true: Any, complete: Any) -> dict[str, int]:
+    """How many rows have a true label, and how many labels are right, of all of them and of those accepted."""
+    import numpy as np
+
+    known = np.array([cell is not None for cell in true], dtype=bool)
+    known = known if complete is None else known & complete
+    right = known & (label.astype(object) == true)
+    named = {
+        "labelled": known,
+        "right": right,
+        "accepted_labelled": known & accepted,
+        "accepted_right": right & accepted,
+    }
+    return {name: int(np.count_nonzero(rows)) for name, rows in named.items()}
+
+
+def _words(counts: Counter[str], output: str) -> str:
     n, left = counts["rows"], counts["left_undecided"]
     text = f"{counted(n, 'row')}, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
-    return f"{text}{f', {left:,} left undecided' if left else ''}\nWritten to {output}"
+    text += f", {left:,} left undecided" if left else ""
+    if "labelled" in counts:
+        text += f"\nRight: {_share(counts, 'right', 'labelled')}"
+        text += f"; {_share(counts, 'accepted_right', 'accepted_labelled')} accepted"
+    return f"{text}\nWritten to {output}"
+
+
+def _share(counts: Counter[str], part: str, whole: str) -> str:
+    n = counts[whole]
+    return f"{percent(counts[part] / n)} of {n:,}" if n else "none of 0"

@@ -132,9 +132,15 @@ def names_in(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(message) from None
 
 
-def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of every command that reads a table."""
-    parser.add_argument("data", metavar="DATA", help="a CSV, Parquet or Excel file, or - for standard input")
+def add_table_arguments(parser: argparse.ArgumentParser, *, optional: bool = False, what: str = "") -> None:
+    """Add the arguments of every command that reads a table; `what` says which rows it holds."""
+    files = f"{what}: a CSV" if what else "a CSV"
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        nargs="?" if optional else None,
+        help=f"{files}, Parquet or Excel file, or - for standard input",
+    )
     table = parser.add_argument_group("table format")
     table.add_argument("--format", choices=("csv", "parquet", "excel"), help="by default, as the file name ends")
     table.add_argument("--separator", metavar="CHAR", help="character between the cells of CSV; by default found")
@@ -204,19 +210,19 @@ def check_readable(path: str) -> None:
         raise InputError(f"{path} cannot be read: {error}.") from None
 
 
-def check_writable(path: str, *inputs: str) -> None:
+def check_writable(path: str, *inputs: str, option: str = "--output") -> None:
     """Raise if the output cannot be written, or is one of the inputs; called before any long work."""
     target = Path(path)
     folder = target.parent
     if target.is_dir():
-        raise InputError(f"--output {path} is a directory; give the name of a file.")
+        raise InputError(f"{option} {path} is a directory; give the name of a file.")
     if not folder.is_dir():
-        raise InputError(f"--output {path}: there is no directory {str(folder)!r}.")
+        raise InputError(f"{option} {path}: there is no directory {str(folder)!r}.")
     if not os.access(folder, os.W_OK):
-        raise InputError(f"--output {path}: the directory {str(folder)!r} is not writable.")
+        raise InputError(f"{option} {path}: the directory {str(folder)!r} is not writable.")
     for name in inputs:
         if target.exists() and os.path.exists(name) and target.samefile(name):
-            raise InputError(f"--output {path} is also an input; give another name.")
+            raise InputError(f"{option} {path} is also an input; give another name.")
 
 
 def _separator(given: str) -> str:

@@ -30,7 +30,7 @@ def replacing(path: str | bytes | os.PathLike[str]) -> Iterator[str]:
     OSError
         If `path` is a folder, a device, a pipe or a socket, or if the file cannot be written.
     """
-    target = _behind_links(os.fsdecode(path))
+    target = behind_links(os.fsdecode(path))
     kept_mode = _mode_of(target)
     temporary, usual_mode = _created_beside(target)
     try:
@@ -51,7 +51,7 @@ def write_whole(path: str | bytes | os.PathLike[str], data: bytes) -> None:
         Path(temporary).write_bytes(data)
 
 
-def _behind_links(path: str) -> str:
+def behind_links(path: str) -> str:
     """The file that a symbolic link leads to; it need not exist."""
     target = path
     for _ in range(MOST_LINKS):

@@ -1,0 +1,64 @@
+"""`sepc audit`: compare the trust that a model claims with labels that arrived later."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from sepc.cli.feedback import add_feedback_arguments, read_feedback
+from sepc.cli.messages import ALARM, say
+from sepc.cli.model_file import load_model
+from sepc.cli.model_rows import in_words
+from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.result_files import check_result_file, write_result
+
+if TYPE_CHECKING:
+    from sepc.lifecycle import Audit
+
+HELP = "compare the trust that a model claims with labels that arrived later"
+EXAMPLE = """example:
+  sepc audit model.sepc feedback.csv --target label --output audit.html
+
+Feedback are rows with their true labels, none of them from training.
+
+exit code: 0 quiet; 3 if a region fails or wrong rows cluster somewhere; 2 wrong input; 1 other errors
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `sepc audit`."""
+    add_feedback_arguments(parser)
+    parser.add_argument(
+        "--fdr", type=float, default=0.1, metavar="S", help="share of false alarms to expect at most; 0.1 by default"
+    )
+    parser.add_argument(
+        "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file with a row for each region"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Audit, print what was found, and return the exit code."""
+    check_result_file(options, options.model, options.data)
+    estimator = load_model(options.model)
+    X, y = read_feedback(options, estimator)
+    from sepc.lifecycle import audit
+
+    with ProgressBar("auditing", quiet=options.quiet):
+        found = audit(estimator, X, y, fdr=options.fdr, random_state=options.seed)
+    written = write_result(found, options)
+    say(options, f"{in_words(found, estimator)}{written}", _facts(found, options))
+    return ALARM if len(found.to_repair) or found.disjuncts else 0
+
+
+def _facts(found: Audit, options: argparse.Namespace) -> dict[str, Any]:
+    regions = found.to_frame()
+    return {
+        "rows": found.n_rows,
+        "wrong": found.n_errors,
+        "expected": found.expected,
+        "fdr": found.fdr,
+        "tested_regions": int(regions["tested"].sum()) if len(regions) else 0,
+        "failing_regions": regions[regions["failing"]].to_dict("records") if len(regions) else [],
+        "clusters": list(found.disjuncts),
+        "output": options.output,
+    }

@@ -1,0 +1,53 @@
+"""`sepc repair`: give the regions that fail a model of their own, and leave all other decisions as they were."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from sepc.cli.feedback import add_feedback_arguments, read_feedback
+from sepc.cli.messages import say
+from sepc.cli.model_file import load_model
+from sepc.cli.model_rows import beside, in_words
+from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.source import check_writable
+
+HELP = "give the regions that fail a new model, and leave all other decisions as they were"
+EXAMPLE = """example:
+  sepc repair model.sepc feedback.csv --target label --output repaired.sepc
+
+Feedback are rows with their true labels, none of them from training; a part of it decides which new models are kept.
+Start a new sepc monitor and sepc review for the repaired model. If nothing fails, it decides as before.
+
+exit code: 0; 2 wrong input; 1 other errors
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `sepc repair`."""
+    add_feedback_arguments(parser)
+    parser.add_argument("--output", required=True, metavar="MODEL", help="the model file to write, usually *.sepc")
+    parser.add_argument(
+        "--training", metavar="FILE", help="a table of training rows with labels; used where they help, never to judge"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Repair, save, and print what was changed."""
+    inputs = [name for name in (options.model, options.data, options.training) if name is not None]
+    check_writable(options.output, *inputs)
+    estimator = load_model(options.model)
+    X, y = read_feedback(options, estimator)
+    old: dict[str, Any] = {}
+    if options.training is not None:
+        old = dict(
+            zip(("X_train", "y_train"), read_feedback(beside(options, options.training), estimator), strict=True)
+        )
+    from sepc.lifecycle import repair
+    from sepc.model_files import save
+
+    with ProgressBar("repairing", quiet=options.quiet):
+        repaired = repair(estimator, X, y, **old, random_state=options.seed)
+    save(repaired, options.output)
+    facts = {"rows": len(y), "changes": list(repaired.changes_), "model": options.output}
+    say(options, f"{in_words(repaired, estimator)}\nWritten to {options.output}", facts)
