@@ -20,7 +20,7 @@ if __name__ == "__main__":
         "trusted": sepc.SelectiveClassifier(
             sepc.TrustedClassifier(sepc.SEPClassifier.as_published(), cv=3), max_risk=0.3, random_state=0
         ).fit(X, y),
-        "repaired": repair(sepc.SEPClassifier().fit(X, y), X, 1 - y, confidence=0.0),
+        "repaired": repair(sepc.SEPClassifier().fit(X, y), X + 0.001, 1 - y, confidence=0.0),
     }
     FOLDER.mkdir(exist_ok=True)
     for name, model in models.items():
