@@ -193,6 +193,26 @@ def test_no_reason_is_long_or_contradicts_itself(decided):
         assert decision.accepted or f"({decision.cause.name})" in reason
 
 
+def test_a_value_that_nobody_has_separates_nothing(known):
+    _, _, model, X_new = known
+    if "children" not in X_new:
+        pytest.skip("only for the table of loans")
+    decisions = model.decide(X_new.assign(children=2.5))
+    reasons = [decisions.why(i) for i in range(0, len(decisions), 5)]
+    assert any("children 2.5" in reason for reason in reasons if "Unusual: " in reason)
+    assert not any("children 2.5" in reason for reason in reasons if "Unusual: " not in reason)
+
+
+def test_no_value_is_a_reason_for_a_label_that_has_it_less_often(decided):
+    _, decisions = decided
+    n_checked = 0
+    for i in range(len(decisions)):
+        for own, rival in re.findall(r"\(([\d.]+) % of [^,()]+, ([\d.]+) % of", decisions.why(i)):
+            assert float(own) * 1.5 >= float(rival), decisions.why(i)
+            n_checked += 1
+    assert n_checked or "job" not in decided[0][0]
+
+
 def test_missing_values_are_named_and_one_to_fetch_is(known):
     _, _, model, X_new = known
     numbers = [name for name in X_new if X_new[name].dtype.kind in "if"]
