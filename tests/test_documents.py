@@ -51,7 +51,7 @@ def run_script(script):
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sepc.cli "$@"\n')
         command.chmod(0o755)
         environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
-        ran = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+        ran = subprocess.run(["sh", "-ec", script], env=environment, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
 
