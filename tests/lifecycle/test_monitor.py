@@ -93,7 +93,9 @@ def test_rows_of_an_alarmed_region_are_drifted():
     assert (decided.cause[own] == Cause.DRIFTED).all()
     np.testing.assert_array_equal(decided.cause[~own], plain.cause[~own])
     np.testing.assert_array_equal(decided.label, plain.label)
-    assert "Not accepted (DRIFTED): what comes there has changed." in decided[int(np.flatnonzero(own)[0])].why()
+    assert (
+        "Not accepted (DRIFTED): the cases that come there have changed; " in decided[int(np.flatnonzero(own)[0])].why()
+    )
     assert set(decided.to_frame()["cause"][own]) == {"DRIFTED"}
 
 

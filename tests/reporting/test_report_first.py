@@ -195,7 +195,7 @@ def test_rows_accepted_but_wrong_are_listed_with_their_values(moons, classifier)
 
 def test_a_report_on_a_repaired_model(moons, classifier):
     X, y = moons[:2]
-    repaired = repair(classifier, X, y)
+    repaired = repair(classifier, X + 0.001, y)
     made = report(repaired, *moons[2:])
     assert made.figures.regions.n_regions == report(classifier, *moons[2:]).figures.regions.n_regions
     assert (
@@ -207,7 +207,7 @@ def test_a_report_on_a_repaired_model(moons, classifier):
 
 def test_a_report_on_a_repaired_model_around_another(moons):
     trusted = TrustedClassifier(LogisticRegression(), cv=2, min_trust=0.8).fit(*moons[:2])
-    repaired = repair(trusted, moons[0], moons[1])
+    repaired = repair(trusted, moons[0] + 0.001, moons[1])
     made, decisions = report(repaired, *moons[2:]), repaired.decide(moons[2])
     places = (*made.figures.regions.rows, *made.figures.regions.outside)
     assert made.figures.regions.n_regions == trusted.partition_.model_.table.n_regions
