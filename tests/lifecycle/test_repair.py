@@ -20,7 +20,6 @@ from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
 from sepc.lifecycle.repairing.cross_fitting import Judgement, groups_to_test, judged
 from sepc.lifecycle.repairing.region_models import RowsInRegions
-from sepc.model.names import region_name
 from sepc.model_files import from_bytes, to_bytes
 
 
@@ -82,8 +81,7 @@ def test_decisions_are_whole(repaired, fresh):
     np.testing.assert_array_equal(decided.accepted, decided.trust >= 0.95)
     one = decided[int(np.flatnonzero(decided.repaired)[0])]
     other = decided[int(np.flatnonzero(~decided.repaired)[0])]
-    where = region_name(repaired.estimator_.model_, one.region)
-    assert one.why().startswith(f"In the repaired region {where}: {str(one.label)!r} with trust ")
+    assert one.why().startswith(f"By the repaired model: {str(one.label)!r} with trust ")
     assert one.inner.trust == one.trust
     assert other.why() == repaired.estimator_.decide(X)[int(np.flatnonzero(~decided.repaired)[0])].why()
     package_or_skip("pandas")
@@ -100,7 +98,7 @@ def test_changes_say_what_was_done(classifier, repaired):
     counts = f"{len(kept)} of {len(repaired.changes_)} regions repaired"
     assert head == f"{counts}; errors there on rows not fitted on: {before} before, {after} after."
     assert lines == [f"- {change}" for change in repaired.changes_]
-    assert all(f"(region {change.region}): " in str(change) for change in repaired.changes_)
+    assert all(f"region {change.region}): " in str(change) for change in repaired.changes_)
     assert last == "All other decisions stay as they were."
     X, y = two_sides(1000, 3)
     far = np.abs(X[:, 0]) > 0.3
@@ -259,7 +257,9 @@ def test_names_of_features_and_number_labels():
     repaired = repair(classifier, frame, y == "left")
     decided = repaired.decide(frame)
     assert repaired.repaired_
-    assert any(f"kept by {name}" in one.why() for one in decided[decided.repaired][:500] for name in "abc")
+    whys = [one.why() for one in decided[decided.repaired][:50]]
+    assert any(f"{name} 0." in why for why in whys for name in "abc")
+    assert not any("x0" in why for why in whys)
     again = from_bytes(to_bytes(repaired))
     assert list(again.feature_names_in_) == ["a", "b", "c"]
     same_decisions(again.decide(frame), decided)

@@ -200,5 +200,5 @@ def test_a_repaired_trust_layer_is_watched():
 def test_reasons_of_a_repaired_trust_layer():
     decisions = repaired("trusted").decide(sides(1000, 9)[0])
     one, other = (int(np.flatnonzero(decisions.repaired == own)[0]) for own in (True, False))
-    assert decisions.why(one).startswith("In the repaired region ")
+    assert decisions.why(one).startswith("By the repaired model: ")
     assert decisions.why(other) == fitted("trusted").decide(sides(1000, 9)[0]).why(other)
