@@ -219,14 +219,14 @@ def told(records: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     for record in records:
         about = {name: record[name] for name in ("planted", "training rows", "cases")}
         seconds = {name: round(value, 2) for name, value in record.items() if "seconds" in name}
-        ratio = record["seconds of refit"] / record["seconds of repair"]
+        ratio = record["seconds of repair"] / record["seconds of refit"]
         sizes = {"regions": record["regions"], "share of rows": record["share of rows"]}
         checks = {name: record[name] for name in ("halved in", "changed elsewhere")}
         tables["regions"].append(about | sizes | named_by(record, "regions, ") | checks)
         tables["area"].append(
             about | named_by(record, "area, ") | {f"all, {k}": v for k, v in named_by(record, "all, ").items()}
         )
-        tables["times"].append(about | seconds | {"repair is faster": f"{ratio:.1f} times"})
+        tables["times"].append(about | seconds | {"repair takes": f"{ratio:.0f} times as long"})
     return tables
 
 
