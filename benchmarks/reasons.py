@@ -134,7 +134,7 @@ def main() -> None:
         {"kind": kind, "cases": len(own), "most words": max(len(one["reason"].split()) for one in own)}
         for kind, own in found.items()
     ]
-    show("Lengths", lengths)
+    show("lengths", lengths)
     save(asked.output, {"lengths": lengths, **found})
 
 

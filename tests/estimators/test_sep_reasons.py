@@ -1,10 +1,12 @@
 """Reasons: every number is recomputed from the training rows, and no reason is long or contradicts itself."""
 
+from __future__ import annotations
+
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -16,6 +18,8 @@ from sepc import Cause, Rule, SelectiveClassifier, SEPClassifier, TrustedClassif
 from sepc.columns.preparation import Preparation
 from sepc.model.names import names_of, region_name
 from sepc.wording import percent, quantity
+
+pd = package_or_skip("pandas")
 
 FEWEST = 5
 NUMBER = r"-?[\d,]+(?:\.\d+)?(?:e-?\d+)?"

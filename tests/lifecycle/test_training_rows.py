@@ -3,8 +3,8 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional import package_or_skip
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -13,6 +13,8 @@ from sklearn.preprocessing import StandardScaler
 import sepc
 from sepc import SEPClassifier, TrainingRowsWarning, TrustedClassifier
 from sepc.lifecycle import audit, repair
+
+pd = package_or_skip("pandas")
 
 X, Y = make_classification(4000, 5, n_informative=5, n_redundant=0, random_state=7)
 

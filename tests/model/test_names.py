@@ -1,17 +1,21 @@
 """Names of ellipsoids and regions: unique, stable, true of the rows, and short."""
 
+from __future__ import annotations
+
 import gc
 import re
 import weakref
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer, make_blobs
 
 import sepc
 from sepc import SEPClassifier
 from sepc.model.names import ellipsoid_name, names_of, region_name
+
+pd = package_or_skip("pandas")
 
 
 @pytest.fixture(scope="module")

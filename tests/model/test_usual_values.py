@@ -1,13 +1,17 @@
 """What is usual among training rows: recomputed from these rows, for groups and for categories."""
 
+from __future__ import annotations
+
 import numpy as np
-import pandas as pd
 import pytest
+from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer
 
 import sepc
 from sepc import SEPClassifier
 from sepc.model.usual import ANYWHERE, FEWEST_ROWS, FeatureKind
+
+pd = package_or_skip("pandas")
 
 COLUMNS = ["mean texture", "worst area", "worst concavity"]
 
