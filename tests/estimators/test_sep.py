@@ -93,15 +93,15 @@ def test_trust_fades_with_the_distance_from_all_ellipsoids(moons):
     assert decisions.trust[-1] == pytest.approx(0.5, abs=0.01)
 
 
-def test_why_names_counts_ellipsoids_and_features(wdbc):
+def test_why_names_counts_and_features(wdbc):
     classifier, X, _ = wdbc
     decisions = classifier.decide(X)
     inside = decisions[int(np.flatnonzero(decisions.rule == Rule.SINGLE)[0])].why()
-    assert "ellipsoid" in inside
+    assert " training cases" in inside
     assert "malignant" in inside
     assert any(name in inside for name in X.columns)
     outside = decisions[int(np.flatnonzero(decisions.cause == Cause.UNSEEN)[0])].why()
-    assert "outside every ellipsoid; nearest is" in outside
+    assert "far from all training cases" in outside
     assert "Not accepted (UNSEEN)" in outside
 
 

@@ -61,7 +61,7 @@ def test_an_intersection_without_rows_counts_the_union():
     assert decision.rule is Rule.UNION
     assert decision.counts.tolist() == [3, 52]
     assert decision.region == -1
-    assert "no training row lies; together they hold 3 a and 52 b" in decision.why()
+    assert ": between groups of 52 b and 3 a training cases." in decision.why()
 
 
 def test_outside_the_nearest_ellipsoid_counts_and_fades():
@@ -99,7 +99,7 @@ def test_an_isolated_row_can_be_nearest_and_never_certifies():
     assert decision.place == 3
     assert decision.counts.tolist() == [0, 1]
     assert decision.cause is Cause.UNSEEN
-    assert "nearest is an isolated training row of 'b'" in decision.why()
+    assert "nearest to a single b training case" in decision.why()
     assert at(-6.0, model).trust < 0.95
 
 
@@ -149,4 +149,4 @@ def test_a_reason_is_given_even_where_no_feature_stands_out():
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.uniform(-1, 1, (300, d)), rng.uniform(-1, 1, (300, d)) + 9])
     classifier = SEPClassifier().fit(rows, np.repeat(["low", "high"], 300))
-    assert "is kept by x" in classifier.decide(np.zeros((1, d)))[0].why()
+    assert "What separates it from 'high': x" in classifier.decide(np.zeros((1, d)))[0].why()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepc.decisions.sentences import Sentence, Shorter
 
 # Only label and trust matter more.
-LOSS_OF_REMEDY = 8
+LOSS_OF_REMEDY = 9
 
 
 class Rule(IntEnum):

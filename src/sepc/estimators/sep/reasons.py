@@ -33,9 +33,10 @@ class Loss(IntEnum):
     SECOND_FEATURE = 3
     RUNNER_UP = 4
     MISSING_NAMES = 5
-    FIRST_FEATURE = 6
-    NOTES = 7
-    PLACE = 9
+    OTHER_COUNTS = 6
+    FIRST_FEATURE = 7
+    NOTES = 8
+    PLACE = 10
 
 
 def sentences_about(decision: SEPDecision) -> list[Sentence]:
@@ -130,7 +131,7 @@ def disagreement(decision: SEPDecision) -> list[Sentence]:
     """The label that the cases around the row alone would give, if it is another one."""
     if decision.counts_label == decision.label or decision.model.weights is None:
         return []
-    return [Sentence(f"By these alone it would be {shown(decision.counts_label)}.", (Shorter(Loss.DETAIL, ""),))]
+    return [Sentence(f"By these alone it would be {shown(decision.counts_label)}.", (Shorter(Loss.OTHER_COUNTS, ""),))]
 
 
 def counted_cases(model: SEPModel, counts: IntArray) -> str:
