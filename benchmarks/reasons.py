@@ -134,7 +134,8 @@ def main() -> None:
         {"kind": kind, "cases": len(own), "most words": max(len(one["reason"].split()) for one in own)}
         for kind, own in found.items()
     ]
-    show("lengths", lengths)
+    for name, rows in {"lengths": lengths, **found}.items():
+        show(name, rows)
     save(asked.output, {"lengths": lengths, **found})
 
 

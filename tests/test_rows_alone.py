@@ -49,7 +49,7 @@ def fitted(name):
     if name == "repaired":
         first = SEPClassifier().fit(X, y)
         wrong = np.random.default_rng(2).permutation(y)
-        return repair(first, X, wrong, regions=range(len(first.regions_)), confidence=0.0, cv=2)
+        return repair(first, X + 1e-3, wrong, regions=range(len(first.regions_)), confidence=0.0, cv=2)
     return MODELS[name]().fit(X, y)
 
 

@@ -268,7 +268,7 @@ def test_gaps_of_any_kind_are_taken():
     assert (decided.label == y[300:]).mean() > 0.75
     undated = decided[gaps["since"][300:].isna().to_numpy()][0]
     assert "since, since, time of year (sine) and since, time of year (cosine) are missing" not in undated.why()
-    assert "since is missing;" in undated.why() or "pay and since are missing;" in undated.why()
+    assert "since is missing." in undated.why() or "pay and since are missing." in undated.why()
     assert "since" in dict(undated.ask_for())
     assert not any("time of year" in name for name, _ in undated.ask_for())
 
@@ -280,7 +280,7 @@ def test_a_row_alone_has_gaps_of_any_kind():
     alone = classifier.decide(pd.DataFrame([table.iloc[0].to_dict() | gone]))
     together = classifier.decide(pd.concat([table[:1].assign(age=np.nan, since=pd.NaT, job=None, town=None), table]))
     np.testing.assert_array_equal(alone.probabilities[0], together.probabilities[0])
-    assert "age and since are missing;" in alone.why(0)
+    assert "age and since are missing." in alone.why(0)
 
 
 def test_dates_are_dates_in_any_dress():

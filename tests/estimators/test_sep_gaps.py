@@ -88,7 +88,7 @@ def test_a_gap_that_decides_is_the_cause(fitted):
     assert left.missing.any(axis=1).all()
     assert not left.accepted.any()
     said = left.why(0)
-    assert "missing; this is the average of 20 ways to fill that in like training rows." in said
+    assert " missing. Fetch " in said
     assert said.endswith("Not accepted (MISSING): what is missing would decide it.")
     assert (decided.cause[~decided.missing.any(axis=1)] != Cause.MISSING).all()
 

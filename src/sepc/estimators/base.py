@@ -163,8 +163,9 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
         decisions = classifier.decide(inside.transform(X))
         if not isinstance(decisions, Decisions):
             raise TypeError(f"{classifier_name(model)}.decide returned {type(decisions).__name__}, not sepc.Decisions.")
-        names = None if hasattr(classifier, "feature_names_in_") else inside.feature_names(X)
-        return decisions if names is None else decisions.renamed(names, inside.restore)
+        is_named = hasattr(classifier, "feature_names_in_") and not inside.before
+        names = None if is_named else inside.feature_names(X)
+        return decisions if names is None else decisions.renamed(names, inside.restore if inside.before else None)
     if hasattr(classifier, "fit"):
         check_is_fitted(classifier)
     classes = _classes_of(classifier)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from sepc.estimators.base import decide_with_trust
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.trusted.estimator import TrustedClassifier
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import Unwrapped, unwrap
 from sepc.lifecycle.monitoring.alarms import describe_region
 from sepc.model.sep_model import SEPModel
 
@@ -89,10 +89,17 @@ def locate(estimator: Any, X: Any) -> LocatedRows:
 
 
 def sep_models(estimator: Any) -> list[SEPModel]:
-    """The model that defines the regions inside an estimator, followed by those of repaired regions."""
+    """The model that defines the regions inside an estimator, followed by those of repaired regions.
+
+    What is usual in the first one, and so its names, is in the features that went into a pipeline.
+    """
     check_is_fitted(estimator)
-    inner, repaired = estimator, _no_repairs()
-    while (inner := unwrap(inner).classifier) is not None and not isinstance(getattr(inner, "model_", None), SEPModel):
+    inner, repaired, levels = estimator, _no_repairs(), []
+    while inner is not None:
+        levels.append(unwrap(inner))
+        inner = levels[-1].classifier
+        if isinstance(getattr(inner, "model_", None), SEPModel):
+            break
         repaired = getattr(inner, "repaired_", repaired)
         inner = inner.partition_ if isinstance(inner, TrustedClassifier) else getattr(inner, "estimator_", None)
     if inner is None:
@@ -100,7 +107,15 @@ def sep_models(estimator: Any) -> list[SEPModel]:
         raise TypeError(
             f"Monitor watches the regions of a fitted SEPClassifier, alone or in a wrapper; {kind} has none."
         )
-    return [inner.model_, *(repair.model_ for repair in repaired.values())]
+    return [_in_own_units(inner.model_, levels), *(repair.model_ for repair in repaired.values())]
+
+
+def _in_own_units(model: SEPModel, levels: Sequence[Unwrapped]) -> SEPModel:
+    """The model with what is usual in the features that went into the pipelines around it."""
+    usual = model.usual
+    for level in reversed([level for level in levels if level.before]):
+        usual = None if usual is None else usual.restored(level.restore)
+    return replace(model, usual=usual)
 
 
 def _no_repairs() -> Mapping[int, Any]:

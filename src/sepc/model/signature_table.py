@@ -118,7 +118,10 @@ class SignatureTable(ShownOnOneLine):
         for part in _blocks(len(self.counts), max(K, C)):
             members, counts = self.memberships[part].astype(np.float32), self.counts[part].astype(np.float64)
             for own in _blocks(len(sets), max(K, len(members))):
-                summed[own] += is_meant(sets[own].astype(np.float32), members).astype(np.float64) @ counts
+                # All numbers are 0 or 1; some BLAS raise flags for what lies beside small matrices of floats.
+                with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+                    meant = is_meant(sets[own].astype(np.float32), members)
+                summed[own] += meant.astype(np.float64) @ counts
         return summed.astype(np.int64)
 
     @cached_property

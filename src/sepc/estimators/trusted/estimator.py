@@ -78,7 +78,7 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
     >>> bool((decisions.label == trusted.estimator_.predict(X[1::2])).all())
     True
     >>> print(decisions[0].why())
-    0 by RandomForestClassifier, itself ... % sure, with trust ...: ... The partition agrees ...
+    0 by RandomForestClassifier with trust ...: ... The nearest cases agree ...
     """
 
     def __init__(

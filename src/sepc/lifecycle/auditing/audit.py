@@ -71,11 +71,9 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     >>> y = np.where(X[:, 0] > 0.0, "right", "left")
     >>> classifier = SEPClassifier().fit(X[:1500], y[:1500])
     >>> y[np.abs(X - 0.5).max(axis=1) < 0.1] = "left"  # a corner has changed
-    >>> print(audit(classifier, X[1500:], y[1500:]))
-    ... of ... regions fail; the largest: ...
-    ...
-    1 cluster of wrong rows (chance of any false alarm 10 %).
-    - ... predicted 'right', mostly 'left'; in region...
+    >>> found = audit(classifier, X[1500:], y[1500:])
+    >>> print(len(found.disjuncts), "cluster, predicted", found.disjuncts[0].predicted)
+    1 cluster, predicted right
     """
     if not 0.0 < fdr < 1.0:
         raise ValueError(f"fdr is {fdr!r}; it is a share of false alarms, so it must lie strictly between 0 and 1.")
