@@ -77,11 +77,12 @@ def about_features(decision: SEPDecision) -> list[Sentence]:
     if telling.runner_up is None:
         return []
     both, rival = (telling.label, telling.runner_up), shown(decision.model.classes[telling.runner_up])
-    separating = _in_lengths(
-        f"What separates it from {rival}: ",
-        told.clearest(telling.for_label(), both),
-        lambda j, i: told.compared(j, both, is_first=i == 0),
-    )
+    scored = telling.for_label()
+    features, lead = told.showing(scored, both), f"What separates it from {rival}: "
+    if not features:
+        features = told.usual_for_both(scored, both)
+        lead = "What speaks most for it: " if decision.accepted else f"Little separates it from {rival}: "
+    separating = _in_lengths(lead, features, lambda j, i: told.compared(j, both, is_first=i == 0))
     if decision.cause is not Cause.OVERLAP or not (against := told.showing(telling.for_runner_up(), both[::-1])):
         return separating
     speaks = f"What speaks for {rival}: {told.compared(against[0], both[::-1], is_first=not separating)}."

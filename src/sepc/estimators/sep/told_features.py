@@ -52,29 +52,24 @@ class ToldFeatures:
         usual = [self._usual(j, owner, is_first and i == 0) for i, owner in enumerate(owners)]
         return f"{self.value(j)} ({', '.join(usual)})"
 
-    def clearest(self, features: Sequence[Scored], owners: Sequence[int]) -> list[int]:
-        """The stronger features whose values show what they say or, if there are none, the first that does not deny it.
-
-        A value shows it if it is usual for the first class and not for the second, and denies it the other way round:
-        what a feature says depends on all others too.
-        """
-        strong = [(j, score) for j, score in features if score >= STRONG * features[0][1]]
-        neutral = [j for j, _ in strong if self._shows(j, owners[0], owners[1]) == 0]
-        return self.showing(strong, owners) or neutral[:1]
-
     def showing(self, features: Sequence[Scored], owners: Sequence[int]) -> list[int]:
-        """The features by how much they say, as far as their values show it."""
-        return [j for j, _ in features if self._shows(j, owners[0], owners[1]) > 0]
+        """The stronger features whose values show what they say, the strongest first.
+
+        A value shows it if it is nearer to what is usual for the first class than for the second: what a feature says
+        depends on all others too.
+        """
+        return [j for j, score in features if score >= STRONG * features[0][1] and self._shows(j, *owners) > 0]
+
+    def usual_for_both(self, features: Sequence[Scored], owners: Sequence[int]) -> list[int]:
+        """The strongest feature whose value is usual for both classes, if there is one."""
+        return [j for j, _ in features if self._shows(j, *owners) == 0][:1]
 
     def is_outside(self, j: int, group: int) -> bool:
         """Whether the value is not usual in a group."""
         share = self._share(j, group)
         if share is not None:
             return share < RARE
-        low, high = self.usual.ranges[group, j]
-        # Without a way back, both are in the model's features.
-        value = self.telling.row[j] if self._own is None else self._own[j]
-        return not low <= value <= high
+        return self._distance(j, group) > 0.0
 
     def set_against_all(self, j: int, nearest: int, is_first: bool) -> str:
         """A feature, its value and the range of all training cases or, if it lies within, what is usual in a group."""
@@ -89,14 +84,22 @@ class ToldFeatures:
         return f"{self.value(j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
 
     def _shows(self, j: int, owner: int, other: int) -> int:
-        """1 if the value is usual for the first class rather than the second, -1 if for the second, 0 if for both."""
+        """1 if the value is nearer to what is usual for the first class than for the second, 0 if in both, else -1."""
         like_it, unlike_it = self.telling.group_like_it(owner), self.telling.group_like_it(other)
         share, rival = self._share(j, like_it), self._share(j, unlike_it)
         if share is None or rival is None:
-            return int(self.is_outside(j, unlike_it)) - int(self.is_outside(j, like_it))
-        if share == rival == 0.0:
+            own, apart = self._distance(j, like_it), self._distance(j, unlike_it)
+            return int(own < apart) if own < apart or own == 0.0 else -1
+        if share == 0.0 or rival >= CLEARLY_MORE * share:
             return -1
-        return int(share >= CLEARLY_MORE * rival) - int(rival >= CLEARLY_MORE * share)
+        return int(share >= CLEARLY_MORE * rival)
+
+    def _distance(self, j: int, group: int) -> float:
+        """How far the value lies outside what is usual in a group; 0 within."""
+        low, high = self.usual.ranges[group, j]
+        # Without a way back, both are in the model's features.
+        value = self.telling.row[j] if self._own is None else self._own[j]
+        return float(max(low - value, value - high, 0.0))
 
     def _usual(self, j: int, owner: int, is_first: bool) -> str:
         group = self.telling.group_like_it(owner)
