@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from typing import NamedTuple
 
 from sepc.cli import main
@@ -29,6 +31,24 @@ def command(*words) -> list[str]:
 
 def run_apart(*words, **options) -> subprocess.CompletedProcess:
     return subprocess.run(command(*words), capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def interrupt(process: subprocess.Popen) -> None:
+    """Interrupt a command that waits for rows through a pipe: it says so in a word, and ends with code 130."""
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    process.stdin.close()
+    assert process.stderr.read() == "sepc: interrupted\n"
+    process.stdout.close()
+    process.stderr.close()
+
+
+def wait_for(is_so, seconds=60.0):
+    """Wait until something is so, and fail if it takes too long."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)
 
 
 def complaint(ran: Ran, code: int = 2) -> str:

@@ -2,11 +2,10 @@
 
 import signal
 import subprocess
-import time
 
 import numpy as np
 import pytest
-from command_runs import command
+from command_runs import command, interrupt, wait_for
 from optional import package_or_skip
 
 pd = package_or_skip("pandas")
@@ -46,20 +45,8 @@ def test_in_the_middle_of_scoring(folder, tmp_path):
     process.stdin.write(f"{header}\n{rows * 1500}")
     process.stdin.flush()
     wait_for(lambda: any(path.stat().st_size for path in tmp_path.iterdir()))
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
-    process.stdin.close()
-    assert process.stderr.read() == "sepc: interrupted\n"
-    process.stdout.close()
-    process.stderr.close()
+    interrupt(process)
     assert list(tmp_path.iterdir()) == []
-
-
-def wait_for(is_so, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.05)
 
 
 def cpu_seconds(pid):

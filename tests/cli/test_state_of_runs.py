@@ -1,14 +1,13 @@
 """State files: two runs at once lose no row, an interrupted run adds none, and a file may come from anyone."""
 
 import os
-import signal
 import subprocess
 import threading
 import time
 
 import numpy as np
 import pytest
-from command_runs import command, complaint, run_here
+from command_runs import command, complaint, interrupt, run_here, wait_for
 from optional import package_or_skip
 
 from sepc import load
@@ -114,12 +113,7 @@ def test_an_interrupted_run_adds_nothing(folder, started, tmp_path):
     process.stdin.flush()
     wait_for((tmp_path / ".watch.sepc.lock").exists)
     wait_for(lambda: is_idle(process.pid))
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
-    process.stdin.close()
-    assert process.stderr.read() == "sepc: interrupted\n"
-    process.stdout.close()
-    process.stderr.close()
+    interrupt(process)
     assert [path.name for path in tmp_path.iterdir()] == ["watch.sepc"]
     assert (tmp_path / "watch.sepc").read_bytes() == before
 
@@ -230,10 +224,3 @@ def cpu_ticks(pid):
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
-
-
-def wait_for(is_so, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.05)

@@ -17,7 +17,7 @@ from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.unwrapping import Unwrapped, unwrap
-from sepc.lifecycle.monitoring.alarms import describe_region
+from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 
 
@@ -47,7 +47,7 @@ class RowRegions:
     def of(cls, number: IntArray, share: FloatArray, model: SEPModel) -> RowRegions:
         """Regions of a model, described in the names of its features."""
         regions, which = np.unique(number, return_inverse=True)
-        words = np.array([describe_region(model, int(region)) for region in regions], dtype=object)
+        words = np.array([region_name(model, int(region)) for region in regions], dtype=object)
         return cls(number, share, words[which])
 
 

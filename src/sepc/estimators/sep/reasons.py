@@ -70,8 +70,8 @@ def about_features(decision: SEPDecision) -> list[Sentence]:
     usual = decision.model.usual
     if usual is None:
         return []
-    telling = TellingFeatures.of(decision)
-    told = ToldFeatures(telling, usual)
+    telling = TellingFeatures.of(decision, usual)
+    told = ToldFeatures(telling)
     if decision.cause is Cause.UNSEEN:
         return _unusual(telling, told)
     if telling.runner_up is None:

@@ -11,7 +11,7 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.membership import FARTHEST, squared_radii
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import ANYWHERE, FeatureKind
+from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
 
 if TYPE_CHECKING:
     from sepc.estimators.sep.decisions import SEPDecision
@@ -29,6 +29,7 @@ class TellingFeatures:
     """What the features of one row say about its label and the runner-up; both are positions among the classes."""
 
     model: SEPModel
+    usual: UsualValues
     row: FloatArray
     known: BoolArray
     label: int
@@ -37,8 +38,8 @@ class TellingFeatures:
     ellipsoid_term: float
 
     @classmethod
-    def of(cls, decision: SEPDecision) -> TellingFeatures:
-        """Those of a decision."""
+    def of(cls, decision: SEPDecision, usual: UsualValues) -> TellingFeatures:
+        """Those of a decision, by a model with these usual values."""
         model: SEPModel = decision.model
         label = int(np.searchsorted(model.classes, decision.label))
         order = np.argsort(-decision.probabilities, kind="stable")
@@ -48,7 +49,7 @@ class TellingFeatures:
             own = decision.terms()
             runner_up = int(np.searchsorted(model.classes, own.runner_up))
             terms, in_ellipsoids = np.asarray(own.features), float(own.ellipsoids.sum())
-        return cls(model, decision.rows, ~decision.missing, label, runner_up, terms, in_ellipsoids)
+        return cls(model, usual, decision.rows, ~decision.missing, label, runner_up, terms, in_ellipsoids)
 
     def for_label(self) -> list[Scored]:
         """Features that speak for the label against the runner-up, the strongest first, with how much they say.
@@ -77,20 +78,18 @@ class TellingFeatures:
 
     def nearest_group(self) -> int:
         """The group of the nearest ellipsoid; that of the label if there is none."""
-        usual = self.model.usual
-        if usual is None or not self.model.n_ellipsoids:
+        if not self.model.n_ellipsoids:
             return self.group_like_it(self.label)
         nearest = int(self.gauges.argmin())
-        group = usual.group(nearest, int(self.model.owners[nearest]))
-        return self.group_like_it(int(self.model.owners[nearest])) if group is None else group
+        owner = int(self.model.owners[nearest])
+        group = self.usual.group(nearest, owner)
+        return self.group_like_it(owner) if group is None else group
 
     def group_like_it(self, owner: int) -> int:
         """The group of a class that is most like the row: in the ellipsoid where it lies deepest, or nearest to it."""
-        usual = self.model.usual
-        assert usual is not None  # Every fitted model has it.
-        around = usual.ellipsoids_of(owner)
+        around = self.usual.ellipsoids_of(owner)
         nearest = int(around[self.gauges[around].argmin()]) if len(around) else ANYWHERE
-        group = usual.group(nearest, owner)
+        group = self.usual.group(nearest, owner)
         assert group is not None  # Every class has a group of all its rows.
         return group
 
@@ -119,10 +118,7 @@ class TellingFeatures:
     @cached_property
     def _column_of(self) -> IntArray:
         """The feature that stands for the column of each feature."""
-        usual = self.model.usual
-        if usual is None:
-            return np.arange(len(self.known))
-        first = [own.kind is not FeatureKind.PART for own in usual.spoken]
+        first = [own.kind is not FeatureKind.PART for own in self.usual.spoken]
         return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
 
 

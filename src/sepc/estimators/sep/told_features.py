@@ -24,16 +24,14 @@ RARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class ToldFeatures:
-    """Speaks of the features of one row.
-
-    Attributes
-    ----------
-    telling : TellingFeatures
-    usual : UsualValues
-    """
+    """Speaks of the features of one row."""
 
     telling: TellingFeatures
-    usual: UsualValues
+
+    @property
+    def usual(self) -> UsualValues:
+        """What is usual among training rows."""
+        return self.telling.usual
 
     def name(self, j: int) -> str:
         """The name of a feature."""
@@ -95,11 +93,11 @@ class ToldFeatures:
         return int(share >= CLEARLY_MORE * rival)
 
     def _distance(self, j: int, group: int) -> float:
-        """How far the value lies outside what is usual in a group; 0 within."""
-        low, high = self.usual.ranges[group, j]
+        """How far the value lies outside what is usual in a group, infinity at the end of all numbers; 0 within."""
+        low, high = map(float, self.usual.ranges[group, j])
         # Without a way back, both are in the model's features.
-        value = self.telling.row[j] if self._own is None else self._own[j]
-        return float(max(low - value, value - high, 0.0))
+        value = float(self.telling.row[j] if self._own is None else self._own[j])
+        return max(low - value, value - high, 0.0)
 
     def _usual(self, j: int, owner: int, is_first: bool) -> str:
         group = self.telling.group_like_it(owner)

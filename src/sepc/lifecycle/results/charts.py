@@ -25,34 +25,46 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class PairChart:
-    """Two marks on one line for every pair, joined.
+class Entries:
+    """What every chart has: entries of two values each.
 
     Attributes
     ----------
     title : str
     axis : str
-        What the values are.
+        What the values are, or what is counted.
     keys : (str, str)
-        What the hollow mark and the full one stand for.
+        What the two marks, or the two parts of a bar, stand for.
     pairs : sequence of Pair
-    is_share : bool
-        Whether values are shares, shown as percentages.
     """
 
     title: str
     axis: str
     keys: tuple[str, str]
     pairs: Sequence[Pair]
-    is_share: bool = True
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     @property
     def shown(self) -> Sequence[Pair]:
-        """The pairs that there is room for."""
+        """The entries that there is room for."""
         return self.pairs[:MOST_SHOWN]
+
+
+@dataclass(frozen=True)
+class PairChart(Entries):
+    """Two marks on one line for every pair, joined: the first hollow, the second full.
+
+    Attributes
+    ----------
+    title, axis, keys, pairs
+        As in `Entries`.
+    is_share : bool
+        Whether values are shares, shown as percentages.
+    """
+
+    is_share: bool = True
 
     @property
     def largest(self) -> float:
@@ -61,32 +73,8 @@ class PairChart:
 
 
 @dataclass(frozen=True)
-class BarChart:
-    """Bars of two parts for every entry, such as right and wrong labels.
-
-    Attributes
-    ----------
-    title : str
-    axis : str
-        What is counted.
-    keys : (str, str)
-        What the plain part and the hatched one stand for.
-    pairs : sequence of Pair
-        The sizes of both parts.
-    """
-
-    title: str
-    axis: str
-    keys: tuple[str, str]
-    pairs: Sequence[Pair]
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    @property
-    def shown(self) -> Sequence[Pair]:
-        """The bars that there is room for."""
-        return self.pairs[:MOST_SHOWN]
+class BarChart(Entries):
+    """Bars of two parts for every entry, such as right and wrong labels; the first part plain, the second hatched."""
 
     @property
     def largest(self) -> float:
