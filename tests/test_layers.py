@@ -24,7 +24,7 @@ LAYERS = [
     {"model"},
     {"columns", "io"},
     {"estimators"},
-    {"model_files", "metrics", "landscape"},
+    {"model_files", "metrics", "landscape", "recourses"},
     {"views"},
     {"reporting", "plot", "onnx"},
     {"spark", "mlflow", "lifecycle"},

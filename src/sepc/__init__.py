@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from sepc.model.weights import Weights
     from sepc.model_files import inspect, load, save
     from sepc.points.in_memory import ArrayPoints, BlockPoints
+    from sepc.recourses.answers import Answer, FeatureChange
+    from sepc.recourses.recourse import Recourse, recourse
     from sepc.reporting.card import model_card
     from sepc.reporting.figures import ReportFigures
     from sepc.reporting.report import Report, report
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. It is loaded on first use, so that `import sepc` is quick.
 _HOME = {
+    "Answer": "sepc.recourses.answers",
     "ArrayPoints": "sepc.points.in_memory",
     "BlockPoints": "sepc.points.in_memory",
     "Cause": "sepc.decisions.kinds",
@@ -62,6 +65,7 @@ _HOME = {
     "Decisions": "sepc.decisions.decisions",
     "Ellipsoid": "sepc.shapes.ellipsoid",
     "Enclosure": "sepc.kernels.enclose",
+    "FeatureChange": "sepc.recourses.answers",
     "FittedEllipsoid": "sepc.estimators.sep.fitted",
     "FlatSetWarning": "sepc.errors",
     "ForeignModelError": "sepc.errors",
@@ -75,6 +79,7 @@ _HOME = {
     "NearestPoints": "sepc.kernels.hulls",
     "NotConvergedWarning": "sepc.errors",
     "Overlap": "sepc.landscape.overlaps",
+    "Recourse": "sepc.recourses.recourse",
     "Regions": "sepc.estimators.sep.regions",
     "RepairedClassifier": "sepc.estimators.repaired.estimator",
     "RepairedDecision": "sepc.estimators.repaired.decisions",
@@ -109,11 +114,13 @@ _HOME = {
     "model_card": "sepc.reporting.card",
     "nearest_points": "sepc.kernels.hulls",
     "overlap_ratio": "sepc.shapes.overlap",
+    "recourse": "sepc.recourses.recourse",
     "report": "sepc.reporting.report",
     "save": "sepc.model_files",
 }
 
 __all__ = [
+    "Answer",
     "ArrayPoints",
     "BlockPoints",
     "Cause",
@@ -124,6 +131,7 @@ __all__ = [
     "Decisions",
     "Ellipsoid",
     "Enclosure",
+    "FeatureChange",
     "FittedEllipsoid",
     "FlatSetWarning",
     "ForeignModelError",
@@ -137,6 +145,7 @@ __all__ = [
     "NearestPoints",
     "NotConvergedWarning",
     "Overlap",
+    "Recourse",
     "Regions",
     "RepairedClassifier",
     "RepairedDecision",
@@ -171,6 +180,7 @@ __all__ = [
     "model_card",
     "nearest_points",
     "overlap_ratio",
+    "recourse",
     "report",
     "save",
 ]

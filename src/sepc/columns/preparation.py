@@ -110,8 +110,11 @@ class Preparation:
         """For each row, the categories that were not seen in training, in words; empty for most."""
         notes = np.full(len(rows), "", dtype=object)
         codes = rows[:, len(self.feature_names) :]
-        for code, (column, values) in zip(codes.T, _used(X, self._of_kind(Kind.CATEGORY)), strict=True):
-            for i in np.flatnonzero(code == len(self.categories[column.name].values)):
+        n_known = [len(self.categories[column.name].values) for column in self._of_kind(Kind.CATEGORY)]
+        unseen = codes == n_known
+        odd = [column for column, some in zip(self._of_kind(Kind.CATEGORY), unseen.any(axis=0), strict=True) if some]
+        for is_unseen, (column, values) in zip(unseen.T[unseen.any(axis=0)], _used(X, odd), strict=True):
+            for i in np.flatnonzero(is_unseen):
                 given = category(values[i])
                 seen = "is missing, which it never was" if given is None else f"{shown(given)} was not seen"
                 notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {seen} in training."

@@ -22,7 +22,7 @@ from sepc.model.count_rules import (
     judge_sets,
     smallest_gauge,
 )
-from sepc.model.locate import Located, as_values, locate, unpacked
+from sepc.model.locate import Located, as_values, locate, packed, unpacked
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
 from sepc.model.weights import FADING_BEGINS, faded
@@ -80,15 +80,27 @@ def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
 @single_threaded
 def weigh(model: SEPModel, rows: FloatArray) -> FloatArray:
     """Probabilities of rows without gaps, like those of `judge`, for a model with weights."""
-    weighed = np.empty((len(rows), len(model.classes)))
+    return _weigh_blocks(model, rows, with_keys=False)[0]
+
+
+@single_threaded
+def weigh_and_locate(model: SEPModel, rows: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The same, and the ellipsoids that each row lies in, of shape (n, K)."""
+    weighed, keys = _weigh_blocks(model, rows, with_keys=True)
+    return weighed, unpacked(keys, model.n_ellipsoids)
+
+
+def _weigh_blocks(model: SEPModel, rows: FloatArray, with_keys: bool) -> tuple[FloatArray, FloatArray]:
+    weighed, keys = np.empty((len(rows), len(model.classes))), []
     for block in _blocks(model, len(rows)):
-        located = _located(model, rows[block], with_keys=False)
+        located = _located(model, rows[block], with_keys)
         gauge = np.sqrt(located.squared)
         if len(located.outside):
             standardized = model.standardize(rows[block][located.outside])
             _, gauge[located.outside] = smallest_gauge(model, standardized, located.outside_squared)
         weighed[block] = _weighed(model, rows[block], located.extra, gauge)
-    return weighed
+        keys.append(located.keys)
+    return weighed, np.concatenate([packed(np.empty((0, model.n_ellipsoids), dtype=bool)), *keys])
 
 
 def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArray | None, FloatArray, IntArray]:

@@ -2,6 +2,7 @@
 
 from sepc.plot.landscape import LandscapeDisplay
 from sepc.plot.partition import PartitionDisplay
+from sepc.plot.recourse import RecourseDisplay
 from sepc.plot.regions import TrustDisplay
 from sepc.plot.reliability import ReliabilityDisplay
 from sepc.plot.risk import RiskCoverageDisplay
@@ -10,6 +11,7 @@ from sepc.plot.weights import WeightsDisplay
 __all__ = [
     "LandscapeDisplay",
     "PartitionDisplay",
+    "RecourseDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "TrustDisplay",

@@ -197,13 +197,14 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         return values if isinstance(self.max_risk, Mapping) else values[None]
 
     def _decide(self, X: Any) -> SelectiveDecisions:
-        return self._covered(_decided(self.estimator_, X))
+        return self.covered(_decided(self.estimator_, X))
 
     def empty_decisions(self) -> SelectiveDecisions:
         """Decisions on zero rows, with all columns and their types."""
-        return self._covered(empty_decisions(self.estimator_))
+        return self.covered(empty_decisions(self.estimator_))
 
-    def _covered(self, decided: Decisions) -> SelectiveDecisions:
+    def covered(self, decided: Decisions) -> SelectiveDecisions:
+        """The decisions of the estimator, accepted where the promise covers them."""
         accepted = np.zeros(len(decided), dtype=bool)
         for label, control in self.controls_.items():
             accepted |= _about(decided.label, label) & (decided.trust >= control.threshold)

@@ -1,0 +1,54 @@
+"""
+What would have to change
+=========================
+
+``sepc.recourse`` looks for a change of a row that the model accepts with another label, and proves how cheap it can
+be to get near cases of that label at all. Here a tumour is called malignant: what would a benign one like it look
+like?
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_breast_cancer
+
+import sepc
+from sepc.plot import RecourseDisplay
+
+cancer = load_breast_cancer(as_frame=True)
+names = ["mean radius", "mean texture", "mean smoothness", "mean concavity", "mean symmetry", "area error"]
+X, y = cancer.data[names], cancer.target_names[cancer.target]
+clf = sepc.SEPClassifier().fit(X[::2], y[::2])
+
+rows = X[1::2]
+decisions = clf.decide(rows)
+row = rows[(decisions.label == "malignant") & decisions.accepted].iloc[[3]]
+print(clf.decide(row)[0].why())
+
+# %%
+# Answers that change different features
+# --------------------------------------
+#
+# All are accepted. The grey bars hold the middle 80 % of the benign training cases.
+
+found = sepc.recourse(clf, row, to="benign", n_answers=2)
+fig, axes = plt.subplots(2, 1, figsize=(8.4, 6.4), layout="constrained")
+for i, ax in enumerate(axes):
+    RecourseDisplay.from_recourse(found, i, ax=ax)
+plt.show()
+
+# %%
+print(found.why())
+
+# %%
+# Limits, and what they cost
+# --------------------------
+#
+# What is fixed makes all else dearer, and with the size of the nucleus fixed there is no way at all. That is proved for
+# all cases like the benign ones of training.
+
+for fixed in ([], ["mean texture"], ["mean radius", "mean texture"]):
+    found = sepc.recourse(clf, row, to="benign", fixed=fixed)
+    cost = f"{found.answers[0].cost:.2f}" if found.answers else "none"
+    print(f"fixed: {', '.join(fixed) or 'nothing'}; bound {found.bound:.2f}, answer {cost}")
+
+# %%
+print(found.why())

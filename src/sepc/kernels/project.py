@@ -1,0 +1,338 @@
+"""The nearest point of an ellipsoid within a box, and a proof of how near it is.
+
+The distance is a weighted Euclidean one. For a given set of coordinates at their bounds, a singular value decomposition
+leaves one equation in one unknown, the multiplier of the ellipsoid; the set is then changed until no coordinate wants
+to move. Whatever the solver did, the answer comes with a half-space that holds the ellipsoid: no point of it within
+the box is nearer than the bound, and if there is none, the ellipsoid and the box do not meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+
+# Changes of the set of coordinates at their bounds before the slow and sure way is taken.
+MOST_CHANGES = 50
+# After so many changes, coordinates change one at a time.
+ALL_AT_ONCE = 6
+# Newton steps for the multiplier, which needs about six; steps of the slow way, which halves an interval.
+MOST_STEPS = 60
+# The slow way begins between these multipliers.
+MULTIPLIERS = (1e-12, 1e24)
+# A point is as good as inside, and a coordinate as good as at its bound, up to this.
+ROUNDING = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace:
+    """``normal @ (v - center) <= 1``, for all ``v`` in the ellipsoid; it proves how near or far the ellipsoid is.
+
+    Attributes
+    ----------
+    normal, center : (d,) arrays
+    multiplier : float
+        What a unit of the inequality is worth, at the nearest point.
+    """
+
+    normal: FloatArray
+    center: FloatArray
+    multiplier: float
+
+    def least(self, low: FloatArray, high: FloatArray) -> float:
+        """The least value of ``normal @ (v - center)`` in a box; above 1, the ellipsoid does not meet the box."""
+        return float(self.normal @ (np.where(self.normal > 0.0, low, high) - self.center))
+
+    def bound(self, point: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray) -> float:
+        """A squared distance that no point of the half-space within the box falls below; infinite if there is none."""
+        if self.least(low, high) > 1.0 + ROUNDING:
+            return np.inf
+        pull = self.multiplier * self.normal
+        with np.errstate(divide="ignore", invalid="ignore"):
+            free = point - pull / weights**2
+        free[weights == 0.0] = np.where(pull > 0.0, low, high)[weights == 0.0]
+        free[(weights == 0.0) & (pull == 0.0)] = self.center[(weights == 0.0) & (pull == 0.0)]
+        best = np.clip(free, low, high)
+        squared = float(((weights * (best - point)) ** 2).sum())
+        return max(squared + 2.0 * self.multiplier * (float(self.normal @ (best - self.center)) - 1.0), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The nearest point of an ellipsoid within a box.
+
+    Attributes
+    ----------
+    point : (d,) array
+        The nearest point or, if the ellipsoid does not meet the box, the deepest one of the box.
+    squared : float
+        Its squared distance; infinite if the ellipsoid does not meet the box.
+    proof : HalfSpace
+    bound : float
+        No point of the ellipsoid within the box has a smaller squared distance, by the proof.
+    """
+
+    point: FloatArray
+    squared: float
+    proof: HalfSpace
+    bound: float
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the ellipsoid meets the box."""
+        return bool(np.isfinite(self.squared))
+
+
+@dataclass(frozen=True, eq=False)
+class Projector:
+    """Projects points on one ellipsoid within one box; what the points have in common is computed once.
+
+    Attributes
+    ----------
+    center, root : (d,) and (d, d) arrays
+        The ellipsoid, ``|root @ (v - center)| <= 1``.
+    low, high : (d,) arrays
+        The box, which is finite; coordinates with equal ends are fixed.
+    weights : (d,) array
+        Of the coordinates: the squared distance is ``sum((weights * (v - point)) ** 2)``. Positive, except that those
+        of fixed coordinates may be 0.
+    """
+
+    center: FloatArray
+    root: FloatArray
+    low: FloatArray
+    high: FloatArray
+    weights: FloatArray
+
+    def project(self, point: FloatArray) -> Projection:
+        """The nearest point of the ellipsoid within the box."""
+        return _Problem(self, point).solved()
+
+    def deepest(self) -> FloatArray:
+        """The point of the box that lies deepest in the ellipsoid, or nearest to it in its own measure."""
+        return self.least_squares(self.columns, -self.rest) if self.free.any() else self.low
+
+    def inner(self) -> FloatArray:
+        """A point of the box that lies deep in the ellipsoid, though not always deepest, and is found sooner."""
+        return self.whole(_solved(self.columns, -self.rest)) if self.free.any() else self.low
+
+    @cached_property
+    def free(self) -> BoolArray:
+        """Which coordinates are not fixed."""
+        return self.low < self.high
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """The columns of the root that belong to free coordinates."""
+        return self.root[:, self.free]
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """The absolute values of these, with coordinates as rows."""
+        return np.abs(self.columns.T)
+
+    @cached_property
+    def free_weights(self) -> FloatArray:
+        """The weights of free coordinates."""
+        return self.weights[self.free]
+
+    @cached_property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The box of the free coordinates, as seen from the center."""
+        return (self.low - self.center)[self.free], (self.high - self.center)[self.free]
+
+    @cached_property
+    def rest(self) -> FloatArray:
+        """What the fixed coordinates add to ``root @ (v - center)``."""
+        fixed = ~self.free
+        return np.asarray(self.root[:, fixed] @ (self.low - self.center)[fixed])
+
+    @cached_property
+    def _decompositions(self) -> dict[bytes, tuple[FloatArray, FloatArray, FloatArray]]:
+        return {}
+
+    def decomposition(self, open_: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The singular value decomposition of some free columns, divided by their weights."""
+        key = open_.tobytes()
+        if key not in self._decompositions:
+            scaled = self.columns[:, open_] / self.free_weights[open_]
+            left, sizes, right = np.linalg.svd(scaled, full_matrices=False)
+            self._decompositions[key] = left, sizes, right
+        return self._decompositions[key]
+
+    def least_squares(self, matrix: FloatArray, target: FloatArray) -> FloatArray:
+        """The point of the box whose free coordinates, as seen from the center, solve a system best."""
+        low, high = self.ends
+        place = _solved(matrix, target)
+        if not ((low <= place) & (place <= high)).all():
+            most = MOST_STEPS * len(low)
+            sides = lsq_linear(matrix, target, (low, high), method="bvls", tol=1e-14, max_iter=most).active_mask
+            place, open_ = np.where(sides < 0, low, high), sides == 0
+            rest = target - matrix[:, ~open_] @ place[~open_]
+            # Once more, for the last digits.
+            place[open_] = _solved(matrix[:, open_], rest)
+        return self.whole(place)
+
+    def whole(self, place: FloatArray) -> FloatArray:
+        """The point of the box with these free coordinates, as seen from the center."""
+        point = self.low.copy()
+        point[self.free] = np.clip(self.center[self.free] + place, self.low[self.free], self.high[self.free])
+        return point
+
+
+class _Found(NamedTuple):
+    """Where a solver stopped: the place, the multiplier of the ellipsoid, and ``root @ (place - center)``.
+
+    The last is not the difference it seems, which would lose the digits of a flat ellipsoid.
+    """
+
+    place: FloatArray
+    multiplier: float
+    outward: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """One projection; sets of coordinates at their bounds are given as -1, 0 or 1 for each free coordinate."""
+
+    own: Projector
+    point: FloatArray
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """The free coordinates of the point, as seen from the center."""
+        return np.asarray((self.point - self.own.center)[self.own.free])
+
+    def solved(self) -> Projection:
+        own = self.own
+        nearest_in_box = np.clip(self.point, own.low, own.high)
+        if self._gauge(nearest_in_box) <= 1.0:
+            return self._projection(self._at(nearest_in_box, 0.0))
+        if not own.free.any():
+            return self._projection(self._at(nearest_in_box, np.inf))
+        found = self._by_changes(np.zeros(len(self.start), dtype=np.int64))
+        if found is None:
+            inside = own.deepest()
+            if self._gauge(inside) > 1.0 + ROUNDING:
+                return self._projection(self._at(inside, np.inf))
+            found = self._by_changes(self._sides(inside)) or self._surely()
+        return self._projection(found)
+
+    def _by_changes(self, sides: IntArray) -> _Found | None:
+        """The nearest point; None if the sets of coordinates at their bounds come to no end."""
+        low, high = self.own.ends
+        squares = self.own.free_weights**2
+        for i in range(MOST_CHANGES):
+            found = self._on_side(sides)
+            if found is None:
+                return None
+            place = found.place
+            apart = squares * (place - self.start)
+            pull = apart + found.multiplier * (self.own.columns.T @ found.outward)
+            changed = sides.copy()
+            beside = ROUNDING * (1.0 + np.abs(place))
+            changed[(sides == 0) & (place < low - beside)] = -1
+            changed[(sides == 0) & (place > high + beside)] = 1
+            # The size of what cancels tells how much of the pull is rounding.
+            noise = ROUNDING * (np.abs(apart) + found.multiplier * (self.own.sizes @ np.abs(found.outward)))
+            changed[(sides == -1) & (pull < -noise)] = 0
+            changed[(sides == 1) & (pull > noise)] = 0
+            if (changed == sides).all():
+                return _Found(self.own.whole(place), found.multiplier, found.outward)
+            if i >= ALL_AT_ONCE:
+                # One at a time, so that they do not chase one another.
+                one = int(np.flatnonzero(changed != sides)[-1])
+                sides[one] = changed[one]
+            else:
+                sides = changed
+        return None
+
+    def _on_side(self, sides: IntArray) -> _Found | None:
+        """The nearest free coordinates, some of them at their bounds; None if the ellipsoid does not come so far."""
+        low, high = self.own.ends
+        place = np.where(sides < 0, low, np.where(sides > 0, high, self.start))
+        open_ = sides == 0
+        missed = -(self.own.columns @ place + self.own.rest)
+        if missed @ missed <= 1.0:
+            return _Found(place, 0.0, -missed)
+        left, sizes, right = self.own.decomposition(open_)
+        parts = left.T @ missed
+        beyond = missed - left @ parts
+        multiplier = _multiplier(parts, sizes, float(beyond @ beyond))
+        if multiplier is None:
+            return None
+        left_over = parts / (1.0 + multiplier * sizes**2)
+        place[open_] += right.T @ (multiplier * sizes * left_over) / self.own.free_weights[open_]
+        return _Found(place, multiplier, -(left @ left_over + beyond))
+
+    def _surely(self) -> _Found:
+        """The nearest point, by halving an interval of multipliers until `_by_changes` can finish."""
+        least, most = np.log(MULTIPLIERS)
+        for _ in range(MOST_STEPS):
+            middle = 0.5 * (least + most)
+            point = self._pulled(np.exp(middle))
+            found = self._by_changes(self._sides(point))
+            if found is not None:
+                return found
+            least, most = (middle, most) if self._gauge(point) > 1.0 else (least, middle)
+        return self._at(self._pulled(np.exp(most)), float(np.exp(most)))
+
+    def _pulled(self, multiplier: float) -> FloatArray:
+        """The point of the box with the least squared distance plus multiple of the squared gauge."""
+        weights, strength = self.own.free_weights, np.sqrt(multiplier)
+        return self.own.least_squares(
+            np.vstack([np.diag(weights), strength * self.own.columns]),
+            np.concatenate([weights * self.start, -strength * self.own.rest]),
+        )
+
+    def _sides(self, point: FloatArray) -> IntArray:
+        """Which free coordinates of a point are at their bounds."""
+        (low, high), place = self.own.ends, (point - self.own.center)[self.own.free]
+        return np.where(place <= low, -1, np.where(place >= high, 1, 0))
+
+    def _gauge(self, point: FloatArray) -> float:
+        return float(np.linalg.norm(self.own.root @ (point - self.own.center)))
+
+    def _at(self, point: FloatArray, multiplier: float) -> _Found:
+        return _Found(point, multiplier, self.own.root @ (point - self.own.center))
+
+    def _projection(self, found: _Found) -> Projection:
+        """The point with its proof; an infinite multiplier says that the ellipsoid does not meet the box."""
+        own, gauge = self.own, float(np.linalg.norm(found.outward))
+        normal = own.root.T @ (found.outward / gauge if gauge > 0.0 else found.outward)
+        is_met = np.isfinite(found.multiplier)
+        proof = HalfSpace(normal, own.center, found.multiplier * gauge if is_met else 0.0)
+        squared = float(((own.weights * (found.place - self.point)) ** 2).sum()) if is_met else np.inf
+        return Projection(found.place, squared, proof, proof.bound(self.point, own.low, own.high, own.weights))
+
+
+def _solved(matrix: FloatArray, target: FloatArray) -> FloatArray:
+    """The solution of a system with the least squared errors."""
+    return np.asarray(np.linalg.lstsq(matrix, target)[0], dtype=np.float64)
+
+
+def _multiplier(parts: FloatArray, sizes: FloatArray, beyond: float) -> float | None:
+    """Solve ``sum((parts / (1 + m * sizes**2))**2) + beyond = 1`` for m; None if there is no solution.
+
+    The inverse square root of the left side is concave in m, so Newton's steps from 0 never go too far.
+    """
+    if beyond >= 1.0 - ROUNDING:
+        return None
+    squares, multiplier = sizes**2, 0.0
+    for _ in range(MOST_STEPS):
+        shrunk = 1.0 + multiplier * squares
+        left = (parts / shrunk) ** 2
+        total = float(left.sum()) + beyond
+        slope = float((left * squares / shrunk).sum())
+        if total <= 1.0 + ROUNDING or slope == 0.0:
+            break
+        step = total * (np.sqrt(total) - 1.0) / slope
+        if not multiplier + step > multiplier:
+            break
+        multiplier += step
+    return multiplier if total <= 1.0 + 1e-6 else None

@@ -1,0 +1,1 @@
+"""What would have to change for a row to get a label that the model accepts."""

@@ -1,0 +1,133 @@
+"""Answers: rows that would be accepted, and what differs in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.cards import Card, ShownInLists
+from sepc.decisions.decisions import Decision
+from sepc.model.names import feature_name, told_value
+from sepc.model.usual import ANYWHERE
+from sepc.plain_values import plain
+from sepc.recourses.choices import Choice
+from sepc.recourses.limits import Limits
+from sepc.recourses.tables import Tables
+from sepc.wording import counted, decimal, listed, name_of
+
+
+class Deviations(NamedTuple):
+    """Where a feature was and is, and where the middle 80 % of the label's cases are, in deviations from the mean.
+
+    The last two are NaN for categories, whose place is that of their share of labels in training.
+    """
+
+    before: float
+    after: float
+    low: float
+    high: float
+
+
+class FeatureChange(NamedTuple):
+    """A feature that changes.
+
+    Attributes
+    ----------
+    feature : str
+    before, after : number or category
+    cost : float
+        In deviations of the training rows, times the price of the feature; a category that changes costs its price.
+    words : str
+        The change as a sentence has it.
+    deviations : Deviations
+    """
+
+    feature: str
+    before: Any
+    after: Any
+    cost: float
+    words: str
+    deviations: Deviations
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(ShownInLists):
+    """A row that would be accepted with the label.
+
+    Attributes
+    ----------
+    tables : Tables
+    rows : (1, d + Q) array
+        The row in the features of the model.
+    decision : Decision
+        What the model says about it.
+    changes : tuple of FeatureChange
+        The dearest first.
+    cost : float
+        The root of the sum of the squared costs of the changes.
+    added : float
+        How much of the cost is above the bound: what it takes to be accepted, not just to be like cases of the label.
+    """
+
+    tables: Tables
+    rows: FloatArray
+    decision: Decision
+    changes: tuple[FeatureChange, ...]
+    cost: float
+    added: float
+
+    @cached_property
+    def row(self) -> Any:
+        """The row given, with what changes: a DataFrame, or an array of shape (1, d)."""
+        return self.tables.of(self.rows)
+
+    def why(self) -> str:
+        """What changes, in a sentence."""
+        if not self.changes:
+            return "Nothing has to change."
+        return f"Change {listed(change.words for change in self.changes)}."
+
+    def _card(self) -> Card:
+        rows = tuple((change.feature, change.words, decimal(change.cost)) for change in self.changes)
+        facts = (("trust", decimal(self.decision.trust)), ("cost", f"{self.cost:.3g} deviations"))
+        return Card(f"Answer with {counted(len(self.changes), 'change')}", facts, ("feature", "change", "cost"), rows)
+
+
+def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> tuple[FeatureChange, ...]:
+    """What differs in a row of the model from the one given, on its way to a class; the dearest change first."""
+    places, columns = limits.model.standardize(row[np.newaxis])[0], {own.features.start: own for own in limits.choices}
+    changes = []
+    for j in limits.changed(row):
+        if j in columns:
+            (before, after), told = _categories(limits, tables, row, columns[j]), _told
+            low = high = np.nan
+        else:
+            before, after, told = float(limits.row[j]), float(row[j]), partial(told_value, limits.usual, j)
+            low, high = _usual_range(limits, owner, j)
+        name = feature_name(limits.model, j)
+        words = f"{name} from {told(before)} to {told(after)}"
+        span = Deviations(float(limits.start[j]), float(places[j]), low, high)
+        changes.append(FeatureChange(name, before, after, limits.price_paid(row, j), words, span))
+    return tuple(sorted(changes, key=lambda change: -change.cost))
+
+
+def _categories(limits: Limits, tables: Tables, row: FloatArray, choice: Choice) -> tuple[Any, Any]:
+    name, code = limits.model.feature_names[choice.features.start], row[limits.n_features + choice.column]
+    before, after = tables.values_of(name, np.array([choice.own, code]))
+    return plain(before), plain(after)
+
+
+def _usual_range(limits: Limits, owner: int, j: int) -> tuple[float, float]:
+    """The range of the middle 80 % of the cases of a class, in deviations."""
+    group = limits.usual.group(ANYWHERE, owner)
+    assert group is not None  # Every class has a group of all its rows.
+    low, high = (limits.usual.ranges[group, j] - limits.model.shift[j]) / limits.model.scale[j]
+    return float(low), float(high)
+
+
+def _told(value: Any) -> str:
+    return "missing" if value is None else name_of(value)

@@ -1,0 +1,77 @@
+"""Ask a model about rows in its own features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
+from sepc.decisions.decisions import Decisions
+from sepc.estimators.base import decide_rows
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.unwrapping import unwrap
+from sepc.model.membership import squared_radii
+from sepc.model.rules import weigh_and_locate
+from sepc.model.trust import most_likely
+from sepc.recourses.tables import Tables
+from sepc.recourses.targets import Judged
+
+
+@dataclass(frozen=True, eq=False)
+class Deciding:
+    """Asks a model about rows in its own features.
+
+    Attributes
+    ----------
+    model : fitted classifier
+    label : object
+        The label that is looked for.
+    min_trust : float or None
+        The trust that is enough; None for what the model accepts.
+    tables : Tables
+    """
+
+    model: Any
+    label: Any
+    min_trust: float | None
+    tables: Tables
+
+    def judge(self, rows: FloatArray) -> Judged:
+        """How likely the label is for each row, and whether it is accepted, or has enough trust."""
+        partition = unwrap(self.model).classifier
+        if isinstance(partition, SEPClassifier) and partition.model_.weights is not None:
+            return self._weighed(partition, rows)
+        decisions = self.decide(rows)
+        chance = decisions.probabilities[:, _position(decisions.classes, self.label)]
+        is_trusted = decisions.accepted if self.min_trust is None else decisions.trust >= self.min_trust
+        model = self.tables.limits.model
+        inside = squared_radii(model.standardize(rows), model.centers, model.roots) <= 1.0 + model.slack
+        return Judged.of(chance, np.asarray(decisions.label == self.label) & is_trusted, inside)
+
+    def decide(self, rows: FloatArray) -> Decisions:
+        """Decisions on rows: straight from the partition where it decides alone, else on rows of the table."""
+        classifier = unwrap(self.model).classifier
+        if isinstance(classifier, SEPClassifier):
+            return SEPDecisions.of(classifier.model_, rows, classifier.min_trust)
+        if isinstance(classifier, SelectiveClassifier):
+            inner = unwrap(classifier.estimator_).classifier
+            if isinstance(inner, SEPClassifier):
+                return classifier.covered(SEPDecisions.of(inner.model_, rows, inner.min_trust))
+        return decide_rows(self.model, self.tables.of(rows))
+
+    def _weighed(self, partition: SEPClassifier, rows: FloatArray) -> Judged:
+        """The same as by `decide`, without what only a decision has to find out."""
+        model, least = partition.model_, partition.min_trust if self.min_trust is None else self.min_trust
+        probabilities, inside = weigh_and_locate(model, rows)
+        owner = _position(model.classes, self.label)
+        is_label = most_likely(probabilities, model.shares) == owner
+        return Judged.of(probabilities[:, owner], is_label & (probabilities[:, owner] >= least), inside)
+
+
+def _position(classes: NDArray[Any], label: Any) -> int:
+    return int(np.flatnonzero(classes == label)[0])

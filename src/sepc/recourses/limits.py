@@ -1,0 +1,157 @@
+"""What may change of a row, and what each change costs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.sep_model import SEPModel
+from sepc.model.usual import UsualValues
+from sepc.recourses.choices import Choice
+
+# Values that are tried for a number: every so many of the quantiles of training rows.
+QUANTILES = slice(0, None, 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What may change of a row, in the user's own features.
+
+    Attributes
+    ----------
+    model : SEPModel
+    row : (d + Q,) array
+        The row, with the codes of its categories after the features.
+    low, high : (d,) arrays
+        How far numbers may go; those of features that stand for categories do not count.
+    prices : (d,) array
+        What a deviation of each number costs; 0 for features that stand for categories.
+    is_whole : (d,) bool array
+        Which numbers must be whole.
+    choices : sequence of Choice
+        The columns of categories.
+    """
+
+    model: SEPModel
+    row: FloatArray
+    low: FloatArray
+    high: FloatArray
+    prices: FloatArray
+    is_whole: BoolArray
+    choices: Sequence[Choice]
+
+    @cached_property
+    def usual(self) -> UsualValues:
+        """What is usual among training rows."""
+        if self.model.usual is None:
+            raise ValueError("This model does not know what is usual among training rows; fit it again.")
+        return self.model.usual
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """The row in standardised features."""
+        return np.asarray(self.model.standardize(self.row[np.newaxis])[0])
+
+    @cached_property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """How far numbers may go, in standardised features."""
+        low, high = self.model.standardize(np.array([self.low, self.high]))
+        return low, high
+
+    @property
+    def n_features(self) -> int:
+        """The number of features, without the codes of categories."""
+        return len(self.low)
+
+    @cached_property
+    def free(self) -> IntArray:
+        """The numbers that may change."""
+        return np.flatnonzero((self.prices > 0.0) & (self.low < self.high))
+
+    def ways(self, row: FloatArray) -> FloatArray:
+        """What each number of a row adds to its cost."""
+        return np.asarray(np.abs(self.prices * (self.model.standardize(row[np.newaxis])[0] - self.start)))
+
+    def price_paid(self, row: FloatArray, j: int) -> float:
+        """What a changed feature of a row adds to its cost; for categories, given by the first of their features."""
+        for choice in self.choices:
+            if choice.features.start == j:
+                return choice.price
+        return float(self.ways(row)[j])
+
+    def costs(self, rows: FloatArray) -> FloatArray:
+        """What it costs to become each of some rows."""
+        squared = ((self.prices * (self.model.standardize(rows) - self.start)) ** 2).sum(axis=1)
+        differs = rows[:, self.n_features :] != self.row[self.n_features :]
+        return np.asarray(np.sqrt(squared + differs @ self._squared_prices))
+
+    @cached_property
+    def _squared_prices(self) -> FloatArray:
+        """The squared price of each column of categories."""
+        return np.array([choice.price**2 for choice in self.choices])
+
+    @cached_property
+    def _allowed(self) -> BoolArray:
+        """Which codes are allowed in each column of categories, of shape (Q, most codes)."""
+        allowed = np.zeros(
+            (len(self.choices), max((len(own.encodings) for own in self.choices), default=0)), dtype=bool
+        )
+        for own, choice in zip(allowed, self.choices, strict=True):
+            own[choice.allowed] = True
+        return allowed
+
+    def codes(self, rows: FloatArray, choice: Choice) -> FloatArray:
+        """The codes of some rows in a column of categories."""
+        return rows[:, self.n_features + choice.column]
+
+    def changed(self, row: FloatArray) -> tuple[int, ...]:
+        """The features in which a row differs; for categories, the first of their features."""
+        numbers = np.flatnonzero((row[: self.n_features] != self.row[: self.n_features]) & (self.prices > 0.0)).tolist()
+        differs = row[self.n_features :] != self.row[self.n_features :]
+        columns = [self.choices[i].features.start for i in np.flatnonzero(differs).tolist()]
+        return tuple(sorted([*numbers, *columns]))
+
+    def allow(self, rows: FloatArray) -> BoolArray:
+        """Whether rows are within all limits."""
+        d, numbers = self.n_features, self.prices > 0.0
+        values = rows[:, :d][:, numbers]
+        within = ((self.low[numbers] <= values) & (values <= self.high[numbers])).all(axis=1)
+        within &= (rows[:, :d][:, self.is_whole] % 1.0 == 0.0).all(axis=1)
+        codes = rows[:, d:].astype(np.int64)
+        return np.asarray(within & self._allowed[np.arange(len(self.choices)), codes].all(axis=1))
+
+    @cached_property
+    def moves(self) -> tuple[IntArray, FloatArray]:
+        """Changes of a single feature: where in a row, and to what.
+
+        Numbers go to quantiles of the training rows, categories to any that is allowed.
+        """
+        columns = [self.n_features + choice.column for choice in self.choices]
+        values = [np.unique(np.clip(self.usual.overall[j, QUANTILES], self.low[j], self.high[j])) for j in self.free]
+        values += [choice.allowed.astype(np.float64) for choice in self.choices]
+        where = np.repeat([*self.free.tolist(), *columns], [len(own) for own in values])
+        return where.astype(np.int64), np.concatenate([np.empty(0), *values])
+
+    def rounded(self, rows: FloatArray) -> FloatArray:
+        """The rows, with whole numbers rounded to such, in place."""
+        whole = np.flatnonzero(self.is_whole)
+        rows[:, whole] = np.round(rows[:, whole])
+        return rows
+
+    def encoded(self, rows: FloatArray) -> FloatArray:
+        """The rows, with the features of their categories by their codes, in place."""
+        for choice in self.choices:
+            rows[:, choice.features] = choice.encodings[self.codes(rows, choice).astype(np.int64)]
+        return rows
+
+    def with_fixed(self, features: Collection[int]) -> Limits:
+        """The same limits, with more features fixed."""
+        low, high = self.low.copy(), self.high.copy()
+        fixed = list(features)
+        low[fixed] = high[fixed] = self.row[fixed]
+        choices = [own.fixed() if own.features.start in features else own for own in self.choices]
+        return replace(self, low=low, high=high, choices=choices)

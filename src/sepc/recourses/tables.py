@@ -1,0 +1,84 @@
+"""Rows of a model as rows of the table that the user gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.columns.preparation import Preparation
+from sepc.columns.table import is_table
+from sepc.recourses.limits import Limits
+
+
+def one_row(row: Any) -> Any:
+    """The row as a table or matrix of one row; raises a ValueError if it has several."""
+    if isinstance(row, dict):
+        row = _pandas().DataFrame([row])
+    if type(row).__name__ == "Series" and hasattr(row, "to_frame"):
+        # The columns of a mixed table have lost their types in a Series.
+        row = row.to_frame().T.infer_objects()
+    if not is_table(row):
+        row = np.asarray(row)
+        row = row[np.newaxis] if row.ndim == 1 else row
+    if len(row) != 1:
+        raise ValueError(f"Recourse is for one row at a time; {len(row):,} rows were given.")
+    return row.to_pandas() if is_table(row) and not hasattr(row, "iloc") else row
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Builds rows like a given one.
+
+    Attributes
+    ----------
+    given : DataFrame or matrix of one row
+    limits : Limits
+    preparation : Preparation or None
+    """
+
+    given: Any
+    limits: Limits
+    preparation: Preparation | None
+
+    def of(self, rows: FloatArray) -> Any:
+        """Rows of the model, like the one given but for what changed."""
+        if not is_table(self.given):
+            return rows[:, : self.limits.n_features]
+        table = self.given.iloc[np.zeros(len(rows), dtype=int)].reset_index(drop=True)
+        changed = set().union(*map(self.limits.changed, rows))
+        for j in changed.intersection(self.limits.free.tolist()):
+            table[self._name(self.limits.model.feature_names[j])] = self._numbers(rows[:, j], j)
+        for choice in self.limits.choices:
+            if choice.features.start in changed:
+                name = self.limits.model.feature_names[choice.features.start]
+                values = self.values_of(name, self.limits.codes(rows, choice))
+                own = table[self._name(name)]
+                table[self._name(name)] = _pandas().Series(values, index=table.index, dtype=object).astype(own.dtype)
+        return table
+
+    def values_of(self, name: str, codes: FloatArray) -> list[Any]:
+        """The categories of a column with these codes; for one not seen in training, what the given row has."""
+        assert self.preparation is not None  # Else there are no categories.
+        known = self.preparation.categories[name].values
+        own = self.given[self._name(name)].iloc[0]
+        return [known[int(code)] if code < len(known) else own for code in codes]
+
+    def _numbers(self, values: FloatArray, j: int) -> Any:
+        kind = self.given[self._name(self.limits.model.feature_names[j])].dtype
+        is_integer = getattr(kind, "kind", "") in "iu" and self.limits.is_whole[j]
+        return values.astype(kind) if is_integer else values
+
+    def _name(self, name: str) -> Any:
+        """The name of a column as the table has it, which may be no text."""
+        return next(own for own in self.given.columns if str(own) == name)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("Rows with names need pandas; install it with 'pip install pandas'.") from error
+    return pd

@@ -1,0 +1,99 @@
+"""What is looked for: rows within limits, in ellipsoids of a label, that the model gives this label and accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.recourses.limits import Limits
+
+
+class Judged(NamedTuple):
+    """What a model says about rows.
+
+    Attributes
+    ----------
+    log_odds : (n,) array
+        Of the label.
+    is_it : (n,) bool array
+        Whether a row has the label and is accepted, or has enough trust.
+    inside : (n, K) bool array
+        The ellipsoids that each row lies in.
+    """
+
+    log_odds: FloatArray
+    is_it: BoolArray
+    inside: BoolArray
+
+    @classmethod
+    def of(cls, chance: FloatArray, is_it: BoolArray, inside: BoolArray) -> Judged:
+        """From the probability of the label."""
+        safe = np.clip(chance, 1e-12, 1.0 - 1e-12)
+        return cls(np.log(safe) - np.log1p(-safe), is_it, inside)
+
+
+class Candidates(NamedTuple):
+    """Rows within limits, in an ellipsoid of the label.
+
+    Attributes
+    ----------
+    rows : (n, d + Q) array
+    costs : (n,) array
+    log_odds : (n,) array
+        Of the label.
+    is_it : (n,) bool array
+        Whether a row is what is looked for.
+    """
+
+    rows: FloatArray
+    costs: FloatArray
+    log_odds: FloatArray
+    is_it: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def found(self) -> FloatArray:
+        """The cheapest row that is what is looked for, of shape (1, d + Q); none if there is none."""
+        rows, costs = self.rows[self.is_it], self.costs[self.is_it]
+        return rows[[costs.argmin()]] if len(rows) else rows
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is looked for, and how to tell.
+
+    Attributes
+    ----------
+    limits : Limits
+    owner : int
+        The class of the label, as a position.
+    ellipsoids : array of int
+        The ellipsoids of that class.
+    judge : callable
+        Gives a `Judged` for rows of the model.
+    """
+
+    limits: Limits
+    owner: int
+    ellipsoids: IntArray
+    judge: Callable[[FloatArray], Judged]
+
+    def candidates(self, rows: FloatArray) -> Candidates:
+        """Those of some rows that are possible at all."""
+        rows = rows[self.limits.allow(rows)]
+        if len(rows) == 0:
+            return Candidates(rows, np.empty(0), np.empty(0), np.empty(0, dtype=bool))
+        judged = self.judge(rows)
+        inside = judged.inside[:, self.ellipsoids].any(axis=1)
+        costs = self.limits.costs(rows[inside])
+        return Candidates(rows[inside], costs, judged.log_odds[inside], judged.is_it[inside])
+
+    def cheapest(self, rows: FloatArray) -> FloatArray:
+        """The cheapest of some rows, of shape (1, d + Q); none if there are none."""
+        return rows[[self.limits.costs(rows).argmin()]] if len(rows) else rows

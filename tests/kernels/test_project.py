@@ -1,0 +1,112 @@
+"""The nearest point of an ellipsoid within a box: against a cone solver, and by its own proof."""
+
+import numpy as np
+import pytest
+from cone_oracle import nearest_by_clarabel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sepc.kernels.project import HalfSpace, Projector
+
+
+def problem(seed, flat=0.0):
+    """A point, and an ellipsoid and a box of which some coordinates are fixed, and some ends come near the point."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 20))
+    root = (0.15 * rng.normal(size=(d, d)) + 0.3 * np.eye(d)) * np.exp(rng.normal(size=(d, 1)) * rng.choice([0.5, 2.0]))
+    root[0] *= 10.0**flat
+    point, width = 4.0 * rng.normal(size=d), rng.exponential(size=(2, d))
+    low = np.where(rng.random(d) < 0.7, -40.0, point - 2.0 * width[0])
+    high = np.where(rng.random(d) < 0.7, 40.0, point + 2.0 * width[1])
+    low, high = (np.where(rng.random(d) < 0.05, point, end) for end in (low, high))
+    return point, Projector(rng.normal(size=d), root, low, high, np.exp(rng.normal(size=d)))
+
+
+def gauge(own, point):
+    return np.linalg.norm(own.root @ (point - own.center))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_as_near_as_a_cone_solver_finds(seed):
+    point, own = problem(seed)
+    found = own.project(point)
+    nearest = nearest_by_clarabel(point, own)
+    if nearest is None:
+        assert not found.is_feasible
+        assert found.bound == np.inf
+    else:
+        assert found.squared == pytest.approx(nearest, rel=1e-6, abs=1e-6)
+        assert found.bound == pytest.approx(found.squared, rel=1e-8, abs=1e-8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 10**6), flat=st.sampled_from([0.0, 4.0, 7.0]))
+def test_the_point_is_in_both_and_no_bound_is_above_it(seed, flat):
+    point, own = problem(seed, flat)
+    found = own.project(point)
+    assert ((own.low <= found.point) & (found.point <= own.high)).all()
+    if found.is_feasible:
+        assert gauge(own, found.point) <= 1.0 + 1e-8
+        assert found.squared == pytest.approx(((own.weights * (found.point - point)) ** 2).sum())
+        assert found.bound <= found.squared * (1.0 + 1e-9) + 1e-9
+        # Where a root is ten million times as steep in one direction, a bound loses digits, and still holds.
+        assert found.bound >= found.squared * (1.0 - (1e-5 if flat < 7.0 else 0.5)) - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_half_space_holds_the_ellipsoid_whatever_the_solver_did(seed):
+    point, own = problem(seed)
+    proof = own.project(point).proof
+    rng = np.random.default_rng(seed)
+    sphere = rng.normal(size=(500, len(point)))
+    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    inside = own.center + np.linalg.solve(own.root, sphere.T).T
+    assert ((inside - own.center) @ proof.normal <= 1.0 + 1e-9).all()
+
+
+def test_a_bound_holds_for_any_half_space_and_multiplier():
+    """Even of a wrong solver: no point of the box in the half-space is nearer."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        d = int(rng.integers(1, 5))
+        low, high = np.sort(rng.normal(size=(2, d)), axis=0) * 3.0
+        point, weights = 3.0 * rng.normal(size=d), np.exp(rng.normal(size=d))
+        proof = HalfSpace(rng.normal(size=d), rng.normal(size=d), float(rng.exponential()))
+        rows = rng.uniform(low, high, size=(4000, d))
+        rows = rows[(rows - proof.center) @ proof.normal <= 1.0]
+        bound = proof.bound(point, low, high, weights)
+        assert (((weights * (rows - point)) ** 2).sum(axis=1) >= bound - 1e-12).all()
+        if proof.least(low, high) > 1.0:
+            assert len(rows) == 0
+            assert bound == np.inf
+
+
+def test_inside_nothing_has_to_move():
+    own = Projector(np.zeros(3), np.eye(3), np.full(3, -5.0), np.full(3, 5.0), np.ones(3))
+    found = own.project(np.array([0.1, 0.2, -0.3]))
+    assert found.squared == 0.0
+    assert found.bound == 0.0
+    assert (found.point == [0.1, 0.2, -0.3]).all()
+
+
+@pytest.mark.parametrize(("value", "squared"), [(0.5, 0.0), (2.0, np.inf)])
+def test_everything_fixed(value, squared):
+    fixed = np.full(2, value / np.sqrt(2.0))
+    found = Projector(np.zeros(2), np.eye(2), fixed, fixed, np.ones(2)).project(fixed)
+    assert found.squared == squared
+    assert found.bound == squared
+
+
+def test_fixed_coordinates_may_have_no_weight():
+    own = Projector(np.zeros(2), np.eye(2), np.array([0.6, -9.0]), np.array([0.6, 9.0]), np.array([0.0, 2.0]))
+    found = own.project(np.array([0.6, 3.0]))
+    assert found.point == pytest.approx([0.6, 0.8])
+    assert found.squared == pytest.approx((2.0 * 2.2) ** 2)
+    assert found.bound == pytest.approx(found.squared)
+
+
+def test_weights_decide_which_way_to_go():
+    own = Projector(np.zeros(2), np.eye(2), np.full(2, -9.0), np.full(2, 9.0), np.array([10.0, 1.0]))
+    found = own.project(np.array([0.9, 2.0]))
+    assert found.point[0] == pytest.approx(0.9, abs=0.04)
+    assert found.point[1] == pytest.approx(np.sqrt(1.0 - found.point[0] ** 2))

@@ -1,0 +1,143 @@
+"""The bound on what it costs to reach a label's ellipsoids: against trying everything, and by its own proof."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cone_oracle import nearest_by_clarabel
+from loans import asked_row, loans, model_of_loans
+from optional import package_or_skip
+
+from sepc.model.membership import squared_radii
+from sepc.recourses import reaching
+from sepc.recourses.given_limits import given_limits
+from sepc.recourses.reaching import Box, reach
+
+pd = package_or_skip("pandas")
+
+
+def limits_of(i, **given):
+    asked = asked_row(model_of_loans(), loans()[0].iloc[[i]])
+    return given_limits(asked, given.get("cost"), given.get("fixed", ()), given.get("bounds"), None).limits()
+
+
+def ellipsoids_of(limits, label):
+    return np.flatnonzero(limits.model.classes[limits.model.owners] == label)
+
+
+def drawn_inside(limits, ellipsoids, n=20_000, seed=0):
+    """Rows within limits that lie in one of the ellipsoids, drawn without the code under test."""
+    rng, model = np.random.default_rng(seed), limits.model
+    rows = np.tile(limits.row, (n, 1))
+    for j in limits.free:
+        rows[:, j] = rng.uniform(limits.low[j], limits.high[j], size=n)
+        # Half of them stay, so that cheap rows are drawn too.
+        rows[rng.random(n) < 0.5, j] = limits.row[j]
+    rows[:, np.flatnonzero(limits.is_whole)] = rows[:, np.flatnonzero(limits.is_whole)].round()
+    for choice in limits.choices:
+        codes = rng.choice(choice.allowed, size=n)
+        rows[:, limits.n_features + choice.column] = codes
+        rows[:, choice.features] = choice.encodings[codes]
+    squared = squared_radii(model.standardize(rows), model.centers[ellipsoids], model.roots[ellipsoids])
+    return rows[(squared <= 1.0).any(axis=1)]
+
+
+@pytest.mark.parametrize("i", range(8))
+@pytest.mark.parametrize("most", [4, 10, 200])
+def test_no_row_is_cheaper_than_the_bound(i, most, monkeypatch):
+    """However early the search ends."""
+    monkeypatch.setattr(reaching, "MOST_PROJECTIONS", most)
+    limits = limits_of(i, cost={"amount": 3.0})
+    for label in ("paid", "late"):
+        ellipsoids = ellipsoids_of(limits, label)
+        rows = drawn_inside(limits, ellipsoids)
+        assert len(rows) > 20
+        assert limits.costs(rows).min() ** 2 >= reach(limits, ellipsoids).bound - 1e-9
+
+
+@pytest.mark.parametrize("i", range(8))
+def test_a_long_search_closes_the_gap(i, monkeypatch):
+    monkeypatch.setattr(reaching, "MOST_PROJECTIONS", 5_000)
+    limits = limits_of(i)
+    reached = reach(limits, ellipsoids_of(limits, "late"))
+    assert reached.bound == pytest.approx(reached.cost, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("i", range(8))
+def test_entries_are_rows_in_an_ellipsoid_at_their_cost(i):
+    limits = limits_of(i)
+    ellipsoids = ellipsoids_of(limits, "late")
+    for entry in reach(limits, ellipsoids).entries:
+        row = entry.box.rows_at(entry.place[np.newaxis])
+        assert limits.allow(row).all()
+        model = limits.model
+        squared = squared_radii(
+            model.standardize(row), model.centers[[entry.ellipsoid]], model.roots[[entry.ellipsoid]]
+        )
+        assert squared[0, 0] <= 1.0 + 1e-7
+        assert limits.costs(row)[0] ** 2 == pytest.approx(entry.squared, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("i", range(6))
+def test_leaves_prove_the_bound(i):
+    """Together they hold every row in an ellipsoid, and each bound follows from its half-space."""
+    limits = limits_of(i)
+    model, ellipsoids = limits.model, ellipsoids_of(limits, "late")
+    reached = reach(limits, ellipsoids)
+    for leaf in reached.leaves:
+        assert (leaf.proof.center == model.centers[leaf.ellipsoid]).all()
+        # The normal is a unit vector of the ellipsoid's own measure, so the half-space holds the ellipsoid.
+        assert np.linalg.norm(np.linalg.solve(model.roots[leaf.ellipsoid].T, leaf.proof.normal)) <= 1.0 + 1e-6
+        assert leaf.bound <= leaf.box.bound(leaf.proof) + 1e-9 or leaf.bound <= reached.bound + 1e-9
+    rows = drawn_inside(limits, ellipsoids)
+    places = model.standardize(rows)
+    inside = squared_radii(places, model.centers, model.roots) <= 1.0
+    for k in ellipsoids:
+        own = [leaf for leaf in reached.leaves if leaf.ellipsoid == k]
+        held = np.array([holds(leaf.box, places, rows) for leaf in own])
+        assert held.any(axis=0)[inside[:, k]].all()
+
+
+def holds(box, places, rows):
+    numbers = box.limits.prices > 0.0
+    slack = 1e-9 * (1.0 + np.abs(places[:, numbers]))
+    within = ((box.low[numbers] - slack <= places[:, numbers]) & (places[:, numbers] <= box.high[numbers] + slack)).all(
+        axis=1
+    )
+    for options in box.options:
+        within &= np.isin(box.limits.codes(rows, options.choice), options.codes)
+    return within
+
+
+@pytest.mark.parametrize("i", range(12))
+def test_the_convex_part_is_as_cheap_as_a_cone_solver_finds(i):
+    limits = limits_of(i)
+    every = Box.whole(limits)
+    for k in ellipsoids_of(limits, "paid"):
+        found = every.projected(k)
+        nearest = nearest_by_clarabel(limits.start, replace_weightless(every.projector(k)))
+        assert found.squared == pytest.approx(nearest, rel=1e-6, abs=1e-6)
+
+
+def replace_weightless(projector):
+    """Fixed coordinates have no weight in ours; the cone solver does not care."""
+    return replace(projector, weights=np.where(projector.low < projector.high, projector.weights, 1.0))
+
+
+def test_a_category_costs_its_price_and_never_less():
+    limits = limits_of(0)
+    for choice in limits.choices:
+        for options in (choice.every, *choice.every.parts):
+            for code in options.codes:
+                own, way = options.relaxed, choice.places[code] - choice.places[choice.own]
+                exact = 0.0 if code == choice.own else choice.price**2
+                assert own.squared + own.price**2 * (way @ way) <= exact + 1e-12
+
+
+def test_parts_of_options_are_the_options():
+    for choice in limits_of(0).choices:
+        parts = [choice.every]
+        while any(len(own.codes) > 1 for own in parts):
+            largest = max(parts, key=lambda own: len(own.codes))
+            parts = [own for own in parts if own is not largest] + list(largest.parts)
+        assert sorted(int(own.codes[0]) for own in parts) == sorted(choice.allowed.tolist())
