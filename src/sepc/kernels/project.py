@@ -27,6 +27,8 @@ MOST_STEPS = 60
 MULTIPLIERS = (1e-12, 1e24)
 # A point is as good as inside, and a coordinate as good as at its bound, up to this.
 ROUNDING = 1e-11
+# A proof whose forces differ by more than this share is made again.
+BALANCED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +181,12 @@ class Projector:
         return self.whole(place)
 
     def whole(self, place: FloatArray) -> FloatArray:
-        """The point of the box with these free coordinates, as seen from the center."""
-        point = self.low.copy()
-        point[self.free] = np.clip(self.center[self.free] + place, self.low[self.free], self.high[self.free])
+        """The point of the box with these free coordinates, as seen from the center; at a bound it is exactly there."""
+        (low, high), point = self.ends, self.low.copy()
+        within = np.clip(self.center[self.free] + place, self.low[self.free], self.high[self.free])
+        point[self.free] = np.where(
+            place <= low, self.low[self.free], np.where(place >= high, self.high[self.free], within)
+        )
         return point
 
 
@@ -303,12 +308,28 @@ class _Problem:
 
     def _projection(self, found: _Found) -> Projection:
         """The point with its proof; an infinite multiplier says that the ellipsoid does not meet the box."""
-        own, gauge = self.own, float(np.linalg.norm(found.outward))
-        normal = own.root.T @ (found.outward / gauge if gauge > 0.0 else found.outward)
-        is_met = np.isfinite(found.multiplier)
+        own, is_met = self.own, np.isfinite(found.multiplier)
+        outward = self._balanced(found) if is_met and found.multiplier > 0.0 else found.outward
+        gauge = float(np.linalg.norm(outward))
+        normal = own.root.T @ (outward / gauge if gauge > 0.0 else outward)
         proof = HalfSpace(normal, own.center, found.multiplier * gauge if is_met else 0.0)
         squared = float(((own.weights * (found.place - self.point)) ** 2).sum()) if is_met else np.inf
         return Projection(found.place, squared, proof, proof.bound(self.point, own.low, own.high, own.weights))
+
+    def _balanced(self, found: _Found) -> FloatArray:
+        """``root @ (place - center)``, as it must be where no free coordinate wants to move.
+
+        In the direction of a flat ellipsoid it is a tiny number times a large one, and the place alone does not have
+        the digits of it.
+        """
+        own = self.own
+        open_ = (own.low < found.place) & (found.place < own.high)
+        columns = own.root[:, open_]
+        needed = (own.weights**2 * (self.point - found.place))[open_] / found.multiplier
+        left_over = needed - columns.T @ found.outward
+        if np.abs(left_over).max(initial=0.0) <= BALANCED * np.abs(needed).max(initial=0.0):
+            return found.outward
+        return found.outward + _solved(columns.T, left_over)
 
 
 def _solved(matrix: FloatArray, target: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.kernels.project import HalfSpace, Projection, Projector
+from sepc.model.sep_model import SEPModel
 from sepc.recourses.choices import Options
 from sepc.recourses.limits import Limits
 
@@ -85,7 +86,7 @@ class Box:
     def projector(self, k: int, shrunk: float = 1.0) -> Projector:
         """Projects on an ellipsoid within the box, or on a smaller one like it."""
         model, (low, high, prices, _) = self.limits.model, self.relaxed
-        return Projector(model.centers[k], model.roots[k] / shrunk, low, high, prices)
+        return Projector(model.centers[k], model.roots[k] / (shrunk * radius_of(model)), low, high, prices)
 
     def projected(self, k: int) -> Projection:
         """The point of an ellipsoid in the box that is nearest to the row."""
@@ -252,10 +253,15 @@ class _Search:
             self.best = min(self.best, squared)
 
 
+def radius_of(model: SEPModel) -> float:
+    """The radius up to which a row counts as in an ellipsoid, hardly above 1."""
+    return float(np.sqrt(1.0 + model.slack))
+
+
 def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     """A half-space around each ellipsoid, turned towards the row, which bounds at once how cheap it can be to reach."""
     model, (low, high, prices, _) = box.limits.model, box.relaxed
-    centers, roots = model.centers[ellipsoids], model.roots[ellipsoids]
+    centers, roots = model.centers[ellipsoids], model.roots[ellipsoids] / radius_of(model)
     outward = np.einsum("kij,kj->ki", roots, np.clip(box.limits.start, low, high) - centers)
     gauges = np.maximum(np.linalg.norm(outward, axis=1), np.finfo(float).tiny)
     normals = np.einsum("kij,ki->kj", roots, outward / gauges[:, np.newaxis])
