@@ -28,9 +28,10 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SelectiveClassifier, SEPClassifier, datasets
 from sepc.decisions.kinds import Rule
+from sepc.estimators.exported import Exported
 from sepc.model.membership import squared_radii
 from sepc.onnx import export
-from sepc.onnx.exported import Exported
+from sepc.onnx.columns import TARGET
 
 SETS = ("banknote_authentication", "phoneme", "glass", "magic_gamma_telescope", "pendigits", "segment", "satimage")
 FIT_ROWS = 3000
@@ -93,7 +94,7 @@ def near_threshold(exported: Exported, trust: Rows) -> NDArray[np.bool_]:
 
 def compare(model: Any, session: Any, rows: Rows, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """How often the two differ, and the rows a second of each."""
-    names, exported = ("label", "region", "cause", "accepted"), Exported.of(model)
+    names, exported = ("label", "region", "cause", "accepted"), Exported.of(model, TARGET)
     differ = dict.fromkeys(names, 0)
     n_near = n_thresholds = n_outside = n_elsewhere = 0
     trust = seconds = own_seconds = 0.0

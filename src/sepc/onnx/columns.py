@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,19 +12,17 @@ from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
-from sepc.model.weights import Weights
+from sepc.estimators.exported import are_texts
 from sepc.onnx.graph import Graph, Value, onnx_package
-from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
 
+# Where models are exported to, in messages.
+TARGET = "ONNX"
+
 # The domain of the operator that looks up text, and the version of it that belongs to the opset of the graph.
 TEXT_DOMAIN, TEXT_OPSET = "ai.onnx.ml", 3
-
-# The last digits of a sine are not the same everywhere, and curves step at values of training rows. So the graph steps
-# this much earlier, in deviations: seconds of the year.
-EARLIER = 1e-12
 
 
 @dataclass(frozen=True)
@@ -95,12 +93,6 @@ def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInp
     return _joined(graph, features, 1), _joined(graph, codes, 0) if codes else None
 
 
-def with_rounding(weights: Weights, preparation: Preparation) -> Weights:
-    """Weights whose curves of the time of year do not depend on how a runtime rounds."""
-    is_wave = np.array([name != column and column in preparation.seasons for column, name in preparation.features])
-    return replace(weights, knots=weights.knots - EARLIER * np.repeat(is_wave, weights.n_knots))
-
-
 def _joined(graph: Graph, values: list[Value], axis: int) -> Value:
     return graph("Concat", *values, axis=axis) if len(values) > 1 else values[0]
 
@@ -140,17 +132,9 @@ def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
 
 def _gap_of(name: str, categories: Categories) -> str | None:
     """What stands for a gap where categories are texts: an empty text, unless that is a category; None for numbers."""
-    known = [value for value in categories.values if value is not None]
-    if not any(isinstance(value, str) for value in known):
+    if not are_texts(name, categories, TARGET):
         return None
-    texts = [str(value) for value in known]
-    same = sorted({text for text in texts if texts.count(text) > 1})
-    if same:
-        named = listed(map(shown, same), MOST_NAMES)
-        raise TypeError(
-            f"Column {shown(name)} has {named} both as text and as a number; in ONNX, categories are one or the other. "
-            "Convert the column before fit."
-        )
+    texts = [str(value) for value in categories.values if value is not None]
     gap = ""
     while gap in texts:
         gap = f"<{gap or 'missing'}>"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Collection
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sepc.decisions.kinds import Cause
+from sepc.estimators.exported import Exported
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.io.atomic_files import write_whole
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.causes import causes
-from sepc.onnx.columns import TEXT_DOMAIN, TEXT_OPSET, infos_of, rows_of, with_rounding
-from sepc.onnx.exported import KINDS, Exported, label_constant
+from sepc.onnx.columns import TARGET, TEXT_DOMAIN, TEXT_OPSET, ColumnInput, infos_of, rows_of
+from sepc.onnx.exported import KINDS, facts, inputs_of_model, label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.locating import Lying
 from sepc.onnx.rules import judged
@@ -64,12 +65,12 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
 def as_proto(model: Any) -> ModelProto:
     """The model as a checked ONNX `ModelProto`."""
     onnx = onnx_package()
-    exported = Exported.of(model)
+    exported = Exported.of(model, TARGET)
     labels, label_kind = label_constant(exported.decider.classes_)
     n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
-    inputs = exported.inputs
+    inputs = inputs_of_model(exported)
     graph = Graph(taken=[*kinds, *(own.name for own in inputs)])
-    values = _decided(graph, exported)
+    values = _decided(graph, exported, inputs)
     values["label"] = graph("Gather", labels, values["label"])
     if n_classes > len(labels):
         columns = exported.decider.classes_[:, None] == exported.classes
@@ -91,18 +92,16 @@ def as_proto(model: Any) -> ModelProto:
         opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in opsets.items()],
         doc_string="Decisions of a model of the Python package sepc.",
     )
-    onnx.helper.set_model_props(proto, exported.facts())
+    onnx.helper.set_model_props(proto, facts(exported, inputs))
     onnx.checker.check_model(proto)
     return proto
 
 
-def _decided(graph: Graph, exported: Exported) -> dict[str, Value]:
+def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput]) -> dict[str, Value]:
     """All outputs, with labels as positions. Rows with NaN or infinity are replaced by zeros, and marked afterwards."""
-    decider, min_trust = exported.decider, float(exported.decider.min_trust)
-    model, preparation = decider.model_, decider.preparation_
-    rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, exported.inputs)
-    if preparation is not None and model.weights is not None:
-        model = replace(model, weights=with_rounding(model.weights, preparation))
+    model, min_trust = exported.model, float(exported.decider.min_trust)
+    preparation = exported.decider.preparation_
+    rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
     values = _decide(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows), codes, min_trust)

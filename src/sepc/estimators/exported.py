@@ -1,0 +1,144 @@
+"""A model taken apart for another program: the classifier that decides, and the thresholds of trust."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from sepc._typing import FloatArray
+from sepc.columns.categories import Categories
+from sepc.columns.preparation import Preparation
+from sepc.estimators.repaired.estimator import RepairedClassifier
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.stratified.estimator import StratifiedClassifier
+from sepc.estimators.trusted.estimator import TrustedClassifier
+from sepc.model.sep_model import SEPModel
+from sepc.model.weights import Weights
+from sepc.wording import MOST_NAMES, listed, shown
+
+# The last digits of a sine are not the same everywhere, and curves step at values of training rows. So an exported
+# model steps this much earlier, in deviations: seconds of the year.
+EARLIER = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """The parts of a fitted model that another program needs.
+
+    Attributes
+    ----------
+    name : str
+        Name of the model's class.
+    decider : SEPClassifier
+        The model itself, or the classifier inside a `SelectiveClassifier`.
+    thresholds : (C,) array
+        The least trust at which each label is accepted; infinite if it never is.
+    is_promised : bool
+        Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
+    classes : array
+        The labels that have a probability; a `SelectiveClassifier` may have more of them than the classifier inside.
+    """
+
+    name: str
+    decider: SEPClassifier
+    thresholds: FloatArray
+    is_promised: bool
+    classes: NDArray[Any]
+
+    @classmethod
+    def of(cls, model: Any, target: str) -> Exported:
+        """Take a model apart; raises if it is not fitted, or cannot be exported to the target, such as "ONNX"."""
+        is_promised = isinstance(model, SelectiveClassifier)
+        inner = model
+        if is_promised:
+            check_is_fitted(model)
+            inner = model.estimator_
+        while isinstance(inner, FrozenEstimator):
+            inner = inner.estimator
+        if not isinstance(inner, SEPClassifier):
+            raise TypeError(_refusal(model, inner, target))
+        check_is_fitted(inner)
+        own = np.full(len(inner.classes_), float(inner.min_trust))
+        thresholds = _promised(model, inner.classes_) if is_promised else own
+        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
+
+    @cached_property
+    def model(self) -> SEPModel:
+        """The arrays that decide; their curves of the time of year do not depend on how a program rounds."""
+        model, preparation = self.decider.model_, self.decider.preparation_
+        if preparation is None or model.weights is None:
+            return model
+        return replace(model, weights=_with_rounding(model.weights, preparation))
+
+
+def _with_rounding(weights: Weights, preparation: Preparation) -> Weights:
+    is_wave = np.array([name != column and column in preparation.seasons for column, name in preparation.features])
+    return replace(weights, knots=weights.knots - EARLIER * np.repeat(is_wave, weights.n_knots))
+
+
+def _promised(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
+    thresholds = np.full(len(classes), np.inf)
+    for label, control in model.controls_.items():
+        about = np.ones(len(thresholds), dtype=bool) if label is None else np.asarray(classes == label)
+        thresholds[about] = np.minimum(thresholds[about], control.threshold)
+    return thresholds
+
+
+def _refusal(model: Any, inner: Any, target: str) -> str:
+    about = "" if model is inner else f"{type(model).__name__} around "
+    if isinstance(inner, Pipeline):
+        steps = "its first steps are not sepc's: export the last step, and give it rows transformed by the others"
+        return f"{about}Pipeline cannot be exported to {target}, since {steps}."
+    if isinstance(inner, StratifiedClassifier):
+        strata = "its strata are categories, not numbers: export the models in estimators_ one by one"
+        return f"{about}StratifiedClassifier cannot be exported to {target}, since {strata}."
+    if isinstance(inner, RepairedClassifier):
+        several = "its repaired regions have models of their own: export estimator_ and those in repaired_ one by one"
+        return f"{about}RepairedClassifier cannot be exported to {target}, since {several}."
+    if model is inner and not isinstance(inner, TrustedClassifier):
+        known = "SEPClassifier or SelectiveClassifier"
+        return f"{type(inner).__name__} cannot be exported to {target}; give a fitted {known}."
+    other = "the model that gives the labels is not sepc's"
+    return f"{about}{type(inner).__name__} cannot be exported to {target}: {other}."
+
+
+def type_of_labels(classes: NDArray[Any], target: str) -> type:
+    """The type that all labels have: str, bool, int or float; raises TypeError if it is another, or not the same.
+
+    Examples
+    --------
+    >>> type_of_labels(np.array([3, 7], dtype=np.int8), "ONNX")
+    <class 'int'>
+    """
+    kinds = {type(label) for label in classes.tolist()}
+    if len(kinds) == 1 and kinds <= {str, bool, int, float} and not (kinds == {int} and max(classes.tolist()) >= 2**63):
+        return kinds.pop()
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise TypeError(
+        f"The labels are of type {names}; {target} holds whole numbers below 2**63, floats, booleans or text, of one "
+        "type for all classes. Fit with such labels."
+    )
+
+
+def are_texts(name: str, categories: Categories, target: str) -> bool:
+    """Whether the categories of a column are texts, not numbers; raises TypeError if one is both."""
+    known = [value for value in categories.values if value is not None]
+    if not any(isinstance(value, str) for value in known):
+        return False
+    texts = [str(value) for value in known]
+    same = sorted({text for text in texts if texts.count(text) > 1})
+    if same:
+        named = listed(map(shown, same), MOST_NAMES)
+        raise TypeError(
+            f"Column {shown(name)} has {named} both as text and as a number; in {target}, categories are one or the "
+            "other. Convert the column before fit."
+        )
+    return True
