@@ -1,0 +1,236 @@
+"""What differs between databases: types, quotes, dates, and how a whole row is carried through the query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc.columns.preparation import DAY
+from sepc.sql.expressions import SQL, total
+from sepc.sql.quoting import doubled, postgres_text, spark_name, spark_text
+
+MICROSECONDS_A_DAY = int(DAY / np.timedelta64(1, "us"))
+# Smaller coefficients add nothing to a sum of coordinates, but PostgreSQL takes a product that vanishes as an error.
+SMALLEST = 1e-80
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A database's way to write things; those of the others are subclasses.
+
+    Attributes
+    ----------
+    double, text_type : str
+        Its types of numbers and texts.
+    greatest, least : str
+        Its functions for the largest and the smallest of some values.
+    fence : str
+        Ends a subquery so that the planner does not merge it with the next, which would compute everything twice.
+    tells_case_apart : bool
+        Whether columns may have names that differ in nothing but case.
+    has_arrays : bool
+        Whether `vector` makes one column of an array, whose inner products are faster than sums of products.
+    """
+
+    double: str
+    text_type: str
+    greatest: str = "greatest"
+    least: str = "least"
+    fence: str = ""
+    tells_case_apart: bool = False
+    has_arrays: bool = False
+
+    def name(self, name: str) -> SQL:
+        """A quoted name of a table or column."""
+        return doubled(name, '"')
+
+    def text(self, text: str) -> SQL:
+        """A text."""
+        return doubled(text, "'")
+
+    def boolean(self, value: bool) -> SQL:
+        """True or false."""
+        return str(value).upper()
+
+    def number(self, value: float) -> SQL:
+        """A double, with all its digits and of that type."""
+        digits = repr(value)
+        return digits if "e" in digits else f"{digits}e0"
+
+    def numbers(self, values: ArrayLike) -> list[SQL]:
+        """Some doubles."""
+        return [self.number(value) for value in np.asarray(values, dtype=np.float64).tolist()]
+
+    def given_number(self, column: SQL) -> SQL:
+        """A column of any numeric type as doubles; NULL for a gap."""
+        return f"NULLIF(CAST({column} AS {self.double}), CAST('NaN' AS {self.double}))"
+
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f"CAST({column} AS {self.text_type})"
+
+    def given_days(self, column: SQL) -> SQL:
+        """A column of dates as days since 1970, with their fraction."""
+        return f"CAST({self._microseconds(column)} AS {self.double}) / {self.number(float(MICROSECONDS_A_DAY))}"
+
+    def _microseconds(self, column: SQL) -> SQL:
+        return f"epoch_us({column})"
+
+    def clip(self, value: SQL, low: float, high: float) -> SQL:
+        """A value, but not beyond these limits."""
+        return f"{self.least}({self.greatest}({value}, {self.number(low)}), {self.number(high)})"
+
+    def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
+        """The columns that hold some numbers for `item` and `dot`."""
+        return {f"{name}{i}": value for i, value in enumerate(values)}
+
+    def item(self, name: SQL, i: int) -> SQL:
+        """A number of a vector."""
+        return f"{name}{i}"
+
+    def dot(self, name: SQL, coefficients: ArrayLike, constant: float = 0.0) -> SQL:
+        """The sum of the numbers of a vector times these coefficients, plus a constant."""
+        terms = [] if constant == 0.0 else [self.number(constant)]
+        for i, coefficient in enumerate(np.asarray(coefficients, dtype=np.float64).tolist()):
+            if abs(coefficient) > SMALLEST:
+                terms.append(f"{self.item(name, i)} * {self.number(coefficient)}")
+        return total(terms) if terms else self.number(0.0)
+
+    def whole_row(self, table: SQL) -> SQL:
+        """What is carried through the query to give all columns of the table in the end."""
+        return table
+
+    def all_columns(self, row: SQL, table: SQL) -> SQL:
+        """All columns of the table, from what was carried."""
+        return f"{row}.*"
+
+    def source(self, last: SQL, row: SQL, table: SQL, alias: SQL) -> SQL:
+        """Where the columns of the last SELECT come from."""
+        return last
+
+
+@dataclass(frozen=True)
+class DuckDB(Dialect):
+    """DuckDB."""
+
+    double: str = "DOUBLE"
+    text_type: str = "VARCHAR"
+    has_arrays: bool = True
+
+    def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
+        """One column: an array."""
+        return {name: f"array_value({', '.join(values)})"}
+
+    def item(self, name: SQL, i: int) -> SQL:
+        """A number of a vector."""
+        return f"{name}[{i + 1}]"
+
+    def dot(self, name: SQL, coefficients: ArrayLike, constant: float = 0.0) -> SQL:
+        """An inner product of arrays."""
+        numbers = self.numbers(coefficients)
+        product = f"array_inner_product({name}, [{', '.join(numbers)}]::DOUBLE[{len(numbers)}])"
+        return product if constant == 0.0 else f"({product} + {self.number(constant)})"
+
+
+@dataclass(frozen=True)
+class Postgres(Dialect):
+    """PostgreSQL."""
+
+    double: str = "double precision"
+    text_type: str = "text"
+    fence: str = " OFFSET 0"
+    tells_case_apart: bool = True
+
+    def text(self, text: str) -> SQL:
+        """A text."""
+        return postgres_text(text)
+
+    def number(self, value: float) -> SQL:
+        """A double, with all its digits and of that type."""
+        # Without the type it would be a decimal number, of which no arithmetic is fast.
+        return f"'{value!r}'::float8"
+
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f'CAST({column} AS text) COLLATE "C"'
+
+    def _microseconds(self, column: SQL) -> SQL:
+        return f"(EXTRACT(EPOCH FROM {column}) * 1000000)"
+
+    def all_columns(self, row: SQL, table: SQL) -> SQL:
+        """All columns of the table, from its rows."""
+        return f"({row}).*"
+
+
+@dataclass(frozen=True)
+class SQLite(Dialect):
+    """SQLite, from version 3.35 on, built with its mathematical functions."""
+
+    double: str = "REAL"
+    text_type: str = "TEXT"
+    greatest: str = "max"
+    least: str = "min"
+    fence: str = " LIMIT -1 OFFSET 0"
+
+    def given_number(self, column: SQL) -> SQL:
+        """A column of numbers; anything else in it is a gap, where a cast would make it zero."""
+        return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END"
+
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f"CAST({column} AS TEXT) COLLATE BINARY"
+
+    def _microseconds(self, column: SQL) -> SQL:
+        # Its functions for dates know milliseconds only; what stands after the seconds is read as a fraction.
+        fraction = f"CAST(round(1e6 * CAST('0' || substr({column}, 20, 7) AS REAL)) AS INTEGER)"
+        whole = f"1000000 * CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + {fraction}"
+        return f"CASE WHEN typeof({column}) = 'text' AND substr({column}, 12) NOT GLOB '*[-+]*' THEN {whole} END"
+
+    def whole_row(self, table: SQL) -> SQL:
+        """The number of the row: SQLite has no type for rows."""
+        return f"{table}._rowid_"
+
+    def all_columns(self, row: SQL, table: SQL) -> SQL:
+        """All columns of the table, which is read again by the number of the row."""
+        return f"{table}.*"
+
+    def source(self, last: SQL, row: SQL, table: SQL, alias: SQL) -> SQL:
+        """The decisions, and for each of them its row."""
+        return f"{last} CROSS JOIN {table} AS {alias} ON {alias}._rowid_ = {last}.{row}"
+
+
+@dataclass(frozen=True)
+class Spark(Dialect):
+    """Spark SQL."""
+
+    double: str = "DOUBLE"
+    text_type: str = "STRING"
+
+    def name(self, name: str) -> SQL:
+        """A quoted name of a table or column."""
+        return spark_name(name)
+
+    def text(self, text: str) -> SQL:
+        """A text."""
+        return spark_text(text)
+
+    def number(self, value: float) -> SQL:
+        """A double, with all its digits and of that type."""
+        return f"{value!r}D"
+
+    def _microseconds(self, column: SQL) -> SQL:
+        # By the clock on the wall, as pandas gets it, and not by a time zone.
+        local = f"CAST({column} AS TIMESTAMP_NTZ)"
+        of_day = f"3600000000 * hour({local}) + 60000000 * minute({local})"
+        seconds = f"CAST(1000000 * extract(SECOND FROM {local}) AS BIGINT)"
+        return f"({MICROSECONDS_A_DAY} * unix_date(CAST({local} AS DATE)) + {of_day} + {seconds})"
+
+    def whole_row(self, table: SQL) -> SQL:
+        """A structure of all columns."""
+        return f"struct({table}.*)"
+
+
+DIALECTS: Mapping[str, Dialect] = {"duckdb": DuckDB(), "postgres": Postgres(), "sqlite": SQLite(), "spark": Spark()}

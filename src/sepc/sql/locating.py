@@ -1,0 +1,143 @@
+"""Where rows lie: standardised, with squared radii as in `sepc.model.membership` and distances to isolated rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc._typing import FloatArray
+from sepc.model.locate import packed
+from sepc.model.membership import BOUNDARY_MARGIN, FARTHEST
+from sepc.model.sep_model import SEPModel
+from sepc.sql.columns import COMPLETE, LARGEST
+from sepc.sql.expressions import SQL, extreme, first_true, total
+from sepc.sql.query import Query
+
+# Where arrays are fast, ellipsoids whose polynomials have at most this error are computed by them.
+POLYNOMIAL_ERROR = 1e-9
+# Coordinates this small are taken as zero: PostgreSQL takes it as an error if their product vanishes.
+TINY = 1e-60
+# A shift this small beside the scale leaves such coordinates; with any other, they are rounded to zero or more.
+TINY_SHIFT = 1e-44
+
+
+@dataclass(frozen=True)
+class Lying:
+    """Where rows lie, as columns of the query.
+
+    Attributes
+    ----------
+    rows : list of str
+        Coordinates, standardised.
+    moved : str
+        A vector: the coordinates from `origin`.
+    origin : (d,) array
+    size : str
+        Squared distance from the origin.
+    squared : list of str
+        Squared radii in each ellipsoid.
+    apart : list of str
+        Squared distances to each isolated row.
+    smallest, nearest : str
+        The smallest of `squared` and of `apart`.
+    """
+
+    rows: list[SQL]
+    moved: SQL
+    origin: FloatArray
+    size: SQL
+    squared: list[SQL]
+    apart: list[SQL]
+    smallest: SQL
+    nearest: SQL
+
+
+def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Lying:
+    """Add the stages that locate rows; those with gaps or infinite numbers are put at zero."""
+    lying = _named(query, model)
+    query.add("rows", {name: _standardized(query, model, j, features[j]) for j, name in enumerate(lying.rows)})
+    coordinates = [
+        name if origin == 0.0 else f"({name} - {query.dialect.number(origin)})"
+        for name, origin in zip(lying.rows, lying.origin.tolist(), strict=True)
+    ]
+    query.add("moved", query.dialect.vector(lying.moved, coordinates))
+    items = [query.dialect.item(lying.moved, j) for j in range(len(lying.rows))]
+    query.add("sized", {lying.size: total([f"{item} * {item}" for item in items])} | _monomials(query, model, items))
+    squared = {name: _squared_radius(query, model, lying, k) for k, name in enumerate(lying.squared)}
+    points = model.isolated - lying.origin
+    apart = {name: squared_distance(query, lying, point) for name, point in zip(lying.apart, points, strict=True)}
+    query.add("located", squared | apart)
+    smallest = {lying.smallest: extreme(query.dialect.least, lying.squared)} if squared else {}
+    nearest = {lying.nearest: extreme(query.dialect.least, lying.apart)} if apart else {}
+    query.add("nearest", smallest | nearest)
+    return lying
+
+
+def _named(query: Query, model: SEPModel) -> Lying:
+    origin = model.stack.origin if model.n_ellipsoids else model.isolated.mean(axis=0)
+    return Lying(
+        rows=[query.own(f"z{j}") for j in range(len(model.shift))],
+        moved=query.own("y"),
+        origin=np.where(np.abs(origin) < TINY_SHIFT, 0.0, origin),
+        size=query.own("size"),
+        squared=[query.own(f"s{k}") for k in range(model.n_ellipsoids)],
+        apart=[query.own(f"a{j}") for j in range(len(model.isolated))],
+        smallest=query.own("smallest"),
+        nearest=query.own("apart"),
+    )
+
+
+def _standardized(query: Query, model: SEPModel, j: int, feature: SQL) -> SQL:
+    """A coordinate, clipped before anything can overflow."""
+    number, shift, scale = query.dialect.number, float(model.shift[j]), float(model.scale[j])
+    with np.errstate(over="ignore"):
+        end = 0.5 * min(FARTHEST, model.stack.farthest) * scale
+        low, high = np.clip([shift - end, shift + end], -LARGEST, LARGEST).tolist()
+    is_zero = f"{query.own('state')} <> {COMPLETE}"
+    if abs(shift) < TINY_SHIFT * scale:
+        is_zero += f" OR abs({feature}) < {number(TINY * scale)}"
+    moved = f"({query.dialect.clip(feature, low, high)} - {number(shift)}) / {number(scale)}"
+    return first_true([(is_zero, number(0.0))], moved)
+
+
+def _monomials(query: Query, model: SEPModel, items: Sequence[SQL]) -> dict[SQL, SQL]:
+    """A vector of all products of two coordinates, and the coordinates, if `_squared_radius` uses it."""
+    if not any(_is_polynomial(query, model, k) for k in range(model.n_ellipsoids)):
+        return {}
+    products = [f"{items[i]} * {items[j]}" for i, j in zip(*np.triu_indices(len(items)), strict=True)]
+    return query.dialect.vector(query.own("m"), [*products, *items])
+
+
+def _is_polynomial(query: Query, model: SEPModel, k: int) -> bool:
+    is_accurate = k not in model.stack.rough and model.stack.margins[k, 0] <= BOUNDARY_MARGIN + 3.0 * POLYNOMIAL_ERROR
+    return query.dialect.has_arrays and is_accurate
+
+
+def _squared_radius(query: Query, model: SEPModel, lying: Lying, k: int) -> SQL:
+    """One polynomial where it is fast and accurate enough, else the squares of the mapped coordinates."""
+    dialect, center = query.dialect, model.centers[k] - lying.origin
+    if _is_polynomial(query, model, k):
+        *coefficients, constant = model.stack.coefficients[k].tolist()
+        return f"{dialect.greatest}({dialect.dot(query.own('m'), coefficients, constant)}, {dialect.number(0.0)})"
+    # Of all roots of an ellipsoid, the triangular one has the fewest numbers.
+    root = np.triu(np.linalg.qr(model.roots[k], mode="r"))
+    mapped = [dialect.dot(lying.moved, row, -float(row @ center)) for row in root]
+    return total([f"power({value}, {dialect.number(2.0)})" for value in mapped])
+
+
+def squared_distance(query: Query, lying: Lying, point: FloatArray) -> SQL:
+    """The squared distance of rows to a point, given from the origin; near the point, half of the digits are lost."""
+    product = query.dialect.dot(lying.moved, -2.0 * point, float(point @ point))
+    return f"{query.dialect.greatest}({lying.size} + {product}, {query.dialect.number(0.0)})"
+
+
+def packed_set(tests: Sequence[SQL]) -> list[SQL]:
+    """The tests that hold, as bits of whole numbers, as `sepc.model.locate.packed` has them."""
+    words = packed(np.eye(len(tests), dtype=bool)).astype(np.int64).T
+    return [
+        f"CAST({total([f'CASE WHEN {tests[k]} THEN {bit} ELSE 0 END' for k, bit in enumerate(word.tolist()) if bit])} "
+        "AS BIGINT)"
+        for word in words
+    ]
