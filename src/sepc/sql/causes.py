@@ -10,7 +10,7 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.exported import Exported
 from sepc.model.locate import packed
 from sepc.model.sep_model import SEPModel
-from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
+from sepc.sql.expressions import SQL, extreme, first_true, total
 from sepc.sql.locating import Lying, packed_set, squared_distance
 from sepc.sql.query import Query
 
@@ -20,7 +20,7 @@ def add_causes(query: Query, exported: Exported, lying: Lying) -> None:
     model, trust, own = exported.model, query.own("trust"), query.own("own")
     number, min_trust = query.dialect.number, float(exported.decider.min_trust)
     # A label that is never accepted has a threshold above all trusts.
-    least = chosen(query.own("label"), query.dialect.numbers(np.minimum(exported.thresholds, 2.0)))
+    least = query.dialect.looked_up(np.minimum(exported.thresholds, 2.0), query.own("label"))
     accepted = {query.own("accepted"): _as_bit(f"{trust} >= {least}"), own: _as_bit(f"{trust} >= {number(min_trust)}")}
     query.add("accepted_by", accepted)
     is_open = f"{own} = 0"
@@ -41,8 +41,8 @@ def _as_bit(test: SQL) -> SQL:
 
 def _add_rows_within_reach(query: Query, model: SEPModel, lying: Lying, is_open: SQL) -> list[SQL]:
     """Training rows of each class within reach of open rows, as in `sepc.model.causes`; 0 for others."""
-    beyond = [f"NOT {test}" for test in _within_reach(query, model, lying)]
-    words = {query.own(f"b{i}"): word for i, word in enumerate(packed_set(beyond) if beyond else [])}
+    within = _within_reach(query, model, lying)
+    words = {query.own(f"b{i}"): word for i, word in enumerate(packed_set(within) if within else [])}
     query.add("reached", {name: first_true([(is_open, word)], "0") for name, word in words.items()})
     near = [query.own(f"n{c}") for c in range(len(model.classes))]
     counts = {name: total(list(_counts(query, model, lying, list(words), c))) for c, name in enumerate(near)}
@@ -50,13 +50,15 @@ def _add_rows_within_reach(query: Query, model: SEPModel, lying: Lying, is_open:
     return near
 
 
-def _within_reach(query: Query, model: SEPModel, lying: Lying) -> Iterator[SQL]:
-    """Whether each ellipsoid is within reach along the line to its center."""
-    number = query.dialect.number
+def _within_reach(query: Query, model: SEPModel, lying: Lying) -> list[list[SQL]]:
+    """Whether each ellipsoid is within reach along the line to its center: a row lies in it, or near."""
+    number, limit, tests = query.dialect.number, query.dialect.number(model.reach**2), []
     for squared, center in zip(lying.squared, model.centers - lying.origin, strict=True):
-        radius = f"sqrt({query.dialect.greatest}({squared}, {number(1.0)}))"
-        to_center = f"sqrt({squared_distance(query, lying, center)})"
-        yield f"(({number(1.0)} - {number(1.0)} / {radius}) * {to_center} <= {number(model.reach)})"
+        # The square of 1 - 1 / radius.
+        outer_part = f"({number(1.0)} - {number(2.0)} / sqrt({squared}) + {number(1.0)} / {squared})"
+        near = f"{outer_part} * {squared_distance(query, lying, center)} <= {limit}"
+        tests.append([f"{squared} <= {number(1.0)}", near])
+    return tests
 
 
 def _counts(query: Query, model: SEPModel, lying: Lying, beyond: list[SQL], c: int) -> Iterator[SQL]:

@@ -11,7 +11,7 @@ from sepc.columns.categories import Categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.estimators.exported import Exported, are_texts
-from sepc.sql.expressions import SQL, chosen, first_true
+from sepc.sql.expressions import SQL, first_true
 from sepc.sql.query import Query
 from sepc.wording import shown
 
@@ -105,7 +105,7 @@ def _code(query: Query, name: SQL, column: GivenColumn) -> SQL:
 def _features(query: Query, name: SQL, code: SQL, column: GivenColumn) -> Iterator[SQL]:
     if column.categories is not None:
         for encodings in column.categories.encodings.T:
-            yield chosen(code, query.dialect.numbers([*encodings, 0.0]))
+            yield query.dialect.looked_up([*encodings, 0.0], code)
         return
     yield name
     if column.has_season:

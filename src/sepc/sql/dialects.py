@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc.columns.preparation import DAY
-from sepc.sql.expressions import SQL, total
+from sepc.sql.expressions import SQL, chosen, first_true, total
 from sepc.sql.quoting import doubled, postgres_text, spark_name, spark_text
 
 MICROSECONDS_A_DAY = int(DAY / np.timedelta64(1, "us"))
@@ -31,8 +31,8 @@ class Dialect:
         Ends a subquery so that the planner does not merge it with the next, which would compute everything twice.
     tells_case_apart : bool
         Whether columns may have names that differ in nothing but case.
-    has_arrays : bool
-        Whether `vector` makes one column of an array, whose inner products are faster than sums of products.
+    has_lists : bool
+        Whether `vector` makes one column of a list, whose inner products are faster than sums of products.
     """
 
     double: str
@@ -41,7 +41,7 @@ class Dialect:
     least: str = "least"
     fence: str = ""
     tells_case_apart: bool = False
-    has_arrays: bool = False
+    has_lists: bool = False
 
     def name(self, name: str) -> SQL:
         """A quoted name of a table or column."""
@@ -79,9 +79,18 @@ class Dialect:
     def _microseconds(self, column: SQL) -> SQL:
         return f"epoch_us({column})"
 
-    def clip(self, value: SQL, low: float, high: float) -> SQL:
-        """A value, but not beyond these limits."""
-        return f"{self.least}({self.greatest}({value}, {self.number(low)}), {self.number(high)})"
+    def clip(self, column: SQL, low: float, high: float) -> SQL:
+        """A column, but not beyond these limits; in DuckDB this is faster than its functions for that."""
+        below, above = self.number(low), self.number(high)
+        return first_true([(f"{column} < {below}", below), (f"{column} > {above}", above)], column)
+
+    def at_least_zero(self, column: SQL) -> SQL:
+        """A column that is negative by rounding only, and then zero."""
+        return first_true([(f"{column} < {self.number(0.0)}", self.number(0.0))], column)
+
+    def looked_up(self, values: ArrayLike, position: SQL) -> SQL:
+        """The number at a position, counted from 0."""
+        return chosen(position, self.numbers(values))
 
     def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
         """The columns that hold some numbers for `item` and `dot`."""
@@ -118,20 +127,23 @@ class DuckDB(Dialect):
 
     double: str = "DOUBLE"
     text_type: str = "VARCHAR"
-    has_arrays: bool = True
+    has_lists: bool = True
 
     def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
-        """One column: an array."""
-        return {name: f"array_value({', '.join(values)})"}
+        """One column: a list."""
+        return {name: f"[{', '.join(values)}]"}
 
     def item(self, name: SQL, i: int) -> SQL:
         """A number of a vector."""
         return f"{name}[{i + 1}]"
 
+    def looked_up(self, values: ArrayLike, position: SQL) -> SQL:
+        """The number at a position, counted from 0."""
+        return f"[{', '.join(self.numbers(values))}][{position} + 1]"
+
     def dot(self, name: SQL, coefficients: ArrayLike, constant: float = 0.0) -> SQL:
-        """An inner product of arrays."""
-        numbers = self.numbers(coefficients)
-        product = f"array_inner_product({name}, [{', '.join(numbers)}]::DOUBLE[{len(numbers)}])"
+        """An inner product of lists, which DuckDB computes faster than a sum of products."""
+        product = f"list_inner_product({name}, [{', '.join(self.numbers(coefficients))}])"
         return product if constant == 0.0 else f"({product} + {self.number(constant)})"
 
 

@@ -45,7 +45,7 @@ def export(
     dialect : {"duckdb", "postgres", "sqlite", "spark"}
     table : str or sequence of str
         The name of the table or, as a sequence, those of its schema and of the table. It has a column for each that the
-        model was fitted on; they are called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
+        model was fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
     prefix : str, default="sepc_"
         What names of new columns begin with. No column of the table may begin with it.
 

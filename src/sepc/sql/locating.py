@@ -15,7 +15,7 @@ from sepc.sql.columns import COMPLETE, LARGEST
 from sepc.sql.expressions import SQL, extreme, first_true, total
 from sepc.sql.query import Query
 
-# Where arrays are fast, ellipsoids whose polynomials have at most this error are computed by them.
+# Where lists are fast, ellipsoids whose polynomials have at most this error are computed by them.
 POLYNOMIAL_ERROR = 1e-9
 # Coordinates this small are taken as zero: PostgreSQL takes it as an error if their product vanishes.
 TINY = 1e-60
@@ -69,10 +69,13 @@ def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Lying:
     points = model.isolated - lying.origin
     apart = {name: squared_distance(query, lying, point) for name, point in zip(lying.apart, points, strict=True)}
     query.add("located", squared | apart)
-    smallest = {lying.smallest: extreme(query.dialect.least, lying.squared)} if squared else {}
-    nearest = {lying.nearest: extreme(query.dialect.least, lying.apart)} if apart else {}
-    query.add("nearest", smallest | nearest)
+    query.add("smallest", _smallest(query, lying))
     return lying
+
+
+def _smallest(query: Query, lying: Lying) -> dict[SQL, SQL]:
+    kinds = {lying.smallest: lying.squared, lying.nearest: lying.apart}
+    return {name: extreme(query.dialect.least, columns) for name, columns in kinds.items() if columns}
 
 
 def _named(query: Query, model: SEPModel) -> Lying:
@@ -112,7 +115,7 @@ def _monomials(query: Query, model: SEPModel, items: Sequence[SQL]) -> dict[SQL,
 
 def _is_polynomial(query: Query, model: SEPModel, k: int) -> bool:
     is_accurate = k not in model.stack.rough and model.stack.margins[k, 0] <= BOUNDARY_MARGIN + 3.0 * POLYNOMIAL_ERROR
-    return query.dialect.has_arrays and is_accurate
+    return query.dialect.has_lists and is_accurate
 
 
 def _squared_radius(query: Query, model: SEPModel, lying: Lying, k: int) -> SQL:
@@ -120,7 +123,7 @@ def _squared_radius(query: Query, model: SEPModel, lying: Lying, k: int) -> SQL:
     dialect, center = query.dialect, model.centers[k] - lying.origin
     if _is_polynomial(query, model, k):
         *coefficients, constant = model.stack.coefficients[k].tolist()
-        return f"{dialect.greatest}({dialect.dot(query.own('m'), coefficients, constant)}, {dialect.number(0.0)})"
+        return dialect.dot(query.own("m"), coefficients, constant)
     # Of all roots of an ellipsoid, the triangular one has the fewest numbers.
     root = np.triu(np.linalg.qr(model.roots[k], mode="r"))
     mapped = [dialect.dot(lying.moved, row, -float(row @ center)) for row in root]
@@ -129,15 +132,17 @@ def _squared_radius(query: Query, model: SEPModel, lying: Lying, k: int) -> SQL:
 
 def squared_distance(query: Query, lying: Lying, point: FloatArray) -> SQL:
     """The squared distance of rows to a point, given from the origin; near the point, half of the digits are lost."""
-    product = query.dialect.dot(lying.moved, -2.0 * point, float(point @ point))
-    return f"{query.dialect.greatest}({lying.size} + {product}, {query.dialect.number(0.0)})"
+    return f"({lying.size} + {query.dialect.dot(lying.moved, -2.0 * point, float(point @ point))})"
 
 
-def packed_set(tests: Sequence[SQL]) -> list[SQL]:
-    """The tests that hold, as bits of whole numbers, as `sepc.model.locate.packed` has them."""
-    words = packed(np.eye(len(tests), dtype=bool)).astype(np.int64).T
+def packed_set(unless: Sequence[Sequence[SQL]]) -> list[SQL]:
+    """A set as bits of whole numbers, as `sepc.model.locate.packed` has it.
+
+    Each element is in the set unless one of its own tests holds, the first of them first.
+    """
+    words = packed(np.eye(len(unless), dtype=bool)).astype(np.int64).T.tolist()
+    bits = [[(tests, bit) for tests, bit in zip(unless, word, strict=True) if bit] for word in words]
     return [
-        f"CAST({total([f'CASE WHEN {tests[k]} THEN {bit} ELSE 0 END' for k, bit in enumerate(word.tolist()) if bit])} "
-        "AS BIGINT)"
-        for word in words
+        f"CAST({total([first_true([(test, '0') for test in tests], str(bit)) for tests, bit in word])} AS BIGINT)"
+        for word in bits
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sepc._typing import IntArray
 from sepc.model.locate import packed
 from sepc.model.sep_model import SEPModel
 from sepc.sql.expressions import SQL, first_true
@@ -16,7 +17,7 @@ def add_regions(query: Query, model: SEPModel, lying: Lying) -> None:
     number, gauge, place = query.dialect.number, query.own("gauge"), query.own("place")
     inside, limit = query.own("inside"), number(1.0 + model.slack)
     gauges, own_place = _gauges(query, model, lying)
-    words = packed_set([f"{squared} <= {limit}" for squared in lying.squared]) if lying.squared else []
+    words = packed_set([[f"{squared} > {limit}"] for squared in lying.squared]) if lying.squared else []
     keys = {query.own(f"w{i}"): word for i, word in enumerate(words)}
     is_inside = f"CASE WHEN {lying.smallest} <= {limit} THEN 1 ELSE 0 END" if words else "0"
     query.add("keyed", {gauge: gauges, place: own_place, inside: is_inside} | keys)
@@ -34,21 +35,23 @@ def add_regions(query: Query, model: SEPModel, lying: Lying) -> None:
 
 def _gauges(query: Query, model: SEPModel, lying: Lying) -> tuple[SQL, SQL]:
     """The smallest gauge, and the ellipsoid or isolated row that has it, if that is not nearer than 1."""
-    number, K = query.dialect.number, model.n_ellipsoids
-    in_ellipsoid, of_ellipsoid = f"sqrt({lying.smallest})", _first(lying.squared, lying.smallest, np.arange(K))
+    dialect, K = query.dialect, model.n_ellipsoids
+    in_ellipsoid = f"sqrt({dialect.at_least_zero(lying.smallest)})"
+    of_ellipsoid = _first(lying.squared, lying.smallest, np.arange(K))
     if not lying.apart:
         return in_ellipsoid, of_ellipsoid
     # Of identical isolated rows, Python always finds the same one.
     same = K + np.asarray(model.places.isolated.query(model.isolated)[1], dtype=np.int64)
-    at_isolated = f"({number(1.0)} + sqrt({lying.nearest}) / {number(float(np.sqrt(len(model.shift))))})"
+    distance, unit = f"sqrt({dialect.at_least_zero(lying.nearest)})", float(np.sqrt(len(model.shift)))
+    at_isolated = f"({dialect.number(1.0)} + {distance} / {dialect.number(unit)})"
     of_isolated = _first(lying.apart, lying.nearest, same)
     if not lying.squared:
         return at_isolated, of_isolated
     nearer = f"{at_isolated} < {in_ellipsoid}"
-    return f"{query.dialect.least}({at_isolated}, {in_ellipsoid})", first_true([(nearer, of_isolated)], of_ellipsoid)
+    return f"{dialect.least}({at_isolated}, {in_ellipsoid})", first_true([(nearer, of_isolated)], of_ellipsoid)
 
 
-def _first(columns: list[SQL], smallest: SQL, places: np.ndarray) -> SQL:
+def _first(columns: list[SQL], smallest: SQL, places: IntArray) -> SQL:
     """The place of the first column that has the smallest value."""
     tests = [(f"{column} = {smallest}", str(place)) for column, place in zip(columns, places.tolist(), strict=True)]
     return first_true(tests[:-1], tests[-1][1]) if tests else "0"

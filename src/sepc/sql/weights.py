@@ -67,9 +67,9 @@ def _add_probabilities(
     dialect, top, whole = query.dialect, query.own("top"), query.own("whole")
     zero, classes = dialect.number(0.0), range(len(model.classes))
     terms, coefficients = _terms(query, weights, lying)
-    query.add("terms", dialect.vector(query.own("t"), terms))
+    query.add("terms", dialect.vector(query.own("t"), terms) | _positions(query, weights, lying))
     scores, powers, shares = ([query.own(f"{letter}{c}") for c in classes] for letter in "oeq")
-    own = {scores[c]: _score(query, weights, lying, codes, coefficients, c) for c in classes[1:]}
+    own = {scores[c]: _score(query, weights, codes, coefficients, c) for c in classes[1:]}
     query.add("scored", {scores[0]: zero} | own)
     query.add("topped", {top: extreme(dialect.greatest, scores)})
     exponents = [f"{dialect.greatest}({score} - {top}, {dialect.number(LOWEST_EXPONENT)})" for score in scores]
@@ -88,30 +88,37 @@ def _terms(query: Query, weights: Weights, lying: Lying) -> tuple[list[SQL], Flo
         beyond = f"({dialect.clip(squared, 1.0, last)} - {number(1.0)})"
         terms.append(f"exp({beyond} * {number(-NEARNESS_DECAY)})")
     for squared in lying.squared:
-        capped = f"{dialect.least}({squared}, {number(FARTHEST_SQUARED)})"
-        terms.append(f"ln({capped} + {number(DEPTH_FLOOR)})")
-    rate = -0.5 / weights.width**2 if lying.apart else 0.0
+        terms.append(f"ln({dialect.clip(squared, 0.0, FARTHEST_SQUARED)} + {number(DEPTH_FLOOR)})")
+    rate = -0.5 / weights.width**2 if lying.apart else -1.0
     for apart in lying.apart:
-        terms.append(f"exp({dialect.least}({apart}, {number(LOWEST_EXPONENT / rate)}) * {number(rate)})")
+        terms.append(f"exp({dialect.clip(apart, 0.0, LOWEST_EXPONENT / rate)} * {number(rate)})")
     return terms, np.concatenate([weights.lines, weights.near, weights.deep, weights.isolated])
 
 
-def _score(query: Query, weights: Weights, lying: Lying, codes: Sequence[SQL], coefficients: FloatArray, c: int) -> SQL:
+def _score(query: Query, weights: Weights, codes: Sequence[SQL], coefficients: FloatArray, c: int) -> SQL:
     """The score of a class above that of the first."""
     constant = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
     linear = query.dialect.dot(
         query.own("t"), coefficients[:, c] - coefficients[:, 0], float(constant[c] - constant[0])
     )
-    return total([linear, *_curves(query, weights, lying, c), *_categories(query, weights, codes, c)])
+    return total([linear, *_curves(query, weights, c), *_categories(query, weights, codes, c)])
 
 
-def _curves(query: Query, weights: Weights, lying: Lying, c: int) -> Iterator[SQL]:
-    for row, (knots, levels) in zip(lying.rows, weights.curves, strict=True):
-        yield steps(row, query.dialect.numbers(knots), query.dialect.numbers(levels[c] - levels[0]))
+def _positions(query: Query, weights: Weights, lying: Lying) -> dict[SQL, SQL]:
+    """How many knots of its curve each feature has passed."""
+    return {
+        query.own(f"k{j}"): steps(row, query.dialect.numbers(knots), list(map(str, range(len(knots) + 1))))
+        for j, (row, (knots, _)) in enumerate(zip(lying.rows, weights.curves, strict=True))
+    }
+
+
+def _curves(query: Query, weights: Weights, c: int) -> Iterator[SQL]:
+    for j, (_, levels) in enumerate(weights.curves):
+        yield query.dialect.looked_up(levels[c] - levels[0], query.own(f"k{j}"))
 
 
 def _categories(query: Query, weights: Weights, codes: Sequence[SQL], c: int) -> Iterator[SQL]:
     """What categories add; one not seen in training adds nothing."""
     parts = np.split(weights.category_levels, np.cumsum(weights.n_categories)[:-1])
     for code, levels in zip(codes, parts, strict=False):
-        yield chosen(code, query.dialect.numbers([*(levels[:, c] - levels[:, 0]), 0.0]))
+        yield query.dialect.looked_up([*(levels[:, c] - levels[:, 0]), 0.0], code)
