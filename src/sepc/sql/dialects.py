@@ -199,7 +199,8 @@ class SQLite(Dialect):
         # Its functions for dates know milliseconds only; what stands after the seconds is read as a fraction.
         fraction = f"CAST(round(1e6 * CAST('0' || substr({column}, 20, 7) AS REAL)) AS INTEGER)"
         whole = f"1000000 * CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + {fraction}"
-        return f"CASE WHEN typeof({column}) = 'text' AND substr({column}, 12) NOT GLOB '*[-+]*' THEN {whole} END"
+        is_date = f"{column} GLOB '[0-9][0-9][0-9][0-9]-*' AND substr({column}, 12) NOT GLOB '*[-+]*'"
+        return f"CASE WHEN {is_date} THEN {whole} END"
 
     def whole_row(self, table: SQL) -> SQL:
         """The number of the row: SQLite has no type for rows."""

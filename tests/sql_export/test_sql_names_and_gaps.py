@@ -1,0 +1,279 @@
+"""Names that look like SQL change nothing; gaps, extreme numbers and models that cannot be exported."""
+
+import numpy as np
+import pytest
+from mixed_tables import patients
+from optional import package_or_skip
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_sql_parity import ask, assert_same
+
+import sepc.sql
+from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.sql.quoting import check_encodable, postgres_text, spark_text
+
+pd = package_or_skip("pandas")
+
+pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning", "ignore::UserWarning:pyspark")
+
+HOSTILE = [
+    'a"; DROP TABLE t; --',
+    "it's /* so */ `odd`",
+    "line\nbreak\tand \\' back\\slash\\",
+    "ü 漢字 🙂 %s {x} $1 :name ?",
+]
+
+
+def hostile_table(n=120):
+    """A table whose columns, categories and labels all look like SQL."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((n, 3)), columns=HOSTILE[:3])
+    table[HOSTILE[3]] = rng.choice([*HOSTILE, "${env:HOME}", "\\", "'", "''", "", " "], size=n)
+    y = np.where(table[HOSTILE[0]] + rng.standard_normal(n) * 0.3 > 0, HOSTILE[1], "${system:user.name}\\")
+    return table, y
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    return X, y, SEPClassifier(min_trust=0.5).fit(X, y)
+
+
+@pytest.mark.parametrize("table_name", ["t", 'x"; DROP TABLE t; --', "it's -- \n odd `table`"])
+def test_hostile_names_change_nothing(engine, table_name):
+    table, y = hostile_table()
+    engine.create("t", pd.DataFrame({"kept": [1]}))
+    assert_same(engine, SEPClassifier().fit(table, y), table, table=table_name)
+    if table_name != "t":
+        assert engine.ask("SELECT kept FROM t")["kept"].tolist() == [1]
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_hostile_names_change_nothing_in_spark(spark_tables, legacy):
+    table, y = hostile_table()
+    spark_tables.session.conf.set("spark.sql.parser.escapedStringLiterals", legacy)
+    try:
+        assert_same(spark_tables, SEPClassifier(max_ellipsoids=4).fit(table, y), table)
+    finally:
+        spark_tables.session.conf.unset("spark.sql.parser.escapedStringLiterals")
+
+
+def test_backslashes_mean_the_same_whatever_the_setting(postgres):
+    table, y = hostile_table()
+    model = SEPClassifier().fit(table, y)
+    postgres.connection.execute("SET standard_conforming_strings = off")
+    postgres.connection.execute("SET escape_string_warning = off")
+    try:
+        assert_same(postgres, model, table)
+    finally:
+        postgres.connection.execute("RESET ALL")
+
+
+def test_texts_that_no_database_holds_are_refused():
+    with pytest.raises(ValueError, match="null character"):
+        check_encodable("a\0b")
+    with pytest.raises(ValueError, match="not valid Unicode"):
+        postgres_text("\ud800")
+    with pytest.raises(ValueError, match="null character"):
+        spark_text("'\0")
+
+
+def test_a_column_that_spark_would_replace_is_refused(iris):
+    X, y, _ = iris
+    model = SEPClassifier().fit(X.rename(columns={X.columns[0]: "${env:HOME}"}), y)
+    with pytest.raises(ValueError, match="beginning of a variable; rename the column"):
+        sepc.sql.export(model, "spark", "t")
+
+
+def test_a_schema(engine, iris):
+    if engine.dialect == "sqlite":
+        pytest.skip("a schema is another file there")
+    X, y, model = iris
+    engine.connection.execute('CREATE SCHEMA IF NOT EXISTS "odd "".schema"')
+    engine.create("t", X)
+    engine.connection.execute('CREATE TABLE IF NOT EXISTS "odd "".schema"."flowers" AS SELECT * FROM t')
+    said = engine.ask(sepc.sql.export(model, engine.dialect, ('odd ".schema', "flowers")))
+    assert sorted(said["sepc_label"]) == sorted(model.predict(X))
+
+
+def test_another_prefix_decides_on_a_table_with_decisions(engine, iris):
+    X, y, model = iris
+    once = ask(engine, model, X).add_prefix("sepc_")
+    again = ask(engine, model, pd.concat([X, once], axis=1), prefix="second_")
+    assert again["label"].tolist() == once["sepc_label"].tolist()
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_rows_with_gaps_are_missing_and_spoil_no_others(any_engine, iris, gap):
+    X, y, model = iris
+    spoilt = X.copy()
+    spoilt.iloc[::7, 1] = gap
+    whole, said = ask(any_engine, model, X), ask(any_engine, model, spoilt)
+    bad = np.arange(len(X)) % 7 == 0
+    assert set(said["cause"][bad]) == {"MISSING"}
+    assert not said["accepted"][bad].astype(bool).any()
+    assert said[["label", "trust", "region"]][bad].isna().all(axis=None)
+    pd.testing.assert_frame_equal(said[~bad], whole[~bad], check_dtype=False)
+
+
+def test_a_number_that_is_none_is_a_gap(any_engine, iris):
+    X, y, model = iris
+    name = X.columns[1]
+    any_engine.create("t", X)
+    quoted = f"`{name}`" if any_engine.dialect == "spark" else f'"{name}"'
+    others = ", ".join(quoted.replace(name, other) for other in X.columns if other != name)
+    value = {"sqlite": "'no number'", "spark": "double('NaN')"}.get(
+        any_engine.dialect, "CAST('NaN' AS double precision)"
+    )
+    source = f"SELECT {others}, {value} AS {quoted} FROM t"
+    if any_engine.dialect == "spark":
+        any_engine.session.sql(source).createOrReplaceTempView("spoilt")
+    else:
+        any_engine.connection.execute("DROP TABLE IF EXISTS spoilt")
+        any_engine.connection.execute(f"CREATE TABLE spoilt AS {source}")
+    assert set(any_engine.ask(sepc.sql.export(model, any_engine.dialect, "spoilt"))["sepc_cause"]) == {"MISSING"}
+
+
+def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(any_engine):
+    table, y = patients()
+    model = SEPClassifier(min_trust=0.0).fit(table, y)
+    said = ask(any_engine, model, table)
+    has_gaps = table[["age", "dose", "since"]].isna().any(axis=1).to_numpy()
+    assert 20 < has_gaps.sum() < 200
+    assert ((said["cause"] == "MISSING") == has_gaps).all()
+    assert (said["accepted"].astype(bool) == ~has_gaps).all()
+
+
+@pytest.mark.parametrize("far", [1e-310, 1e-200, 1e30, 1e150, 1e300, -1e300, 1.7e308])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_numbers_at_the_ends_of_a_double(engine, iris, far, standardize):
+    X, y, _ = iris
+    model = SEPClassifier(standardize=standardize).fit(X - X.mean(), y)
+    rows = X.iloc[:8] - X.mean()
+    rows.iloc[:4] = rows.iloc[:4] * far if abs(far) < 1e301 else far
+    rows.iloc[4:, 2] = far
+    decided, said = model.decide(rows), ask(engine, model, rows)
+    assert said["label"].tolist() == decided.label.tolist()
+    assert said["cause"].tolist() == decided.to_frame()["cause"].tolist()
+    np.testing.assert_allclose(said["trust"], decided.trust, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinity_is_unseen(engine, iris, value):
+    X, y, model = iris
+    rows = X.copy()
+    rows.iloc[::2, 0] = value
+    said = ask(engine, model, rows)
+    assert set(said["cause"][::2]) == {"UNSEEN"}
+    assert not said["accepted"][::2].astype(bool).any()
+    assert said[["label", "trust", "region"]][::2].isna().all(axis=None)
+    assert said["label"][1::2].tolist() == model.predict(X[1::2]).tolist()
+
+
+def test_dates_that_are_infinite_are_unseen(postgres):
+    table, y = patients(gaps=False)
+    model = SEPClassifier().fit(table, y)
+    postgres.create("t", table)
+    postgres.connection.execute("UPDATE t SET since = 'infinity'")
+    statement = sepc.sql.export(model, "postgres", "t")
+    assert set(postgres.ask(f"SELECT sepc_cause FROM ({statement}) AS said")["sepc_cause"]) == {"UNSEEN"}
+
+
+def test_dates_of_every_type(duck):
+    table, y = patients(gaps=False)
+    table["since"] = table["since"].dt.normalize()
+    model = SEPClassifier().fit(table, y)
+    duck.create("t", table.drop(columns="key"))
+    expected = model.decide(table).label.tolist()
+    for kind in ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_NS"):
+        duck.connection.execute(
+            f"CREATE OR REPLACE TABLE dated AS SELECT * REPLACE (since::TIMESTAMP::{kind} AS since) FROM t"
+        )
+        assert duck.ask(sepc.sql.export(model, "duckdb", "dated"))["sepc_label"].tolist() == expected
+
+
+def test_days_of_odd_texts_are_gaps(sqlite):
+    texts = ["2021-03-01", "2021-03-01 12:00", "2021-03-01T12:00:00.000001", "2021-03-01 00:00:59.9999996", "no", ""]
+    odd = ["2021-03-01 12:00:00+02:00", None, 2459000.5]
+    sqlite.create("days", pd.DataFrame({"day": pd.Series([*texts, *odd], dtype=object)}))
+    sqlite.connection.execute("UPDATE days SET day = 2459000.5 WHERE day LIKE '245%'")
+    column = sepc.sql.dialects.DIALECTS["sqlite"].given_days("day")
+    found = sqlite.ask(f"SELECT {column} AS days FROM days")["days"]
+    start = 18687.0
+    second = 1.0 / 86400.0
+    np.testing.assert_allclose(found[:4], [start, start + 0.5, start + 0.5 + 1e-6 * second, start + 60 * second])
+    assert found[4:].isna().all()
+
+
+@pytest.mark.parametrize("options", [{"trust": "counts"}, {"published": True}])
+def test_other_trusts_are_refused(iris, options):
+    X, y, _ = iris
+    with pytest.raises(TypeError, match="SEPClassifier with trust='.*' cannot be exported to SQL; fit with"):
+        sepc.sql.export(SEPClassifier(**options).fit(X, y), "duckdb", "t")
+
+
+def test_models_that_cannot_be_exported(iris):
+    X, y, model = iris
+    sites = X.assign(site=np.resize(["a", "b"], len(X)))
+    others = {
+        "StratifiedClassifier": StratifiedClassifier(SEPClassifier(), by=["site"], min_rows=20).fit(sites, y),
+        "TrustedClassifier": TrustedClassifier(LogisticRegression(max_iter=500), cv=2).fit(X, y),
+        "Pipeline": make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y),
+        "SelectiveClassifier around LogisticRegression": SelectiveClassifier(
+            LogisticRegression(max_iter=500), 0.2, random_state=0
+        ).fit(X, y),
+    }
+    for name, other in others.items():
+        with pytest.raises(TypeError, match=f"{name} cannot be exported to SQL"):
+            sepc.sql.export(other, "duckdb", "t")
+
+
+def test_wrong_arguments(iris):
+    X, y, model = iris
+    with pytest.raises(ValueError, match="There is no dialect 'oracle'; there are 'duckdb'"):
+        sepc.sql.export(model, "oracle", "t")
+    for table in ("", (), ("a", ""), 3 * [None]):
+        with pytest.raises(ValueError, match="table must be a name"):
+            sepc.sql.export(model, "duckdb", table)
+    for prefix in ("", "A_", "a b", "1", "x" * 40):
+        with pytest.raises(ValueError, match="prefix must be lower-case"):
+            sepc.sql.export(model, "duckdb", "t", prefix=prefix)
+
+
+def test_columns_that_could_be_taken_for_others(iris):
+    X, y, _ = iris
+    clash = SEPClassifier().fit(X.set_axis(["SEPC_z0", "b", "c", "d"], axis=1), y)
+    with pytest.raises(ValueError, match="'SEPC_z0' begins like the names of new columns; give another prefix"):
+        sepc.sql.export(clash, "duckdb", "t")
+    folded = SEPClassifier().fit(X.set_axis(["a", "A", "c", "d"], axis=1), y)
+    with pytest.raises(ValueError, match="duckdb does not tell columns 'a' and 'A' apart"):
+        sepc.sql.export(folded, "duckdb", "t")
+
+
+def test_columns_that_differ_in_case_only(postgres, iris):
+    X, y, _ = iris
+    X = X.set_axis(["a", "A", "c", "d"], axis=1)
+    assert_same(postgres, SEPClassifier().fit(X, y), X)
+
+
+def test_a_column_that_is_not_there_is_an_error(engine, iris):
+    X, y, model = iris
+    engine.create("t", X.drop(columns=X.columns[1]))
+    with pytest.raises(Exception, match="sepal width"):
+        engine.ask(sepc.sql.export(model, engine.dialect, "t"))
+
+
+def test_nothing_is_computed_twice(sqlite, iris):
+    X, y, model = iris
+    sqlite.create("t", X)
+    plan = sqlite.ask(f"EXPLAIN QUERY PLAN {sepc.sql.export(model, 'sqlite', 't')}")["detail"]
+    assert not plan.str.startswith("MATERIALIZE sepc_located").any()
+    assert (plan == "CO-ROUTINE sepc_located").sum() == 1
+    assert (plan == "SCAN sepc_table").sum() == 1
+
+
+def test_the_same_model_gives_the_same_text(iris):
+    _, _, model = iris
+    assert sepc.sql.export(model, "postgres", "t") == sepc.sql.export(model, "postgres", "t")
