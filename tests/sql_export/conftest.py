@@ -1,4 +1,4 @@
-"""Every database that a statement can run in."""
+"""The databases that a statement can run in, beside Spark."""
 
 import sys
 from pathlib import Path
@@ -49,39 +49,10 @@ def sqlite():
     engine.connection.close()
 
 
-class SparkTables:
-    """Spark SQL, with the same two methods as the other databases."""
-
-    dialect = "spark"
-
-    def __init__(self, session):
-        self.session = session
-
-    def create(self, name, frame):
-        objects = {column: frame[column].astype(object) for column in frame if frame[column].dtype.kind not in "fibM"}
-        given = frame.assign(**{column: values.where(values.notna(), None) for column, values in objects.items()})
-        self.session.createDataFrame(given).createOrReplaceTempView(f"`{name}`")
-
-    def ask(self, statement):
-        return self.session.sql(statement).toPandas()
-
-
-@pytest.fixture(scope="session")
-def spark_tables(spark):
-    """Spark SQL in the session that all tests share."""
-    return SparkTables(spark)
-
-
 ENGINES = ["duck", "sqlite", pytest.param("postgres", marks=pytest.mark.cluster)]
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
-    """Each database but Spark, which takes seconds to plan."""
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture(params=[*ENGINES, pytest.param("spark_tables", marks=pytest.mark.cluster)])
-def any_engine(request):
-    """Each database."""
+    """Each database but Spark, which takes seconds for a statement."""
     return request.getfixturevalue(request.param)

@@ -16,7 +16,7 @@ from sepc.sql.quoting import check_encodable, postgres_text, spark_text
 
 pd = package_or_skip("pandas")
 
-pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning", "ignore::UserWarning:pyspark")
+pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")
 
 HOSTILE = [
     'a"; DROP TABLE t; --',
@@ -48,16 +48,6 @@ def test_hostile_names_change_nothing(engine, table_name):
     assert_same(engine, SEPClassifier().fit(table, y), table, table=table_name)
     if table_name != "t":
         assert engine.ask("SELECT kept FROM t")["kept"].tolist() == [1]
-
-
-@pytest.mark.parametrize("legacy", ["true", "false"])
-def test_hostile_names_change_nothing_in_spark(spark_tables, legacy):
-    table, y = hostile_table()
-    spark_tables.session.conf.set("spark.sql.parser.escapedStringLiterals", legacy)
-    try:
-        assert_same(spark_tables, SEPClassifier(max_ellipsoids=4).fit(table, y), table)
-    finally:
-        spark_tables.session.conf.unset("spark.sql.parser.escapedStringLiterals")
 
 
 def test_backslashes_mean_the_same_whatever_the_setting(postgres):
@@ -106,11 +96,11 @@ def test_another_prefix_decides_on_a_table_with_decisions(engine, iris):
 
 
 @pytest.mark.parametrize("gap", [None, np.nan])
-def test_rows_with_gaps_are_missing_and_spoil_no_others(any_engine, iris, gap):
+def test_rows_with_gaps_are_missing_and_spoil_no_others(engine, iris, gap):
     X, y, model = iris
     spoilt = X.copy()
     spoilt.iloc[::7, 1] = gap
-    whole, said = ask(any_engine, model, X), ask(any_engine, model, spoilt)
+    whole, said = ask(engine, model, X), ask(engine, model, spoilt)
     bad = np.arange(len(X)) % 7 == 0
     assert set(said["cause"][bad]) == {"MISSING"}
     assert not said["accepted"][bad].astype(bool).any()
@@ -118,28 +108,20 @@ def test_rows_with_gaps_are_missing_and_spoil_no_others(any_engine, iris, gap):
     pd.testing.assert_frame_equal(said[~bad], whole[~bad], check_dtype=False)
 
 
-def test_a_number_that_is_none_is_a_gap(any_engine, iris):
+def test_a_number_that_is_none_is_a_gap(engine, iris):
     X, y, model = iris
-    name = X.columns[1]
-    any_engine.create("t", X)
-    quoted = f"`{name}`" if any_engine.dialect == "spark" else f'"{name}"'
-    others = ", ".join(quoted.replace(name, other) for other in X.columns if other != name)
-    value = {"sqlite": "'no number'", "spark": "double('NaN')"}.get(
-        any_engine.dialect, "CAST('NaN' AS double precision)"
-    )
-    source = f"SELECT {others}, {value} AS {quoted} FROM t"
-    if any_engine.dialect == "spark":
-        any_engine.session.sql(source).createOrReplaceTempView("spoilt")
-    else:
-        any_engine.connection.execute("DROP TABLE IF EXISTS spoilt")
-        any_engine.connection.execute(f"CREATE TABLE spoilt AS {source}")
-    assert set(any_engine.ask(sepc.sql.export(model, any_engine.dialect, "spoilt"))["sepc_cause"]) == {"MISSING"}
+    value = "'no number'" if engine.dialect == "sqlite" else "CAST('NaN' AS double precision)"
+    name, *others = (f'"{column}"' for column in X.columns)
+    engine.create("t", X)
+    engine.connection.execute("DROP TABLE IF EXISTS spoilt")
+    engine.connection.execute(f"CREATE TABLE spoilt AS SELECT {value} AS {name}, {', '.join(others)} FROM t")
+    assert set(engine.ask(sepc.sql.export(model, engine.dialect, "spoilt"))["sepc_cause"]) == {"MISSING"}
 
 
-def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(any_engine):
+def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(engine):
     table, y = patients()
     model = SEPClassifier(min_trust=0.0).fit(table, y)
-    said = ask(any_engine, model, table)
+    said = ask(engine, model, table)
     has_gaps = table[["age", "dose", "since"]].isna().any(axis=1).to_numpy()
     assert 20 < has_gaps.sum() < 200
     assert ((said["cause"] == "MISSING") == has_gaps).all()

@@ -16,7 +16,7 @@ from sepc.errors import FlatSetWarning, NotConvergedWarning
 
 pd = package_or_skip("pandas")
 
-pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning", "ignore::UserWarning:pyspark")
+pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")
 
 OUTPUTS = ["label", "trust", "accepted", "cause", "region"]
 
@@ -55,10 +55,10 @@ def rows_around(X, n, farthest=1e9):
     return X[rng.integers(len(X), size=n)] + steps * rng.standard_normal((n, X.shape[1])) * (X.std(axis=0) + 1e-3)
 
 
-def test_every_cause_and_several_classes(any_engine):
+def test_every_cause_and_several_classes(engine):
     X, y = load_wine(return_X_y=True)
     model = SEPClassifier(min_trust=0.8).fit(X[:, :4], y)
-    decided = assert_same(any_engine, model, rows_around(X[:, :4], 400))
+    decided = assert_same(engine, model, rows_around(X[:, :4], 400))
     assert set(decided.cause) == {Cause.ACCEPTED, Cause.OVERLAP, Cause.UNSEEN, Cause.THIN}
 
 
@@ -91,12 +91,12 @@ def test_many_classes_and_isolated_rows_beside_ellipsoids(engine):
     assert_same(engine, model, rows_around(X, 400))
 
 
-def test_isolated_rows_only(any_engine):
+def test_isolated_rows_only(engine):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((8, 5)), np.arange(8) % 2
     model = SEPClassifier().fit(X, y)
     assert model.model_.n_ellipsoids == 0
-    assert_same(any_engine, model, np.vstack([X, rows_around(X, 200)]))
+    assert_same(engine, model, np.vstack([X, rows_around(X, 200)]))
 
 
 def test_isolated_rows_that_are_the_same(engine):
@@ -119,22 +119,22 @@ def test_labels_as_likely_as_others(engine, n_classes):
     assert (decided.label == 0).all()
 
 
-def test_rows_on_knots_and_one_step_beside_them(any_engine):
+def test_rows_on_knots_and_one_step_beside_them(engine):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(1e3, 1.0, 200), rng.integers(0, 2, 200), rng.exponential(1e-6, 200)])
     model = SEPClassifier().fit(X, X[:, 0] + X[:, 1] > 1e3 + rng.standard_normal(200))
     assert model.model_.weights.n_knots.min() > 0
-    assert_same(any_engine, model, np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)]))
+    assert_same(engine, model, np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)]))
 
 
 @pytest.mark.parametrize("gaps", [True, False])
-def test_tables_with_categories_and_dates(any_engine, gaps):
+def test_tables_with_categories_and_dates(engine, gaps):
     table, y = patients(gaps=gaps)
     model = SEPClassifier(min_trust=0.8).fit(table, y)
-    assert_same(any_engine, model, complete(table))
+    assert_same(engine, model, complete(table))
     fresh = complete(patients(seed=1)[0])
     assert fresh[["ward", "stage"]].isna().any(axis=None)
-    assert_same(any_engine, model, fresh)
+    assert_same(engine, model, fresh)
 
 
 def test_categories_not_seen_in_training_add_nothing(engine):
@@ -192,9 +192,8 @@ def test_classes_of_another_weight(duck):
     assert_same(duck, model, X[:, :4])
 
 
-def test_no_rows(any_engine):
+def test_no_rows(engine):
     X, y = load_iris(return_X_y=True)
-    engine = any_engine
     model = SEPClassifier().fit(X[:, :2], y)
     engine.create("t", as_frame(X[:, :2]))
     statement = sepc.sql.export(model, engine.dialect, "t")

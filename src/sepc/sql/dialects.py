@@ -237,9 +237,9 @@ class Spark(Dialect):
     def _microseconds(self, column: SQL) -> SQL:
         # By the clock on the wall, as pandas gets it, and not by a time zone.
         local = f"CAST({column} AS TIMESTAMP_NTZ)"
-        of_day = f"3600000000 * hour({local}) + 60000000 * minute({local})"
+        of_day = f"3600000000L * hour({local}) + 60000000L * minute({local})"
         seconds = f"CAST(1000000 * extract(SECOND FROM {local}) AS BIGINT)"
-        return f"({MICROSECONDS_A_DAY} * unix_date(CAST({local} AS DATE)) + {of_day} + {seconds})"
+        return f"({MICROSECONDS_A_DAY}L * unix_date(CAST({local} AS DATE)) + {of_day} + {seconds})"
 
     def whole_row(self, table: SQL) -> SQL:
         """A structure of all columns."""
