@@ -32,6 +32,7 @@ LIBRARIES = (
     "pyarrow",
 )
 BOOSTING = ("lightgbm", "xgboost-cpu", "catboost")  # a dependency group that few install
+DATABASES = ("duckdb", "psycopg")
 
 
 def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -100,7 +101,7 @@ def save(path: Path | None, results: Mapping[str, Any]) -> None:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "blas_threads": 1,
-        "versions": {name: version(name) for name in (*LIBRARIES, *filter(_is_installed, BOOSTING))},
+        "versions": {name: version(name) for name in (*LIBRARIES, *filter(_is_installed, (*BOOSTING, *DATABASES)))},
     }
     path.write_text(json.dumps({"facts": facts, **results}, indent=1) + "\n", encoding="utf-8")
 

@@ -26,7 +26,7 @@ LAYERS = [
     {"estimators"},
     {"model_files", "metrics", "landscape", "recourses"},
     {"views"},
-    {"reporting", "plot", "onnx"},
+    {"reporting", "plot", "onnx", "sql"},
     {"spark", "mlflow", "lifecycle"},
     {"cli"},
 ]
@@ -55,6 +55,8 @@ OPTIONAL = [
     "pyarrow",
     "pyspark",
     "onnx",
+    "duckdb",
+    "psycopg",
     "mlflow",
     "openpyxl",
     "cvxpy",

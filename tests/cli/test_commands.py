@@ -14,6 +14,7 @@ from optional import package_or_skip
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
+import sepc.sql
 from sepc import (
     SelectiveClassifier,
     SEPClassifier,
@@ -22,6 +23,8 @@ from sepc import (
     load,
     save,
 )
+from sepc.cli import export
+from sepc.sql.dialects import DIALECTS
 
 pd, pa = package_or_skip("pandas"), package_or_skip("pyarrow")
 
@@ -360,6 +363,31 @@ def test_export(folder, models, tmp_path, capsys):
     save(models["strata"], tmp_path / "s.sepc")
     complaint(run_here(capsys, "export", tmp_path / "s.sepc", "--output", tmp_path / "s.onnx"))
     assert not (tmp_path / "s.onnx").exists()
+
+
+def test_export_as_sql(folder, models, tmp_path, capsys):
+    output = tmp_path / "m.sql"
+    words = ["export", folder / "model.sepc", "--output", output, "--dialect", "duckdb", "--table", "a b", "t;"]
+    facts = json.loads(run_here(capsys, *words, "--json").out)
+    assert facts["bytes"] == output.stat().st_size
+    assert output.read_text(encoding="utf-8") == sepc.sql.export(load(folder / "model.sepc"), "duckdb", ("a b", "t;"))
+    save(models["strata"], tmp_path / "s.sepc")
+    words = ["export", tmp_path / "s.sepc", "--output", tmp_path / "s.sql", "--dialect", "duckdb", "--table", "t"]
+    assert "cannot be exported to SQL" in complaint(run_here(capsys, *words))
+    assert not (tmp_path / "s.sql").exists()
+
+
+@pytest.mark.parametrize("options", [["--dialect", "duckdb"], ["--table", "t"], []])
+def test_export_as_sql_needs_a_dialect_and_a_table(folder, tmp_path, capsys, options):
+    ran = run_here(capsys, "export", folder / "model.sepc", "--output", tmp_path / "m.sql", *options)
+    assert "--dialect and --table are for SQL" in complaint(ran)
+    if options:
+        ran = run_here(capsys, "export", folder / "model.sepc", "--output", tmp_path / "m.onnx", *options)
+        assert "--dialect and --table are for SQL" in complaint(ran)
+
+
+def test_the_command_knows_every_dialect():
+    assert set(export.DIALECTS) == set(DIALECTS)
 
 
 def test_an_unexpected_error_is_one_line_too(folder, capsys, monkeypatch):

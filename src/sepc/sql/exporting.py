@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -135,5 +135,11 @@ def _outputs(query: Query, exported: Exported) -> dict[str, SQL]:
 
 def _labels(dialect: Dialect, classes: NDArray[Any]) -> list[SQL]:
     """The labels, in a type of the database."""
-    write = {str: dialect.text, bool: dialect.boolean, int: str, float: dialect.number}
-    return [write[type_of_labels(classes, TARGET)](label) for label in classes.tolist()]
+    kind = type_of_labels(classes, TARGET)
+    writers: dict[type, Callable[[Any], SQL]] = {
+        str: dialect.text,
+        bool: dialect.boolean,
+        int: str,
+        float: dialect.number,
+    }
+    return [writers[kind](label) for label in classes.tolist()]

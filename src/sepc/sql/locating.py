@@ -109,7 +109,7 @@ def _monomials(query: Query, model: SEPModel, items: Sequence[SQL]) -> dict[SQL,
     """A vector of all products of two coordinates, and the coordinates, if `_squared_radius` uses it."""
     if not any(_is_polynomial(query, model, k) for k in range(model.n_ellipsoids)):
         return {}
-    products = [f"{items[i]} * {items[j]}" for i, j in zip(*np.triu_indices(len(items)), strict=True)]
+    products = [f"{one} * {other}" for i, one in enumerate(items) for other in items[i:]]
     return query.dialect.vector(query.own("m"), [*products, *items])
 
 

@@ -52,7 +52,7 @@ def add_labels(query: Query, model: SEPModel, weights: Weights, lying: Lying, co
 
 def _larger_first(model: SEPModel) -> list[int]:
     """Classes in the order in which ties go to them."""
-    return np.argsort(-model.shares, kind="stable").tolist()
+    return [int(c) for c in np.argsort(-model.shares, kind="stable")]
 
 
 def _faded(query: Query, probability: SQL, n_classes: int) -> SQL:
