@@ -128,14 +128,17 @@ def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(engine):
     assert (said["accepted"].astype(bool) == ~has_gaps).all()
 
 
-@pytest.mark.parametrize("far", [1e-310, 1e-200, 1e30, 1e150, 1e300, -1e300, 1.7e308])
 @pytest.mark.parametrize("standardize", [True, False])
-def test_numbers_at_the_ends_of_a_double(engine, iris, far, standardize):
+def test_numbers_at_the_ends_of_a_double(engine, iris, standardize):
     X, y, _ = iris
-    model = SEPClassifier(standardize=standardize).fit(X - X.mean(), y)
-    rows = X.iloc[:8] - X.mean()
-    rows.iloc[:4] = rows.iloc[:4] * far if abs(far) < 1e301 else far
-    rows.iloc[4:, 2] = far
+    centred = X - X.mean()
+    model = SEPClassifier(standardize=standardize).fit(centred, y)
+    parts = []
+    for far in (5e-324, 1e-310, 1e-200, 1e-100, 1e30, 1e150, 1e300, -1e300, 1.7e308, -1.7e308):
+        one = centred.iloc[:3].copy()
+        one.iloc[:, 2] = far
+        parts += [one, centred.iloc[3:6] * min(abs(far), 1e300)]
+    rows = pd.concat(parts, ignore_index=True)
     decided, said = model.decide(rows), ask(engine, model, rows)
     assert said["label"].tolist() == decided.label.tolist()
     assert said["cause"].tolist() == decided.to_frame()["cause"].tolist()
@@ -245,6 +248,28 @@ def test_a_column_that_is_not_there_is_an_error(engine, iris):
     engine.create("t", X.drop(columns=X.columns[1]))
     with pytest.raises(Exception, match="sepal width"):
         engine.ask(sepc.sql.export(model, engine.dialect, "t"))
+
+
+def test_a_view_is_an_error_in_sqlite_and_none_elsewhere(engine, iris):
+    X, y, model = iris
+    engine.create("t", X)
+    engine.connection.execute("DROP VIEW IF EXISTS seen")
+    engine.connection.execute("CREATE VIEW seen AS SELECT * FROM t")
+    statement = sepc.sql.export(model, engine.dialect, "seen")
+    if engine.dialect == "sqlite":
+        with pytest.raises(Exception, match="integer overflow"):
+            engine.ask(statement)
+    else:
+        assert len(engine.ask(statement)) == len(X)
+    engine.connection.execute("DROP VIEW seen")
+
+
+def test_more_columns_than_a_database_allows():
+    X = np.random.default_rng(0).standard_normal((20, 1100))
+    model = SEPClassifier().fit(X, X[:, 0] > 0.0)
+    for dialect, most in (("postgres", "1,664"), ("sqlite", "2,000")):
+        with pytest.raises(ValueError, match=f"columns in a SELECT, where the database allows {most}"):
+            sepc.sql.export(model, dialect, "t")
 
 
 def test_nothing_is_computed_twice(sqlite, iris):

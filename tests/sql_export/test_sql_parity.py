@@ -62,8 +62,10 @@ def test_every_cause_and_several_classes(engine):
     assert set(decided.cause) == {Cause.ACCEPTED, Cause.OVERLAP, Cause.UNSEEN, Cause.THIN}
 
 
-@pytest.mark.parametrize("kind", ["near_degenerate", "rank_deficient", "integer_grid", "far_scales", "heavy_tailed"])
-@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "standardize"),
+    [("near_degenerate", False), ("rank_deficient", True), ("integer_grid", True), ("far_scales", False)],
+)
 def test_rows_of_awkward_kinds(engine, kind, standardize):
     rng = np.random.default_rng(1)
     X, y = cases.KINDS[kind](rng, 150, 3), np.arange(150) % 2
@@ -76,10 +78,10 @@ def test_rows_of_awkward_kinds(engine, kind, standardize):
 
 
 def test_more_ellipsoids_than_a_number_has_bits_and_sets_never_seen(engine):
-    X, y = make_moons(700, noise=0.35, random_state=0)
+    X, y = make_moons(500, noise=0.35, random_state=0)
     model = SEPClassifier(0, max_ellipsoids=500).fit(X, y)
     assert model.model_.n_ellipsoids > 52
-    decided = assert_same(engine, model, rows_around(X, 1000))
+    decided = assert_same(engine, model, rows_around(X, 600))
     assert np.sum(decided.region == -1) > 0
 
 
@@ -143,15 +145,19 @@ def test_categories_not_seen_in_training_add_nothing(engine):
     assert_same(engine, model, fresh.assign(**odd))
 
 
-def test_categories_are_told_apart_by_case_whatever_the_column_says(sqlite):
-    table, y = patients(gaps=False)
+@pytest.mark.parametrize("name", ["duck", "sqlite"])
+def test_categories_are_told_apart_by_case_whatever_the_column_says(name, request):
+    engine = request.getfixturevalue(name)
+    table, y = patients(gaps=False, key=False)
     table["ward"] = table["ward"].replace("north", "EAST")
     model = SEPClassifier().fit(table, y)
-    assert_same(sqlite, model, table)
-    sqlite.connection.execute("CREATE TABLE folded (age, dose, ward TEXT COLLATE NOCASE, stage, since, row_number)")
-    sqlite.connection.execute("INSERT INTO folded SELECT age, dose, ward, stage, since, row_number FROM t")
-    said = sqlite.ask(sepc.sql.export(model, "sqlite", "folded"))
+    assert_same(engine, model, table)
+    types = "age DOUBLE, dose DOUBLE, ward TEXT COLLATE NOCASE, stage DOUBLE, since TIMESTAMP, row_number BIGINT"
+    engine.connection.execute(f"CREATE TABLE folded ({types})")
+    engine.connection.execute("INSERT INTO folded SELECT * FROM t")
+    said = engine.ask(sepc.sql.export(model, engine.dialect, "folded")).sort_values("row_number")
     assert said["sepc_label"].tolist() == model.decide(table).label.tolist()
+    np.testing.assert_allclose(said["sepc_trust"], model.decide(table).trust, atol=1e-9)
 
 
 @pytest.mark.parametrize("max_risk", [0.2, {0: 0.3, 1: 0.2}, {1: 0.2}, 1e-6])

@@ -11,7 +11,7 @@ from sepc.columns.categories import Categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.estimators.exported import Exported, are_texts
-from sepc.sql.expressions import SQL, first_true
+from sepc.sql.expressions import SQL, first_true, in_pairs
 from sepc.sql.query import Query
 from sepc.wording import shown
 
@@ -119,6 +119,6 @@ def _features(query: Query, name: SQL, code: SQL, column: GivenColumn) -> Iterat
 def _state(query: Query, numbers: list[SQL]) -> SQL:
     if not numbers:
         return str(COMPLETE)
-    has_gaps = " OR ".join(f"{name} IS NULL" for name in numbers)
-    is_infinite = " OR ".join(f"abs({name}) > {query.dialect.number(LARGEST)}" for name in numbers)
+    has_gaps = in_pairs([f"{name} IS NULL" for name in numbers], "OR")
+    is_infinite = in_pairs([f"abs({name}) > {query.dialect.number(LARGEST)}" for name in numbers], "OR")
     return first_true([(has_gaps, str(HAS_GAPS)), (is_infinite, str(IS_INFINITE))], str(COMPLETE))

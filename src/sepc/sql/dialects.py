@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ class Dialect:
         Ends a subquery so that the planner does not merge it with the next, which would compute everything twice.
     tells_case_apart : bool
         Whether columns may have names that differ in nothing but case.
+    most_columns : int
+        The most columns that a SELECT may have.
     has_lists : bool
         Whether `vector` makes one column of a list, whose inner products are faster than sums of products.
     """
@@ -41,6 +44,7 @@ class Dialect:
     least: str = "least"
     fence: str = ""
     tells_case_apart: bool = False
+    most_columns: int = sys.maxsize
     has_lists: bool = False
 
     def name(self, name: str) -> SQL:
@@ -129,6 +133,10 @@ class DuckDB(Dialect):
     text_type: str = "VARCHAR"
     has_lists: bool = True
 
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f'CAST({column} AS VARCHAR) COLLATE "binary"'
+
     def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
         """One column: a list."""
         return {name: f"[{', '.join(values)}]"}
@@ -155,6 +163,7 @@ class Postgres(Dialect):
     text_type: str = "text"
     fence: str = " OFFSET 0"
     tells_case_apart: bool = True
+    most_columns: int = 1664
 
     def text(self, text: str) -> SQL:
         """A text."""
@@ -186,6 +195,7 @@ class SQLite(Dialect):
     greatest: str = "max"
     least: str = "min"
     fence: str = " LIMIT -1 OFFSET 0"
+    most_columns: int = 2000
 
     def given_number(self, column: SQL) -> SQL:
         """A column of numbers; anything else in it is a gap, where a cast would make it zero."""
@@ -203,8 +213,9 @@ class SQLite(Dialect):
         return f"CASE WHEN {is_date} THEN {whole} END"
 
     def whole_row(self, table: SQL) -> SQL:
-        """The number of the row: SQLite has no type for rows."""
-        return f"{table}._rowid_"
+        """The number of the row: SQLite has no type for rows. Those of a view have none, which must be an error."""
+        overflow = "abs(-9223372036854775807 - 1)"
+        return f"COALESCE({table}._rowid_, {overflow})"
 
     def all_columns(self, row: SQL, table: SQL) -> SQL:
         """All columns of the table, which is read again by the number of the row."""

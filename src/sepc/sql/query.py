@@ -64,6 +64,12 @@ class Query:
         return f"WITH {stages}\nSELECT {columns}, {own}\nFROM {source}\n"
 
     def _written(self, stage: Stage, kept: Collection[SQL], new: Mapping[SQL, SQL]) -> SQL:
+        n_columns, most = len(kept) + len(new), self.dialect.most_columns
+        if n_columns > most:
+            raise ValueError(
+                f"The statement would have {n_columns:,} columns in a SELECT, where the database allows {most:,}. Fit "
+                "with fewer features or max_ellipsoids, or export to DuckDB or Spark."
+            )
         columns = ", ".join([*kept, *(f"{value} AS {name}" for name, value in new.items())])
         return f"{stage.name} AS (SELECT {columns} FROM {stage.source}{self.dialect.fence})"
 
