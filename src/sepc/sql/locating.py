@@ -69,7 +69,7 @@ def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Lying:
     points = model.isolated - lying.origin
     apart = {name: squared_distance(query, lying, point) for name, point in zip(lying.apart, points, strict=True)}
     query.add("located", squared | apart)
-    query.add("smallest", _smallest(query, lying))
+    query.add("nearby", _smallest(query, lying))
     return lying
 
 
