@@ -25,13 +25,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs a Dask cluster or Spark, and begin with it and with the benchmarks.
+    """Mark what needs a Dask cluster, Spark or a PostgreSQL server, and begin with it and with the benchmarks.
 
     pytest-xdist gives every process a stretch of tests, and one that is done gets the end of another's. So engines are
     started by one process only, and what is left for the end is short.
     """
     for item in items:
-        if {"cluster", "spark"} & set(item.fixturenames):
+        if {"cluster", "spark", "postgres"} & set(item.fixturenames):
             item.add_marker("cluster")
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("cluster", "bench")])
 
