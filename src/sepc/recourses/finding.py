@@ -22,6 +22,9 @@ def find(target: Target, reached: Reach) -> FloatArray:
     if len(first) and not sum(map(len, found)):
         found.append(raised(target, first.rows[first.log_odds.argmax()]))
     best = target.cheapest(np.concatenate(found))
-    if len(best) and target.limits.choices:
-        best = target.cheapest(np.concatenate([best, *(pulled(target, entry) for entry in beside(target, best[0]))]))
-    return tidied(target, saved(target, best[0]))[np.newaxis] if len(best) else best
+    if len(best) == 0:
+        return best
+    tried = {entry.ellipsoid for entry in ways[:1]}
+    others = [entry for entry in beside(target, best[0]) if target.limits.choices or entry.ellipsoid not in tried]
+    best = target.cheapest(np.concatenate([best, *(pulled(target, entry) for entry in others)]))
+    return tidied(target, saved(target, best[0]))[np.newaxis]

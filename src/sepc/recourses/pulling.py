@@ -22,15 +22,15 @@ FIRST_PULLS = 0.4 * 2.0 ** np.arange(6)
 LATER_PULLS = np.array([0.55, 0.7, 0.85, 1.0])
 # Log-odds have steps, so slopes are taken over so many deviations to either side.
 REACH = 0.25
-# How much smaller the ellipsoid is taken, so that rows still lie in it once their whole numbers are rounded.
-ROOM_TO_ROUND = 0.9
+# How much smaller the ellipsoid is taken, so that rows surely lie in it, also once their whole numbers are rounded.
+SMALLER, SMALLER_TO_ROUND = 1.0 - 1e-6, 0.9
 
 
 def pulled(target: Target, entry: Entry) -> FloatArray:
     """The cheapest row found that is what is looked for, with the categories of an entry; none if none was found."""
     limits = target.limits
     box = replace(entry.box, low=limits.ends[0], high=limits.ends[1])
-    projector = box.projector(entry.ellipsoid, shrunk=ROOM_TO_ROUND if limits.is_whole.any() else 1.0)
+    projector = box.projector(entry.ellipsoid, shrunk=SMALLER_TO_ROUND if limits.is_whole.any() else SMALLER)
     place, lengths, found = entry.place, FIRST_PULLS, np.empty((0, len(limits.row)))
     for _ in range(ROUNDS if len(limits.free) else 0):
         way = _slope(target, box, place)
