@@ -1,13 +1,11 @@
 """The comparison of trust: its command, its cache and limits, and the peers that were written for it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_processes import run_warm, script
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "trust"
 
@@ -21,8 +19,8 @@ def benchmark(monkeypatch):
 
 def run(*options, cwd):
     """Run the command as a user does and give what it said."""
-    command = [sys.executable, str(FOLDER / "run.py"), "--cache", "cache", "--output", "trust.json", *options]
-    done = subprocess.run(command, cwd=cwd, env=os.environ, capture_output=True, text=True, check=False)
+    words = ["--cache", "cache", "--output", "trust.json", *options]
+    done = run_warm(script, FOLDER / "run.py", *words, cwd=cwd, timeout=3600)
     assert done.returncode == 0, done.stderr
     return done.stderr, json.loads((cwd / "trust.json").read_text())
 

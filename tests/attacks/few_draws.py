@@ -12,5 +12,11 @@ def most_broken(n_draws: int, level: float) -> int:
 
 
 def holds(attack, n_draws: int) -> bool:
-    """Whether an attack broke its promise no more often than chance explains."""
-    return attack.count(range(n_draws)) <= most_broken(n_draws, attack.level)
+    """Whether an attack broke its promise no more often than chance explains; no draw is made that changes nothing."""
+    most, n_broken = most_broken(n_draws, attack.level), 0
+    for draw in range(n_draws):
+        n_broken += attack.count(range(draw, draw + 1))
+        n_left = n_draws - draw - 1
+        if n_broken > most or n_broken + n_left <= most:
+            break
+    return n_broken <= most

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import NamedTuple
 
+from warm_processes import module, run_warm
+
 from sepc.cli import main
 
 
@@ -29,8 +31,9 @@ def command(*words) -> list[str]:
     return [sys.executable, "-m", "sepc.cli", *(str(word) for word in words)]
 
 
-def run_apart(*words, **options) -> subprocess.CompletedProcess:
-    return subprocess.run(command(*words), capture_output=True, text=True, timeout=120, check=False, **options)
+def run_apart(*words) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    return run_warm(module, "sepc.cli", *words)
 
 
 def interrupt(process: subprocess.Popen) -> None:

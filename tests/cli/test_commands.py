@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from command_runs import complaint, run_apart, run_here
+from command_runs import command, complaint, run_here
 from optional import package_or_skip
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -408,5 +408,6 @@ def test_version_and_no_pyarrow(folder, capsys, monkeypatch):
 
 
 def test_the_installed_command(folder):
-    done = run_apart("inspect", folder / "model.sepc", "--json")
+    words = command("inspect", folder / "model.sepc", "--json")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert json.loads(done.stdout)["library"].startswith("sepc ")

@@ -48,7 +48,7 @@ def repaired(classifier):
 
 @pytest.fixture(scope="module")
 def fresh():
-    return two_sides(20_000, 2, changed=True)
+    return two_sides(8000, 2, changed=True)
 
 
 def same_decisions(one, two):
@@ -235,10 +235,10 @@ def test_audit_and_regions_choose(classifier):
 def test_a_repaired_model_is_audited_and_repaired_again(repaired, fresh):
     X, y = fresh
     y = np.where(np.abs(X[:, :2] + 0.5).max(axis=1) < 0.25, "right", y)
-    found = audit(repaired, X[:4000], y[:4000])
-    again = repair(repaired, X[:4000], y[:4000], audit=found)
+    found = audit(repaired, X[:3000], y[:3000])
+    again = repair(repaired, X[:3000], y[:3000], audit=found)
     assert set(again.repaired_) > set(repaired.repaired_)
-    assert again.score(X[4000:], y[4000:]) > repaired.score(X[4000:], y[4000:])
+    assert again.score(X[3000:], y[3000:]) > repaired.score(X[3000:], y[3000:])
 
 
 def test_fit_is_a_full_refit(repaired):
