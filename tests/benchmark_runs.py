@@ -3,9 +3,10 @@
 import json
 import math
 import os
+import subprocess
 from pathlib import Path
 
-from warm_processes import run_warm, script
+from warm_python import warm_python
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
@@ -16,9 +17,11 @@ DATA = Path(os.environ.get("SEPC_DATA_HOME", ROOT.parent / "shared" / "data"))
 
 def smallest_tables(path, cwd):
     """Run a benchmark as a user does, in a directory of its own; the tables that it printed and saved."""
-    environment = {"MPLBACKEND": "Agg", "SEPC_DATA_HOME": str(DATA)}
-    words = ["--smallest", "--output", "figures.json"]
-    done = run_warm(script, path, *words, cwd=cwd, timeout=LONGEST_SECONDS, **environment)
+    command = [*warm_python(), str(path), "--smallest", "--output", "figures.json"]
+    environment = os.environ | {"MPLBACKEND": "Agg", "SEPC_DATA_HOME": str(DATA)}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS
+    )
     assert done.returncode == 0, done.stderr
     tables = json.loads((cwd / "figures.json").read_text())
     assert tables.pop("facts")["versions"]

@@ -1,11 +1,13 @@
 """The comparison of trust: its command, its cache and limits, and the peers that were written for it."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from warm_processes import run_warm, script
+from warm_python import warm_python
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "trust"
 
@@ -19,8 +21,8 @@ def benchmark(monkeypatch):
 
 def run(*options, cwd):
     """Run the command as a user does and give what it said."""
-    words = ["--cache", "cache", "--output", "trust.json", *options]
-    done = run_warm(script, FOLDER / "run.py", *words, cwd=cwd, timeout=3600)
+    command = [*warm_python(), str(FOLDER / "run.py"), "--cache", "cache", "--output", "trust.json", *options]
+    done = subprocess.run(command, cwd=cwd, env=os.environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr, json.loads((cwd / "trust.json").read_text())
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from typing import NamedTuple
 
-from warm_processes import module, run_warm
+from warm_python import warm_python
 
 from sepc.cli import main
 
@@ -28,12 +27,11 @@ def run_here(capsys, *words) -> Ran:
 
 def command(*words) -> list[str]:
     """The command line of a process of its own."""
-    return [sys.executable, "-m", "sepc.cli", *(str(word) for word in words)]
+    return [*warm_python(), "-m", "sepc.cli", *(str(word) for word in words)]
 
 
-def run_apart(*words) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own."""
-    return run_warm(module, "sepc.cli", *words)
+def run_apart(*words, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=120, check=False, **options)
 
 
 def interrupt(process: subprocess.Popen) -> None:

@@ -1,39 +1,34 @@
 """Tables that would take all memory or never end: one readable line, before the memory is asked for."""
 
 import gzip
-import re
-import sys
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_runs import Ran, complaint, run_here
 from optional import package_or_skip
-from warm_processes import run_warm
-
-from sepc.cli import main
+from warm_python import warm_python
 
 pa, pd = package_or_skip("pyarrow"), package_or_skip("pandas")
 
 FEATURES = ["mean radius", "mean texture", "worst area"]
 HEADER = (",".join([*FEATURES, "target"]) + "\n").encode()
 
-
-def run_measured(*words):
-    """Run the command, and write after its own line the most memory that the process took, in kilobytes.
-
-    Python's own `resource` would count what the process that started it had taken before.
-    """
-    code = main(list(words))
-    sys.stderr.write(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])
-    sys.exit(code)
+# The command, and after its own line the most memory that it took, in kilobytes. Python's own `resource` would count
+# what the process that started it had taken before.
+MEASURED = (
+    "import re, sys, sepc.cli; code = sepc.cli.main(sys.argv[1:]); status = open('/proc/self/status').read(); "
+    "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+)', status)[1]); sys.exit(code)"
+)
 
 
 def measured(*words):
     """Run the command in a process of its own; what it said, and the most megabytes that it took."""
     if not Path("/proc/self/status").exists():
         pytest.skip("only Linux tells how much memory a process took")
-    done = run_warm(run_measured, *map(str, words))
+    words = [*warm_python(), "-c", MEASURED, *map(str, words)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     said, _, kilobytes = done.stderr.rpartition("\n")
     return Ran(done.returncode, done.stdout, f"{said}\n"), int(kilobytes) / 1024
 
