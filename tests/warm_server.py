@@ -39,8 +39,7 @@ def serve(connection):
             os.close(file)
         with contextlib.suppress(BrokenPipeError):  # a client that was killed
             print(pid, file=talk, flush=True)
-            status = os.waitpid(pid, 0)[1]
-            code = os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(end_of(pid, connection))
             print(code if code >= 0 else 128 - code, file=talk, flush=True)
         os._exit(0)
     for number, file in enumerate(files):
@@ -52,6 +51,15 @@ def serve(connection):
     os.environ.update(asked["environment"])
     os.chdir(asked["cwd"])
     return asked["words"]
+
+
+def end_of(pid, connection):
+    """Wait for a process, and end it if its client is gone, since it was killed."""
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+        if select.select([connection], [], [], 0.02)[0]:
+            os.kill(pid, signal.SIGKILL)
+            return os.waitpid(pid, 0)[1]
+    return ended[1]
 
 
 def run(first, *words):
