@@ -4,6 +4,18 @@ from scipy.stats import binom
 
 # The chance that any test in this folder fails although all promises are just kept, and the tests that share it.
 CHANCE, N_TESTS = 1e-4, 150
+# Attacks that once broke a promise, and so many draws that what broke it would be seen again.
+RARE_LABELS = {"300 rare codes in 4 % of rows": 60, "every rare label is unique, 4 %": 60}
+LATE_LABELS = {
+    "4 % wrong, reviews with an error 30 days late": 20,
+    "short reviews with an error 10 days late": 40,
+    "reviews with an error never come back": 20,
+}
+MERGED_AGAIN = {
+    "workers merged into the same monitor, twelve times": 20,
+    "workers merged in pairs, twelve times": 20,
+}
+BROKEN_ONCE = RARE_LABELS | LATE_LABELS | MERGED_AGAIN
 
 
 def most_broken(n_draws: int, level: float) -> int:
