@@ -28,7 +28,9 @@ N_DRAWS, PER_TASK = 1_000, 25
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smallest", action="store_true", help="two draws an attack, to see that it runs")
+    parser.add_argument(
+        "--smallest", action="store_true", help="two draws of one attack of each kind on a promise, to see that it runs"
+    )
     parser.add_argument("--output", type=Path, help="write the figures to this file as JSON")
     parser.add_argument("--draws", type=int, default=N_DRAWS, help="draws an attack")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, each with one thread")
@@ -64,6 +66,8 @@ def counts_in(progress: Path | None) -> dict[str, tuple[int, int]]:
 def main() -> None:
     options = arguments()
     chosen = [one for one in every_attack() if options.only in f"{one.promise.name}, {one.tried}"]
+    if options.smallest:
+        chosen = list({(one.promise, one.kind): one for one in chosen}.values())
     n_draws, n_jobs = (2, 1) if options.smallest else (options.draws, options.jobs)
     found = outcomes(chosen, n_draws, n_jobs, options.progress)
     results = {

@@ -209,9 +209,9 @@ def from_blocks(n_blocks: int, n: int, d: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     options = arguments(__doc__)
-    small = [(100, 2)] if options.smallest else [(100, 2), (500, 5), (1000, 10), (570, 30)]
-    large = [(3000, 3)] if options.smallest else [(10_000, 30), (100_000, 10), (1_000_000, 10)]
-    blocks = (3, 100_000, 3) if options.smallest else (100, 100_000, 10)
+    small = [(40, 2)] if options.smallest else [(100, 2), (500, 5), (1000, 10), (570, 30)]
+    large = [(500, 3)] if options.smallest else [(10_000, 30), (100_000, 10), (1_000_000, 10)]
+    blocks = (3, 5_000, 3) if options.smallest else (100, 100_000, 10)
     with threadpool_limits(1):
         # Blocks first: the peak of the memory must be theirs.
         results = {"blocks": from_blocks(*blocks), "peers": beside_peers(small)}

@@ -129,7 +129,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for name in names:
             for part in measured(
-                *rows_of(name, 200 if options.smallest else 2_000), name, {(p["set"], p["fold"]) for p in parts}
+                *rows_of(name, 100 if options.smallest else 2_000), name, {(p["set"], p["fold"]) for p in parts}
             ):
                 parts.append(part)
                 if kept:

@@ -204,7 +204,7 @@ def main() -> None:
     records = []
     for i, (name, target) in enumerate(every.items()):
         for how in ("damaged", "forged and signed"):
-            n_files = 20 if options.smallest else 10_000 // len(every) + (i < 10_000 % len(every))
+            n_files = 5 if options.smallest else 10_000 // len(every) + (i < 10_000 % len(every))
             records.append(attack(name, target, how, n_files, seed=i))
     show("outcomes", records)
     save(options.output, {"outcomes": records})

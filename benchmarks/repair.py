@@ -198,7 +198,7 @@ def main() -> None:
     options = arguments(__doc__)
     warnings.simplefilter("ignore", FlatSetWarning)
     sizes = (
-        ((600, 1, 2000),) if options.smallest else ((2_000, 10, 100_000), (10_000, 10, 100_000), (100_000, 3, 100_000))
+        ((300, 1, 1000),) if options.smallest else ((2_000, 10, 100_000), (10_000, 10, 100_000), (100_000, 3, 100_000))
     )
     records = []
     for n_train, n_cases, n_fresh in sizes:
@@ -206,7 +206,7 @@ def main() -> None:
             cases = [measured(FIRST_SEED + i, kind, n_train, n_fresh) for i in range(n_cases)]
             records.append(averaged(cases))
             print(records[-1], flush=True)
-    small = ((600, 1, 500, 2000),) if options.smallest else tuple((n, 20, FEEDBACK, 100_000) for n in (2_000, 10_000))
+    small = ((300, 1, 300, 1000),) if options.smallest else tuple((n, 20, FEEDBACK, 100_000) for n in (2_000, 10_000))
     tables = told(records) | {"feedback": [trials(name, *sizes) for name in MODELS for sizes in small]}
     for title, rows in tables.items():
         show(title, rows)

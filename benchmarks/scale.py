@@ -28,6 +28,10 @@ from sepc import SEPClassifier
 FIT_ROWS = 4_000  # the default of `SEPClassifier` for up to ten features
 
 
+# Sections that take long at any size, since they start Spark or several clusters; the smallest run leaves them out.
+LONG = ("spark", "speedup", "faults")
+
+
 def small_fit(n: int, d: int, most: int) -> SEPClassifier:
     blocks, labels = Drawn(n, d, 1).blocks()
     return classifier(most).fit(blocks[0], labels[0])
@@ -84,7 +88,7 @@ def main() -> None:
         results = json.loads(chosen.output.read_text(encoding="utf-8"))
         results.pop("facts", None)
     runs = sections(chosen.smallest)
-    quick = [title for title in runs if not (chosen.smallest and title in ("spark", "speedup"))]
+    quick = [title for title in runs if not (chosen.smallest and title in LONG)]
     with threadpool_limits(1):
         for title in chosen.only.split(",") if chosen.only else quick:
             found = runs[title]()

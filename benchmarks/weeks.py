@@ -32,16 +32,17 @@ WAYS = ("before", "repair", "refit", "feedback alone")
 
 
 class Market:
-    """The market, with its weeks counted from 0."""
+    """The market, with its weeks counted from 0; of all rows or of some."""
 
-    def __init__(self) -> None:
+    def __init__(self, every: int = 1) -> None:
         data = load("electricity")
-        self.X, self.y = data.features[FEATURES], data.target
-        self.n_weeks = len(self.y) // N_A_WEEK
+        self.X, self.y = data.features[FEATURES][::every], data.target[::every]
+        self.n_a_week = N_A_WEEK // every
+        self.n_weeks = len(self.y) // self.n_a_week
 
     def weeks(self, first: int, last: int) -> tuple[Any, NDArray[Any]]:
         """Rows and labels of the weeks from `first` to before `last`."""
-        rows = slice(first * N_A_WEEK, last * N_A_WEEK)
+        rows = slice(first * self.n_a_week, last * self.n_a_week)
         return self.X[rows], self.y[rows]
 
     def fitted(self, first: int, last: int) -> SEPClassifier:
@@ -82,8 +83,7 @@ def summary(records: Table) -> Table:
     return found
 
 
-def lives(starts: Sequence[int] | None) -> Table:
-    market = Market()
+def lives(market: Market, starts: Sequence[int] | None = None) -> Table:
     last = market.n_weeks - N_FIT - N_REFERENCE - N_FEEDBACK - max(AHEAD.values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FlatSetWarning)
@@ -92,7 +92,7 @@ def lives(starts: Sequence[int] | None) -> Table:
 
 def main() -> None:
     options = arguments(__doc__)
-    records = lives([0] if options.smallest else None)
+    records = lives(Market(every=8), [0]) if options.smallest else lives(Market())
     results = {"summary": summary(records), "starts": records}
     for title, table in results.items():
         show(title, table)

@@ -16,12 +16,25 @@ from sepc import datasets
 settings.register_profile("sepc", derandomize=True, deadline=None)
 settings.load_profile("sepc")
 
+# Workers of Dask are forked from a process that has imported what they need, as in Dask's own tests.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
+IMPORTED_BY_WORKERS = ["distributed", "dask.array", "dask.dataframe", "sepc.model_files", "sepc.points.dask"]
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 def pytest_configure(config):
     """Skip tests for missing packages everywhere, also the examples in docstrings."""
     config.pluginmanager.register(SkippingWithoutPackages())
+
+
+@pytest.fixture(scope="session")
+def distributed():
+    """Dask's package for clusters, whose workers start with their imports done."""
+    package = pytest.importorskip("dask.distributed")
+    utils = pytest.importorskip("distributed.utils")
+    utils.get_mp_context().set_forkserver_preload(IMPORTED_BY_WORKERS)
+    return package
 
 
 def pytest_collection_modifyitems(items):
@@ -61,9 +74,8 @@ def spark():
 
 
 @pytest.fixture(scope="session")
-def cluster():
+def cluster(distributed):
     """A Dask cluster of two worker processes."""
-    distributed = pytest.importorskip("dask.distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
     ) as cluster:

@@ -57,12 +57,12 @@ def test_a_card_is_only_as_long_as_it_has_to_be():
 
 @pytest.mark.parametrize("note", ["", "see .rows"])
 @pytest.mark.parametrize("n_facts", [0, 1, 5, 10, 11, 12, 13, 14, 15, 40])
-@pytest.mark.parametrize("n_rows", [0, 1, 8, 9, 10, 11, 12, 13, 14, 15, 1000])
-def test_a_card_has_at_most_fifteen_lines(n_rows, n_facts, note):
-    text = table(n_rows, n_facts, note).text()
-    assert len(text.splitlines()) <= MOST_LINES
-    assert note in text
-    assert not text.endswith("\n")
+def test_a_card_has_at_most_fifteen_lines(n_facts, note):
+    for n_rows in (0, 1, 8, 9, 10, 11, 12, 13, 14, 15, 1000):
+        text = table(n_rows, n_facts, note).text()
+        assert len(text.splitlines()) <= MOST_LINES
+        assert note in text
+        assert not text.endswith("\n")
 
 
 def test_what_is_left_out_is_said():

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,16 @@ def level(package: str) -> int:
     return next(i for i, names in enumerate(LAYERS) if package in names)
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports_of(path: Path) -> set[str]:
     """Every module named in an import statement, also inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -91,21 +98,25 @@ def test_there_are_modules_to_check():
     assert len(MODULES) > 10
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_only_from_the_layers_above(path):
-    package = package_of(path)
-    for name in imports_of(path):
+def every_import():
+    """Every module with each name that it imports."""
+    return [(path, name) for path in MODULES for name in sorted(imports_of(path))]
+
+
+def test_imports_only_from_the_layers_above():
+    for path, name in every_import():
+        package = package_of(path)
         top, _, rest = name.partition(".")
         if top != "sepc":
             allowed = MAY_IMPORT.get(package)
-            assert allowed is None or top in allowed or top in sys.stdlib_module_names, f"{path.name} imports {name}"
-            assert top not in ENGINES or path.name in ENGINES[top], f"{path.name} imports {name}"
+            assert allowed is None or top in allowed or top in sys.stdlib_module_names, f"{path} imports {name}"
+            assert top not in ENGINES or path.name in ENGINES[top], f"{path} imports {name}"
             continue
         other = rest.split(".")[0]
-        assert other, f"{path.name} imports the public front"
+        assert other, f"{path} imports the public front"
         if other != package:
             assert package not in ALONE, f"{package} stands alone but imports {name}"
-            assert level(other) < level(package), f"{package} imports {name}, which comes after it"
+            assert level(other) < level(package), f"{path} imports {name}, which comes after it"
 
 
 def name_of(path: Path) -> str:
@@ -115,7 +126,7 @@ def name_of(path: Path) -> str:
 
 def loads_of(path: Path, names: set[str]) -> set[str]:
     """The modules of ours that this one loads sometime, also inside functions; not those imported for types alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     for_types = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)]
     skipped = {inner for one in for_types for inner in ast.walk(one)}
     found = set()
@@ -137,18 +148,16 @@ def test_no_module_leads_back_to_itself():
     assert not left, f"circles among {sorted(left)}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_modules_are_imported_by_statements(path):
+def test_modules_are_imported_by_statements():
     """Else nobody could see what depends on what; only the public front loads by name."""
-    assert "importlib" not in imports_of(path)
+    assert [path for path, name in every_import() if name == "importlib"] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_underscore_modules_stay_in_their_folder(path):
-    for name in imports_of(path):
+def test_underscore_modules_stay_in_their_folder():
+    for path, name in every_import():
         *folder, module = name.split(".")
         if folder[:1] == ["sepc"] and module.startswith("_") and module != "_typing":
-            assert ".".join(folder) == name_of(path).rpartition(".")[0], f"{path.name} imports {name}"
+            assert ".".join(folder) == name_of(path).rpartition(".")[0], f"{path} imports {name}"
 
 
 # Underscore attributes of other libraries: their only way, or their own advice to those who build on them.
@@ -177,14 +186,13 @@ def is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_underscore_attributes_stay_in_their_file(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    own = own_names(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
-            is_own = is_self(node.value) or node.attr in own
-            assert is_own or (path.name, node.attr) in OF_OTHERS, f"line {node.lineno} reaches for {node.attr}"
+def test_underscore_attributes_stay_in_their_file():
+    for path in MODULES:
+        own = own_names(tree_of(path))
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                is_own = is_self(node.value) or node.attr in own
+                assert is_own or (path.name, node.attr) in OF_OTHERS, f"{path}:{node.lineno} reaches for {node.attr}"
 
 
 def run(code: str) -> str:

@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_python import warm_python
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "trust"
 
@@ -21,7 +21,7 @@ def benchmark(monkeypatch):
 
 def run(*options, cwd):
     """Run the command as a user does and give what it said."""
-    command = [sys.executable, str(FOLDER / "run.py"), "--cache", "cache", "--output", "trust.json", *options]
+    command = [*warm_python(), str(FOLDER / "run.py"), "--cache", "cache", "--output", "trust.json", *options]
     done = subprocess.run(command, cwd=cwd, env=os.environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr, json.loads((cwd / "trust.json").read_text())

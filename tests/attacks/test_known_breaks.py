@@ -6,7 +6,7 @@ from attacking.every_attack import every_attack
 from attacking.monitors import labels_of, normal, started
 from attacking.overall_labels import groups
 from attacking.reviews import CONSTANT, desk
-from few_draws import holds
+from few_draws import BROKEN_ONCE, LATE_LABELS, MERGED_AGAIN, RARE_LABELS, holds
 from sklearn.neighbors import KNeighborsClassifier
 
 from sepc import Costs, SelectiveClassifier
@@ -15,10 +15,10 @@ COSTS = Costs(5.0 * (1 - np.eye(3)), review=1.0)
 ATTACKS = {attack.tried: attack for attack in every_attack()}
 
 
-@pytest.mark.parametrize("tried", ["300 rare codes in 4 % of rows", "every rare label is unique, 4 %"])
+@pytest.mark.parametrize("tried", RARE_LABELS)
 def test_rare_labels_are_errors_that_calibration_sees(tried):
     """Their only row once always trained the model: broken in 212 and 300 of 300 draws."""
-    assert holds(ATTACKS[tried], 60)
+    assert holds(ATTACKS[tried], BROKEN_ONCE[tried])
 
 
 def with_a_class_of_two(seed):
@@ -52,17 +52,10 @@ def fitted(seed):
     return selective.fit(*with_a_class_of_two(seed))
 
 
-@pytest.mark.parametrize(
-    "tried",
-    [
-        "4 % wrong, reviews with an error 30 days late",
-        "short reviews with an error 10 days late",
-        "reviews with an error never come back",
-    ],
-)
+@pytest.mark.parametrize("tried", LATE_LABELS)
 def test_labels_prove_nothing_before_those_drawn_earlier(tried):
     """They once counted in the order of `learn`: 30 days late, nearly every stream got a false certificate."""
-    assert holds(ATTACKS[tried], 40)
+    assert holds(ATTACKS[tried], BROKEN_ONCE[tried])
 
 
 def test_a_review_nobody_began_holds_up_those_after_it():
@@ -83,10 +76,10 @@ def test_closing_a_review_counts_its_rows_as_wrong_for_good():
         people.queue.learn(review, labels)
 
 
-@pytest.mark.parametrize("where", ["into the same monitor", "in pairs"])
-def test_workers_that_go_on_may_be_merged_again(where):
+@pytest.mark.parametrize("tried", MERGED_AGAIN)
+def test_workers_that_go_on_may_be_merged_again(tried):
     """Their rows once counted again at every merge: 51 and 85 of 100 streams had a false alarm."""
-    assert holds(ATTACKS[f"workers merged {where}, twelve times"], 20)
+    assert holds(ATTACKS[tried], BROKEN_ONCE[tried])
 
 
 def test_merging_again_adds_only_new_rows():

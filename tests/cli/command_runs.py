@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from typing import NamedTuple
+
+from warm_python import warm_python
 
 from sepc.cli import main
 
@@ -26,7 +27,7 @@ def run_here(capsys, *words) -> Ran:
 
 def command(*words) -> list[str]:
     """The command line of a process of its own."""
-    return [sys.executable, "-m", "sepc.cli", *(str(word) for word in words)]
+    return [*warm_python(), "-m", "sepc.cli", *(str(word) for word in words)]
 
 
 def run_apart(*words, **options) -> subprocess.CompletedProcess:

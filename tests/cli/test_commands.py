@@ -4,12 +4,13 @@ import gzip
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from command_runs import complaint, run_apart, run_here
+from command_runs import command, complaint, run_here
 from optional import package_or_skip
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -164,9 +165,8 @@ def test_standard_input_and_output(suffix, folder, wdbc, capsys, monkeypatch):
 def test_a_pipe_that_nobody_reads(folder):
     table = (folder / "wdbc.csv").read_text()
     long = table + table.partition("\n")[2] * 300
-    script = (
-        f"{sys.executable} -m sepc.cli score {folder / 'model.sepc'} - --output - | head -1; echo ${{PIPESTATUS[0]}}"
-    )
+    words = shlex.join(command("score", folder / "model.sepc", "-", "--output", "-"))
+    script = f"{words} | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], input=long, capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [done.stdout.splitlines()[0], "141"]
@@ -436,5 +436,6 @@ def test_version_and_no_pyarrow(folder, capsys, monkeypatch):
 
 
 def test_the_installed_command(folder):
-    done = run_apart("inspect", folder / "model.sepc", "--json")
+    words = [sys.executable, "-m", "sepc.cli", "inspect", folder / "model.sepc", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["library"].startswith("sepc ")

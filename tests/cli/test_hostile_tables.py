@@ -2,13 +2,13 @@
 
 import gzip
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_runs import Ran, complaint, run_here
 from optional import package_or_skip
+from warm_python import warm_python
 
 pa, pd = package_or_skip("pyarrow"), package_or_skip("pandas")
 
@@ -27,7 +27,7 @@ def measured(*words):
     """Run the command in a process of its own; what it said, and the most megabytes that it took."""
     if not Path("/proc/self/status").exists():
         pytest.skip("only Linux tells how much memory a process took")
-    words = [sys.executable, "-c", MEASURED, *map(str, words)]
+    words = [*warm_python(), "-c", MEASURED, *map(str, words)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     said, _, kilobytes = done.stderr.rpartition("\n")
     return Ran(done.returncode, done.stdout, f"{said}\n"), int(kilobytes) / 1024

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -27,7 +28,8 @@ def long_words(folder, tmp_path):
 
 @pytest.mark.parametrize("name", ["fit", "report"])
 def test_in_the_middle_of_a_fit(name, long_words, tmp_path):
-    process = subprocess.Popen(command(*long_words[name]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = [sys.executable, "-m", "sepc.cli", *map(str, long_words[name])]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: cpu_seconds(process.pid) > 4.0)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)

@@ -214,9 +214,9 @@ def test_rare_labels_are_errors_that_calibration_sees(n_codes):
             .fit(*with_rare_codes(1000, n_codes, seed))
             .threshold_
         )
-        for seed in range(100)
+        for seed in range(40)
     ]
-    assert np.mean(broken) <= 0.12
+    assert np.mean(broken) <= 0.15
 
 
 def test_a_class_of_two_rows_never_raises():
@@ -225,7 +225,7 @@ def test_a_class_of_two_rows_never_raises():
     labels = (0, 1, 2)
     costs = Costs({(true, given): 5 for true in labels for given in labels if true != given}, review=1)
     n_missing = 0
-    for seed in range(20):
+    for seed in range(8):
         for inner in (LogisticRegression(), SEPClassifier(), TrustedClassifier(LogisticRegression())):
             if seed and not isinstance(inner, LogisticRegression):
                 continue

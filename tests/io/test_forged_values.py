@@ -1,13 +1,12 @@
 """Signed files whose values contradict one another, overflow, or cannot be compared: each gives a `FormatError`."""
 
-import json
 import os
-import subprocess
-import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_runs import FOLDER, smallest_tables
 from sklearn.datasets import make_moons
 
 import sepc
@@ -24,7 +23,6 @@ from sepc.io.container import decode, encode
 from sepc.io.values import labels_to_node
 from sepc.model_files import from_bytes, to_bytes
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 HUGE = 10**400
 X, Y = make_moons(150, noise=0.3, random_state=0)
 
@@ -43,9 +41,14 @@ def fitted(kind):
     }[kind]()
 
 
+@cache
+def saved(kind):
+    return to_bytes(fitted(kind))
+
+
 def forged(kind, *changes):
     """A file of this kind in which values or arrays were replaced, by their path, with a digest that fits."""
-    arrays, content = decode(to_bytes(fitted(kind)))
+    arrays, content = decode(saved(kind))
     for path, value in changes:
         if path in arrays:
             arrays[path] = value(arrays[path])
@@ -125,7 +128,7 @@ def test_values_that_contradict_one_another(kind, changes, message):
 
 def test_counts_that_overflow_when_they_are_added(monkeypatch):
     """Counts of 2^52 in 4,096 regions add up to 2^64, which an integer of 64 bits takes for 0."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.syspath_prepend(FOLDER)
     forging = pytest.importorskip("forging")
     node, arrays = forging.partition(d=1, K=12, T=4096)
     counts = np.full((4096, 2), 2**52)
@@ -189,9 +192,7 @@ def test_what_no_file_can_hold_is_refused_when_it_is_saved():
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured by Linux")
 def test_small_files_take_little_memory_whatever_they_stand_for(tmp_path):
     """Some of `benchmarks/forged_sizes.py`."""
-    script = BENCHMARKS / "forged_sizes.py"
-    subprocess.run([sys.executable, script, "--smallest", "--output", tmp_path / "sizes.json"], check=True)
-    records = json.loads((tmp_path / "sizes.json").read_text())["sizes"]
+    records = smallest_tables(FOLDER / "forged_sizes.py", tmp_path)["sizes"]
     assert {record["outcome"] for record in records} == {"read", "FormatError"}
     for record in records:
         taken = max(record[name] for name in ("load, MB", "inspect, MB", "first decision, MB"))

@@ -2,7 +2,6 @@
 
 import pickle
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from warm_python import warm_python
 
 import sepc
 from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
@@ -26,7 +26,7 @@ from sepc.model_files import from_bytes, to_bytes
 pd = package_or_skip("pandas")
 
 FIXTURES = Path(__file__).parent / "fixtures"
-N_ROWS = 100_000
+N_ROWS = 20_000
 
 
 def moons(n=300, noise=0.25):
@@ -170,7 +170,7 @@ def test_the_same_fit_gives_the_same_bytes_in_another_process(tmp_path):
         "X, y = make_moons(200, noise=0.3, random_state=0);"
         "sepc.save(sepc.TrustedClassifier(sepc.SEPClassifier(), cv=2).fit(X, y), sys.argv[1])"
     )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "there.sepc")], check=True)
+    subprocess.run([*warm_python(), "-c", script, str(tmp_path / "there.sepc")], check=True)
     here = TrustedClassifier(SEPClassifier(), cv=2).fit(*moons(200, noise=0.3))
     assert (tmp_path / "there.sepc").read_bytes() == to_bytes(here)
 
@@ -254,7 +254,7 @@ def test_inspect_tells_what_is_inside(tmp_path):
 def test_a_script_without_sepc_comes_to_the_same_decisions(kind, tmp_path):
     model, X = fitted(kind)
     sepc.save(model, tmp_path / "model.sepc")
-    rows = around(X, 400)
+    rows = around(X, 200)
     decisions = model.decide(pd.DataFrame(rows, columns=X.columns) if hasattr(X, "columns") else rows)
     answers = independent_reader.decide(tmp_path / "model.sepc", rows)
     assert [answer[0] for answer in answers] == decisions.label.tolist()

@@ -36,7 +36,7 @@ AROUND = ["alone", "frozen", "pipeline", "search", "selective around a pipeline"
 def rows(n, seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=n)
-    X = pd.DataFrame(rng.normal(size=(n, 3)) + 1.6 * y[:, None], columns=NAMES)
+    X = pd.DataFrame(rng.normal(size=(n, 3)) + 2.2 * y[:, None], columns=NAMES)
     return X, np.array(["no", "yes"])[y]
 
 
@@ -54,14 +54,14 @@ def with_gaps_and_colours(n, seed):
 
 def fit_alone(name, X, y):
     if name.startswith("repaired"):
-        inside = clone(MODELS[name].estimator).fit(X[:300], y[:300])
-        return repair(inside, X[300:], y[300:], regions=[0, 1])
+        inside = clone(MODELS[name].estimator).fit(X[:200], y[:200])
+        return repair(inside, X[200:], y[200:], regions=[0, 1])
     return clone(MODELS[name]).fit(X, y)
 
 
 @cache
 def fitted(name, how):
-    X, y = rows(600, 0)
+    X, y = rows(400, 0)
     if how == "pipeline":
         scaler = StandardScaler().fit(X)
         return Pipeline([("scale", scaler), ("model", fit_alone(name, scaler.transform(X), y))])

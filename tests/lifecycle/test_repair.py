@@ -38,17 +38,17 @@ def two_sides(n, seed, changed=False):
 
 @pytest.fixture(scope="module")
 def classifier():
-    return SEPClassifier().fit(*two_sides(1500, 0))
+    return SEPClassifier().fit(*two_sides(1000, 0))
 
 
 @pytest.fixture(scope="module")
 def repaired(classifier):
-    return repair(classifier, *two_sides(3000, 1, changed=True))
+    return repair(classifier, *two_sides(2000, 1, changed=True))
 
 
 @pytest.fixture(scope="module")
 def fresh():
-    return two_sides(20_000, 2, changed=True)
+    return two_sides(8000, 2, changed=True)
 
 
 def same_decisions(one, two):
@@ -210,21 +210,21 @@ def test_models_of_noise_are_seldom_kept(classifier):
 
 
 def test_the_order_of_the_feedback_does_not_matter(classifier, repaired):
-    X, y = two_sides(3000, 1, changed=True)
+    X, y = two_sides(2000, 1, changed=True)
     mixed = np.random.default_rng(0).permutation(len(X))
     assert repair(classifier, X[mixed], y[mixed]).changes_ == repaired.changes_
 
 
 def test_old_rows_help_only_where_they_are_still_true(classifier, fresh):
     X, y = fresh
-    feedback = two_sides(3000, 1, changed=True)
-    old = two_sides(1500, 0)
+    feedback = two_sides(2000, 1, changed=True)
+    old = two_sides(1000, 0)
     with_old = repair(classifier, *feedback, X_train=old[0], y_train=old[1])
     assert (with_old.predict(X) != y).mean() < 0.6 * (classifier.predict(X) != y).mean()
 
 
 def test_audit_and_regions_choose(classifier):
-    X, y = two_sides(3000, 1, changed=True)
+    X, y = two_sides(2000, 1, changed=True)
     found = audit(classifier, X, y)
     by_audit = repair(classifier, X, y, audit=found)
     assert {change.region for change in by_audit.changes_} == set(found.to_repair)
@@ -235,10 +235,10 @@ def test_audit_and_regions_choose(classifier):
 def test_a_repaired_model_is_audited_and_repaired_again(repaired, fresh):
     X, y = fresh
     y = np.where(np.abs(X[:, :2] + 0.5).max(axis=1) < 0.25, "right", y)
-    found = audit(repaired, X[:4000], y[:4000])
-    again = repair(repaired, X[:4000], y[:4000], audit=found)
+    found = audit(repaired, X[:3000], y[:3000])
+    again = repair(repaired, X[:3000], y[:3000], audit=found)
     assert set(again.repaired_) > set(repaired.repaired_)
-    assert again.score(X[4000:], y[4000:]) > repaired.score(X[4000:], y[4000:])
+    assert again.score(X[3000:], y[3000:]) > repaired.score(X[3000:], y[3000:])
 
 
 def test_fit_is_a_full_refit(repaired):
@@ -250,9 +250,9 @@ def test_fit_is_a_full_refit(repaired):
 
 def test_names_of_features_and_number_labels():
     pd = package_or_skip("pandas")
-    X, y = two_sides(1500, 0)
+    X, y = two_sides(1000, 0)
     classifier = SEPClassifier().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y == "left")
-    X, y = two_sides(3000, 1, changed=True)
+    X, y = two_sides(2000, 1, changed=True)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     repaired = repair(classifier, frame, y == "left")
     decided = repaired.decide(frame)

@@ -55,12 +55,12 @@ def sides(n, seed, changed=False):
 
 @cache
 def fitted(name):
-    return clone(MODELS[name]).fit(*sides(1500, 0))
+    return clone(MODELS[name]).fit(*sides(900, 0))
 
 
 @cache
 def repaired(name):
-    return repair(fitted(name), *sides(2000, 1, changed=True), cv=2)
+    return repair(fitted(name), *sides(1500, 1, changed=True), cv=2)
 
 
 def classifier_in(model):
@@ -71,7 +71,7 @@ def classifier_in(model):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_repaired_regions_are_better_and_nothing_else_changes(name):
-    X, y = sides(4000, 2, changed=True)
+    X, y = sides(3000, 2, changed=True)
     before, after = sepc.decide(fitted(name), X), sepc.decide(repaired(name), X)
     own = after.repaired
     assert 0.0 < own.mean() < 0.7
@@ -128,7 +128,7 @@ def test_a_new_promise_is_made_around_the_repaired_model():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_audit_names_the_regions(name):
-    X, y = sides(2000, 1, changed=True)
+    X, y = sides(1500, 1, changed=True)
     found = audit(fitted(name), X, y)
     head = found.summary().split("\n")[0]
     largest = int(np.argmax(np.where(found.regions.failing, found.regions.n_errors - found.regions.expected, -1.0)))
@@ -144,23 +144,23 @@ def test_audit_names_the_regions(name):
 
 def test_tables_name_the_regions():
     package_or_skip("pandas")
-    found = audit(fitted("trusted"), *sides(2000, 1, changed=True))
+    found = audit(fitted("trusted"), *sides(1500, 1, changed=True))
     assert found.to_frame()["where"].tolist() == found.regions.where.tolist()
     assert found.disjuncts_to_frame()["where"].tolist() == [disjunct.where for disjunct in found.disjuncts]
 
 
 def test_old_rows_of_a_pipeline_are_given_as_they_are():
-    X, y = sides(1500, 0)
-    again = repair(fitted("pipeline"), *sides(2000, 1, changed=True), X_train=X, y_train=y, cv=2)
-    fresh = sides(4000, 2, changed=True)
+    X, y = sides(900, 0)
+    again = repair(fitted("pipeline"), *sides(1500, 1, changed=True), X_train=X, y_train=y, cv=2)
+    fresh = sides(3000, 2, changed=True)
     assert again.score(*fresh) > fitted("pipeline").score(*fresh)
 
 
 def test_an_audit_of_other_feedback_chooses_regions():
     found = audit(fitted("trusted"), *sides(1900, 8, changed=True))
-    chosen = repair(fitted("trusted"), *sides(2000, 1, changed=True), audit=found, cv=2)
+    chosen = repair(fitted("trusted"), *sides(1500, 1, changed=True), audit=found, cv=2)
     assert {change.region for change in chosen.changes_} == set(found.to_repair.tolist())
-    rows = sum(np.isin(fitted("trusted").decide(sides(2000, 1)[0]).region, found.to_repair))
+    rows = sum(np.isin(fitted("trusted").decide(sides(1500, 1)[0]).region, found.to_repair))
     assert sum(change.n_judged for change in chosen.changes_) == rows
 
 

@@ -60,6 +60,25 @@ def queue():
     return made
 
 
+@cache
+def audited():
+    return audit(model(), *rows(2000, 7, changed=True))
+
+
+@cache
+def reopened():
+    again = ReviewQueue.from_bytes(queue().to_bytes(), model())
+    again.choose(rows(2000, 6)[0])
+    return ReviewQueue.from_bytes(again.to_bytes(), model())
+
+
+@cache
+def repaired():
+    X, y = rows(3000, 9, changed=True)
+    frozen = FrozenEstimator(repair(model(), X, y))
+    return RepairResult.of(SelectiveClassifier(frozen, 0.3, random_state=0).fit(*rows(1000, 10)))
+
+
 RESULTS = {
     "monitor before any row": lambda: monitor("before any row"),
     "monitor without alarms": lambda: monitor("without alarms"),
@@ -70,23 +89,11 @@ RESULTS = {
     "review from a file": lambda: next(iter(reopened().reviews_.values())),
     "certificate": lambda: queue().certificate(),
     "certificate before any row": lambda: ReviewQueue(model(), budget=20).certificate(),
-    "audit": lambda: audit(model(), *rows(2000, 7, changed=True)),
+    "audit": audited,
     "audit that finds nothing": lambda: audit(model(), *rows(400, 8)),
-    "repair": lambda: repaired(),
+    "repair": repaired,
     "repair of nothing": lambda: RepairResult.of(repair(model(), *rows(400, 8), regions=[])),
 }
-
-
-def reopened():
-    again = ReviewQueue.from_bytes(queue().to_bytes(), model())
-    again.choose(rows(2000, 6)[0])
-    return ReviewQueue.from_bytes(again.to_bytes(), model())
-
-
-def repaired():
-    X, y = rows(3000, 9, changed=True)
-    frozen = FrozenEstimator(repair(model(), X, y))
-    return RepairResult.of(SelectiveClassifier(frozen, 0.3, random_state=0).fit(*rows(1000, 10)))
 
 
 class Page(HTMLParser):

@@ -1,12 +1,12 @@
 """Displays of strange models; every picture is drawn to the end."""
 
 import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from warm_python import warm_python
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
@@ -123,5 +123,5 @@ def test_without_matplotlib_there_is_a_hint():
         "try: RiskCoverageDisplay.from_predictions([0, 1], [0, 1], [0.5, 0.6])\n"
         "except ImportError as error: print(error)"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run([*warm_python(), "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "Pictures need matplotlib: pip install 'sepc[plot]'"

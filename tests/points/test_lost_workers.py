@@ -16,7 +16,6 @@ from same_model import assert_same_model, draw, fitted_on_blocks
 from sepc import SEPClassifier
 
 da = package_or_skip("dask.array")
-distributed = package_or_skip("dask.distributed")
 N, D, BLOCKS = 3000, 3, 6
 
 pytestmark = pytest.mark.cluster
@@ -70,7 +69,7 @@ def fit(X, y):
 
 
 @contextmanager
-def two_workers():
+def two_workers(distributed):
     """The client of a cluster of two worker processes that are started again when they die."""
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with distributed.LocalCluster(n_workers=2, **options) as cluster, distributed.Client(cluster) as client:
@@ -78,15 +77,15 @@ def two_workers():
 
 
 @pytest.fixture(scope="module")
-def nannied():
-    with two_workers() as client:
+def nannied(distributed):
+    with two_workers(distributed) as client:
         yield client
 
 
 @pytest.fixture
-def fresh():
+def fresh(distributed):
     """Two workers for one test: those that kill both sometimes leave a nanny that is not heard of again."""
-    with two_workers() as client:
+    with two_workers(distributed) as client:
         yield client
 
 
@@ -109,7 +108,7 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(n, pids, rows, undisturbed, 
 
 
 @pytest.fixture
-def mortal():
+def mortal(distributed):
     """A cluster of one worker process that nobody restarts."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker"]
     with (
