@@ -77,6 +77,7 @@ bench:
 	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json
 	$(PY) benchmarks/onnx_parity.py --output benchmarks/results/onnx_parity.json
 	$(PY) benchmarks/sql.py --output benchmarks/results/sql.json
+	$(PY) benchmarks/recourse.py --output benchmarks/results/recourse.json
 	$(PY) benchmarks/audit.py --output benchmarks/results/audit.json
 	$(PY) benchmarks/repair.py --output benchmarks/results/repair.json
 	$(PY) benchmarks/weeks.py --output benchmarks/results/weeks.json

@@ -43,11 +43,11 @@ from sepc.recourses.reaching import Box
 
 NAMES = ("german_credit_numeric", "wdbc", "adult", "australian_credit", "phoneme", "page_blocks")
 MOST_TRAINING = 5_000
-N_ROWS, N_BESIDE, N_BOOTSTRAPS = 170, 20, 20
+N_ROWS, N_BESIDE, N_BOOTSTRAPS = 170, 12, 20
 # DiCE's ways to search that need no gradients.
 METHODS = ("random", "genetic")
 # It may search for ever; so many seconds for a row are taken as finding nothing.
-MOST_SECONDS = 5
+MOST_SECONDS = 3
 
 
 @dataclass(frozen=True)

@@ -141,3 +141,17 @@ def test_parts_of_options_are_the_options():
             largest = max(parts, key=lambda own: len(own.codes))
             parts = [own for own in parts if own is not largest] + list(largest.parts)
         assert sorted(int(own.codes[0]) for own in parts) == sorted(choice.allowed.tolist())
+
+
+def test_rows_that_leave_the_limits_are_not_allowed():
+    limits = limits_of(0, bounds={"amount": (1000.0, 9000.0), "purpose": ["car", "trip"]})
+    row = limits.row.copy()
+    row[0] = 5000.0
+    purpose = limits.choices[0]
+    row[limits.n_features + purpose.column] = purpose.allowed[0]
+    odd = {0: 9000.5, 1: limits.row[1] + 0.5, limits.n_features + purpose.column: 1.0}
+    assert 1 not in purpose.allowed
+    for j, value in odd.items():
+        other = row.copy()
+        other[j] = value
+        assert limits.allow(np.array([row, other])).tolist() == [True, False]

@@ -158,6 +158,11 @@ class Projector:
     def _decompositions(self) -> dict[bytes, tuple[FloatArray, FloatArray, FloatArray]]:
         return {}
 
+    @cached_property
+    def likely_sides(self) -> IntArray:
+        """Which free coordinates were at their bounds for the last point: a good start for one near it."""
+        return np.zeros(int(self.free.sum()), dtype=np.int64)
+
     def decomposition(self, open_: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The singular value decomposition of some free columns, divided by their weights."""
         key = open_.tobytes()
@@ -220,7 +225,7 @@ class _Problem:
             return self._projection(self._at(nearest_in_box, 0.0))
         if not own.free.any():
             return self._projection(self._at(nearest_in_box, np.inf))
-        found = self._by_changes(np.zeros(len(self.start), dtype=np.int64))
+        found = self._by_changes(own.likely_sides.copy())
         if found is None:
             inside = own.deepest()
             if self._gauge(inside) > 1.0 + ROUNDING:
@@ -248,6 +253,7 @@ class _Problem:
             changed[(sides == -1) & (pull < -noise)] = 0
             changed[(sides == 1) & (pull > noise)] = 0
             if (changed == sides).all():
+                self.own.likely_sides[:] = sides
                 return _Found(self.own.whole(place), found.multiplier, found.outward)
             if i >= ALL_AT_ONCE:
                 # One at a time, so that they do not chase one another.
