@@ -28,7 +28,7 @@ REPOSITORY = (
     "test_trust_benchmark",
     "test_wheel",
 )
-QUICK = ("tests/shapes", "tests/model", "tests/estimators/test_sep.py", "tests/test_layers.py")
+QUICK = ("tests/shapes", "tests/model/test_membership.py", "tests/estimators/test_sep.py", "tests/test_layers.py")
 
 
 def main(arguments: list[str] | None = None) -> None:
