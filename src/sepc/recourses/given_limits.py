@@ -62,8 +62,7 @@ class Row:
     @property
     def usual(self) -> UsualValues:
         """What is usual among training rows."""
-        if self.model.usual is None:
-            raise ValueError("This model does not know what is usual among training rows; fit it again.")
+        assert self.model.usual is not None  # Every fitted model has it.
         return self.model.usual
 
     @property
@@ -87,12 +86,15 @@ class Row:
 
     def categories(self, column: str) -> Categories:
         """The categories of a column."""
-        assert self.preparation is not None  # Else there are no categories.
-        return self.preparation.categories[column]
+        return self._all_categories[column]
 
     def code(self, column: str) -> int:
         """The category that the row has in a column."""
-        return int(self.values[len(self.model.shift) + list(self.preparation.categories).index(column)])  # type: ignore[union-attr]
+        return int(self.values[len(self.model.shift) + list(self._all_categories).index(column)])
+
+    @property
+    def _all_categories(self) -> Mapping[str, Categories]:
+        return {} if self.preparation is None else self.preparation.categories
 
     def value(self, column: str) -> float:
         """The number that the row has in a column."""
@@ -116,16 +118,16 @@ class GivenLimits:
 
     def limits(self, without: Collection[GivenLimit] = ()) -> Limits:
         """The limits of the row's features, without some of those given."""
-        row, d = self.row, len(self.row.model.shift)
-        low, high = self._ends([limit for limit in self.given if limit not in without])
+        row, given = self.row, [limit for limit in self.given if limit not in without]
+        low, high = self._ends(given)
         prices = np.array([self.prices.get(column, 1.0) for column in self._column_of_feature()])
-        choices = self._choices([limit for limit in self.given if limit not in without])
+        choices = self._choices(given)
         for choice in choices:
             prices[choice.features] = 0.0
         is_whole = _whole_numbers(row) & (prices > 0.0)
         low[is_whole], high[is_whole] = np.ceil(low[is_whole]), np.floor(high[is_whole])
         self._check(low, high, prices > 0.0)
-        return Limits(row.model, row.values, low[:d], high[:d], prices, is_whole, choices)
+        return Limits(row.model, row.values, low, high, prices, is_whole, choices)
 
     def _ends(self, given: Iterable[GivenLimit]) -> tuple[FloatArray, FloatArray]:
         """Where numbers may go: as far as in training, or as the user says; dates stay as they are."""
@@ -143,7 +145,7 @@ class GivenLimits:
 
     def _choices(self, given: Iterable[GivenLimit]) -> list[Choice]:
         row, d = self.row, len(self.row.model.shift)
-        columns = {} if row.preparation is None else row.preparation.categories
+        columns = () if row.preparation is None else row.preparation.categories
         return [
             self._choice(name, i, int(row.values[d + i]), [limit for limit in given if limit.column == name])
             for i, name in enumerate(columns)

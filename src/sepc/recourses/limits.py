@@ -47,8 +47,7 @@ class Limits:
     @cached_property
     def usual(self) -> UsualValues:
         """What is usual among training rows."""
-        if self.model.usual is None:
-            raise ValueError("This model does not know what is usual among training rows; fit it again.")
+        assert self.model.usual is not None  # Every fitted model has it.
         return self.model.usual
 
     @cached_property
