@@ -225,6 +225,19 @@ def test_rows_of_every_form():
         assert sepc.recourse(model_of_loans(), given, to="paid").answers[0].cost == by_frame.answers[0].cost
 
 
+def test_columns_keep_their_types():
+    X, y = numbers()
+    table = pd.DataFrame({"flag": X[:, 0] > 0.0, "count": (10.0 * X[:, 1]).astype(int), "level": X[:, 2]})
+    model = SEPClassifier(min_trust=0.8).fit(table, y)
+    found = [
+        sepc.recourse(model, table.iloc[[i]], to=7, min_trust=0.6)
+        for i in np.flatnonzero(model.predict(table) == 3)[:8]
+    ]
+    rows = [own.answers[0].row for own in found if own.answers]
+    assert any((row["flag"] != table.loc[0, "flag"]).any() for row in rows)
+    assert all((row.dtypes == table.dtypes).all() for row in rows)
+
+
 def test_gaps_are_refused():
     row = rows_labelled(model_of_loans(), "late", 1)[0].assign(rate=np.nan)
     with pytest.raises(ValueError, match=r"gaps: 'rate'\. Recourse needs a complete row"):

@@ -12,6 +12,9 @@ from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.recourses.limits import Limits
 
+# NumPy dtype kinds that only whole numbers fit.
+WHOLE_KINDS = ("b", "i", "u")
+
 
 def one_row(row: Any) -> Any:
     """The row as a table or matrix of one row; raises a ValueError if it has several."""
@@ -68,8 +71,8 @@ class Tables:
 
     def _numbers(self, values: FloatArray, j: int) -> Any:
         kind = self.given[self._name(self.limits.model.feature_names[j])].dtype
-        is_integer = getattr(kind, "kind", "") in "iu" and self.limits.is_whole[j]
-        return values.astype(kind) if is_integer else values
+        is_counted = getattr(kind, "kind", "") in WHOLE_KINDS and self.limits.is_whole[j]
+        return values.astype(kind) if is_counted else values
 
     def _name(self, name: str) -> Any:
         """The name of a column as the table has it, which may be no text."""
