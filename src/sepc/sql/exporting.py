@@ -46,7 +46,7 @@ def export(
     table : str or sequence of str
         The name of the table or, as a sequence, those of its schema and of the table. It has a column for each that the
         model was fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
-    prefix : str, default="sepc_"
+    prefix : str
         What names of new columns begin with. No column of the table may begin with it.
 
     Returns
