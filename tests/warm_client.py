@@ -26,4 +26,5 @@ def main(address, *words):
             return int(talk.readline())
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
