@@ -27,6 +27,7 @@ def run(*options, cwd):
     return done.stderr, json.loads((cwd / "trust.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.bench
 def test_smallest_run_writes_tables_and_pictures_and_resumes(tmp_path):
     _, tables = run("--smallest", "--images", "pictures", cwd=tmp_path)

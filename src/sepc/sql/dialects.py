@@ -30,6 +30,8 @@ class Dialect:
         Its functions for the largest and the smallest of some values.
     fence : str
         Ends a subquery so that the planner does not merge it with the next, which would compute everything twice.
+    last_stage : str
+        Stands before the last subquery, so that a query around the statement is not merged with it.
     tells_case_apart : bool
         Whether columns may have names that differ in nothing but case.
     most_columns : int
@@ -43,6 +45,7 @@ class Dialect:
     greatest: str = "greatest"
     least: str = "least"
     fence: str = ""
+    last_stage: str = ""
     tells_case_apart: bool = False
     most_columns: int = sys.maxsize
     has_lists: bool = False
@@ -132,6 +135,7 @@ class DuckDB(Dialect):
     double: str = "DOUBLE"
     text_type: str = "VARCHAR"
     has_lists: bool = True
+    last_stage: str = "MATERIALIZED "
 
     def given_text(self, column: SQL) -> SQL:
         """A column as texts that are equal only if all their characters are."""

@@ -71,7 +71,8 @@ class Query:
                 "with fewer features or max_ellipsoids, or export to DuckDB or Spark."
             )
         columns = ", ".join([*kept, *(f"{value} AS {name}" for name, value in new.items())])
-        return f"{stage.name} AS (SELECT {columns} FROM {stage.source}{self.dialect.fence})"
+        kind = self.dialect.last_stage if stage is self._stages[-1] else ""
+        return f"{stage.name} AS {kind}(SELECT {columns} FROM {stage.source}{self.dialect.fence})"
 
     def _names_in(self, texts: Iterable[SQL], stages: Sequence[Stage]) -> set[SQL]:
         """The columns of stages in some expressions; a text that looks like one of them only has it carried on."""
