@@ -7,6 +7,8 @@ pytestmark = pytest.mark.bench
 
 BENCHMARKS = [path for path in sorted(FOLDER.glob("*.py")) if "\ndef main(" in path.read_text()]
 RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
+# They start servers and clusters, and take half a minute at any size.
+LONG = {"mlflow_load", "scale"}
 
 
 def test_there_are_benchmarks():
@@ -15,7 +17,13 @@ def test_there_are_benchmarks():
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in BENCHMARKS if path.stem not in RUN_ELSEWHERE], ids=lambda path: path.stem
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else [])
+        for path in BENCHMARKS
+        if path.stem not in RUN_ELSEWHERE
+    ],
+    ids=lambda path: path.stem,
 )
 def test_benchmark_prints_and_saves_its_tables(path, tmp_path):
     smallest_tables(path, tmp_path)
