@@ -72,6 +72,8 @@ bench:
 	$(PY) benchmarks/disagreement.py --output benchmarks/results/disagreement.json
 	$(PY) benchmarks/mixed_data.py --output benchmarks/results/mixed_data.json
 	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
+	$(PY) benchmarks/groups.py --output benchmarks/results/groups.json
+	$(PY) benchmarks/shift.py --output benchmarks/results/shift.json
 	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json
 	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
 	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json

@@ -217,7 +217,12 @@ def error_of_accepted() -> BinaryRisk:
 
 
 def mapie_threshold(
-    population: Population, drawn: NDArray[np.int64], strictest: float, risks: list[Any], levels: list[float]
+    population: Population,
+    drawn: NDArray[np.int64],
+    strictest: float,
+    risks: list[Any],
+    levels: list[float],
+    confidence: float = CONFIDENCE,
 ) -> float:
     """The most generous threshold that MAPIE's controller lets pass, infinite if none does.
 
@@ -230,7 +235,7 @@ def mapie_threshold(
         ),
         risks=risks,
         target_level=levels,
-        confidence_level=CONFIDENCE,
+        confidence_level=confidence,
         best_predict_param_choice=abstention_rate,
         list_predict_params=thresholds[thresholds <= strictest],
         classes=np.arange(1 + max(population.label.max(), population.truth.max())),

@@ -8,18 +8,21 @@ from functools import partial
 import numpy as np
 from attacking.attack import Attack, Kind
 from attacking.audits import REGIONS, audited, labels_of, one_is_false, rows_of
-from attacking.levels import LABEL, TRUST, Levels
+from attacking.groups import GROUPS, NO_HARM, TEN, TEN_LED
+from attacking.levels import GROUP, LABEL, TRUST, Levels, frozen
 from attacking.merges import N_REFERENCE, N_ROUNDS, PER_ROUND
 from attacking.monitors import FALSE_ALARMS, normal, started
 from attacking.monitors import labels_of as monitor_labels
 from attacking.overall import MANY, OVERALL
 from attacking.overall_labels import NEW_ROWS, groups, with_codes
 from attacking.reviews import ABOVE, CERTIFICATE
+from attacking.shifts import ANOTHER_MIX, THREE, fitted
 from scipy.stats import binom
 from sklearn.frozen import FrozenEstimator
 from sklearn.neighbors import KNeighborsClassifier
 
 from sepc import SelectiveClassifier
+from sepc.statistics.binomial import fewer_p_value
 
 
 def threshold_without_a_test(rng: np.random.Generator, levels: Levels, n: int) -> bool:
@@ -48,6 +51,24 @@ def regions_without_a_correction(rng: np.random.Generator) -> bool:
     X = rows_of(np.full(1000, 0.8), region, np.zeros(1000))
     tests = audited(X, labels_of(rng, X), with_regions=True).regions
     return one_is_false(rng, tests.region[tests.p_value <= REGIONS.allowed], np.empty(0))
+
+
+def groups_without_a_correction(rng: np.random.Generator) -> bool:
+    """Each of ten groups has a classifier of its own, with the full level."""
+    X, y = TEN.draw(rng, 600)
+    for group in range(10):
+        own = X[:, GROUP] == group
+        if np.isfinite(SelectiveClassifier(frozen(0, 9), 0.2).fit(X[own], y[own]).threshold_):
+            return True
+    return False
+
+
+def no_harm_without_a_correction(rng: np.random.Generator) -> bool:
+    """Ten groups whose accepted rows are wrong as often as their refused ones; each is tested at the full level."""
+    selective = SelectiveClassifier(frozen(0, 9), 0.2, by=GROUP, one_threshold=True).fit(*TEN_LED.draw(rng, 6600))
+    harm = [harm for group, harm in selective.groups_.no_harm.items() if group != 0]
+    tests = [fewer_p_value(one.n_errors, one.n_accepted, one.n_refused_errors, one.n_refused) for one in harm]
+    return min(tests) <= NO_HARM.allowed
 
 
 def rows_counted_twice(rng: np.random.Generator) -> bool:
@@ -79,6 +100,11 @@ def certified_by_looking_daily(rng: np.random.Generator) -> bool:
     return bool((binom.cdf(wrong, 20 * np.arange(1, 21), 0.1) <= 0.05).any())
 
 
+def promise_for_the_old_mix(rng: np.random.Generator) -> bool:
+    """The ordinary promise, which knows of no target, under the target's mix."""
+    return fitted(rng, THREE, *THREE.before.draw(rng, 3000), None)
+
+
 def attacks() -> Iterator[Attack]:
     """All of them."""
     make = partial(Attack, kind=Kind.CONTROL)
@@ -86,6 +112,9 @@ def attacks() -> Iterator[Attack]:
     yield make(OVERALL, "the threshold is chosen without a test", without)
     yield make(OVERALL, "rare labels always train the model", rare_labels_kept_in_training)
     yield make(REGIONS, "every region is tested at the full level", regions_without_a_correction)
+    yield make(GROUPS, "every group is tested at the full level", groups_without_a_correction)
+    yield make(NO_HARM, "no harm is tested at the full level in every group", no_harm_without_a_correction)
     yield make(FALSE_ALARMS, "merged rows count again and again", rows_counted_twice)
     yield make(FALSE_ALARMS, "a test at 5 % after every batch", one_test_after_another)
     yield make(CERTIFICATE, "a test at 5 % after every day", certified_by_looking_daily)
+    yield make(ANOTHER_MIX, "the ordinary promise under another mix", promise_for_the_old_mix)

@@ -9,6 +9,7 @@ from attacking import (
     certificates,
     controls,
     costs,
+    groups,
     merges,
     monitors,
     overall,
@@ -16,10 +17,25 @@ from attacking import (
     per_label,
     reports,
     reviews,
+    shifts,
 )
 from attacking.attack import Attack
 
-FILES = (overall, overall_labels, per_label, costs, certificates, audits, monitors, merges, reviews, reports, controls)
+FILES = (
+    overall,
+    overall_labels,
+    per_label,
+    groups,
+    costs,
+    certificates,
+    audits,
+    monitors,
+    merges,
+    reviews,
+    reports,
+    shifts,
+    controls,
+)
 
 
 def every_attack() -> list[Attack]:

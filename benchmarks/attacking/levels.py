@@ -15,7 +15,7 @@ from sepc import Cause, Decisions
 Array = NDArray[Any]
 
 # The columns of a row.
-LABEL, TRUST, REGION = 0, 1, 2
+LABEL, TRUST, REGION, GROUP = 0, 1, 2, 3
 # What decisions of models without regions say.
 NO_REGIONS = -2
 
@@ -75,11 +75,12 @@ class Levels:
     other: int = 9
 
     @classmethod
-    def of(cls, trust: Any, error: Any, share: Any = None, label: Any = 0) -> Levels:
-        """Levels of this trust, this error rate and this share; all alike if a number is given."""
-        trust, error, label = np.broadcast_arrays(*(np.atleast_1d(np.asarray(one)) for one in (trust, error, label)))
+    def of(cls, trust: Any, error: Any, share: Any = None, label: Any = 0, group: Any = 0) -> Levels:
+        """Levels of this trust, this error rate and this share, in this group; all alike if a number is given."""
+        given = (np.atleast_1d(np.asarray(one)) for one in (trust, error, label, group))
+        trust, error, label, group = np.broadcast_arrays(*given)
         share = np.full(len(trust), 1.0 / len(trust)) if share is None else np.asarray(share, dtype=float)
-        return cls(np.column_stack([label, trust, np.arange(len(trust))]).astype(float), share, error)
+        return cls(np.column_stack([label, trust, np.arange(len(trust)), group]).astype(float), share, error)
 
     def draw(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
         """Independent rows with their true labels."""

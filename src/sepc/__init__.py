@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sepc.estimators.selective.costs import Costs
     from sepc.estimators.selective.decisions import SelectiveDecisions
     from sepc.estimators.selective.estimator import SelectiveClassifier
+    from sepc.estimators.selective.group_comparison import GroupComparison
     from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
     from sepc.estimators.sep.estimator import SEPClassifier
     from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane
@@ -70,6 +71,7 @@ _HOME = {
     "FlatSetWarning": "sepc.errors",
     "ForeignModelError": "sepc.errors",
     "FormatError": "sepc.errors",
+    "GroupComparison": "sepc.estimators.selective.group_comparison",
     "History": "sepc.estimators.sep.fitted",
     "Hyperplane": "sepc.estimators.sep.fitted",
     "Inspection": "sepc.io.inspection",
@@ -136,6 +138,7 @@ __all__ = [
     "FlatSetWarning",
     "ForeignModelError",
     "FormatError",
+    "GroupComparison",
     "History",
     "Hyperplane",
     "Inspection",

@@ -9,6 +9,7 @@ from attacking import (
     audits,
     certificates,
     costs,
+    groups,
     merges,
     monitors,
     overall,
@@ -16,13 +17,14 @@ from attacking import (
     per_label,
     reports,
     reviews,
+    shifts,
 )
 from attacking.attack import Kind
 from few_draws import BROKEN_ONCE, N_TESTS, holds, most_broken
 
 # How many draws each attack of a file gets, by how long they take.
 N_DRAWS = {
-    **dict.fromkeys((overall, per_label, costs, certificates, reports), 60),
+    **dict.fromkeys((overall, per_label, groups, costs, certificates, reports, shifts), 60),
     **dict.fromkeys((overall_labels, audits), 20),
     **dict.fromkeys((monitors, merges, reviews), 8),
 }

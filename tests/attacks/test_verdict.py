@@ -12,7 +12,12 @@ from scipy.stats import beta, binom
 
 PROMISE = Promise("rain", "howto/audit.md", "it seldom rains", "always")
 # Draws by which the mistake of each control is seen.
-N_DRAWS = {"a test at 5 % after every day": 600, "a test at 5 % after every batch": 200}
+N_DRAWS = {
+    "a test at 5 % after every day": 600,
+    "a test at 5 % after every batch": 200,
+    "every group is tested at the full level": 60,
+    "no harm is tested at the full level in every group": 100,
+}
 
 
 def rains(rng, rate):

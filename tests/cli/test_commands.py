@@ -193,6 +193,7 @@ def test_a_model_around_anothers(wdbc, folder, tmp_path, capsys):
 FITS = {
     "plain": ([], SEPClassifier),
     "promise": (["--max-risk", "0.1", "--confidence", "0.9"], SelectiveClassifier),
+    "groups": (["--max-risk", "0.2", "--promise-by", "ward"], SelectiveClassifier),
     "strata": (["--by", "ward"], StratifiedClassifier),
     "options": (
         ["--n-impure", "0.05", "--trust", "counts", "--min-trust", "0.8", "--fit-rows", "300"],
@@ -205,7 +206,7 @@ FITS = {
 @pytest.mark.parametrize("kind", list(FITS))
 def test_fits_are_those_of_the_library(kind, suffix, folder, wdbc, tmp_path, capsys):
     options, wanted = FITS[kind]
-    drop = "id" if kind == "strata" else "id,ward"
+    drop = "id" if kind in ("strata", "groups") else "id,ward"
     words = ["fit", folder / f"wdbc.{suffix}", "--target", "target", "--drop", drop, "--output", tmp_path / "m.sepc"]
     ran = run_here(capsys, *words, *options, "--json")
     assert (ran.code, ran.err) == (0, "")
@@ -219,6 +220,11 @@ def test_fits_are_those_of_the_library(kind, suffix, folder, wdbc, tmp_path, cap
         again = SEPClassifier(random_state=0).fit(wdbc[FEATURES], wdbc["target"].to_numpy())
         np.testing.assert_array_equal(model.decide(wdbc[FEATURES]).trust, again.decide(wdbc[FEATURES]).trust)
         assert facts["ellipsoids"] == len(again.ellipsoids_)
+    if kind == "groups":
+        assert model.by == "ward"
+        assert set(model.controls_) | set(model.groups_.small) == set(wdbc["ward"])
+        ran = run_here(capsys, "score", tmp_path / "m.sepc", folder / "wdbc.csv", "--output", tmp_path / "o.csv")
+        assert ran.code == 0
     if kind == "promise":
         assert facts["promise"] == model.summary().splitlines()
         assert "with 90 % confidence" in facts["promise"][0]

@@ -25,6 +25,8 @@ from sepc.model_files import from_bytes, to_bytes
 
 HUGE = 10**400
 X, Y = make_moons(150, noise=0.3, random_state=0)
+ACCEPTING = [("model/controls/0/threshold", 0.1), ("model/controls/0/n_accepted", 9), ("model/controls/0/n_errors", 0)]
+SIDE = np.where(np.arange(150) % 3, "left", "right")
 
 
 def fitted(kind):
@@ -35,6 +37,8 @@ def fitted(kind):
         "text": lambda: base.fit(X, np.where(Y, "one", "other")),
         "costs": lambda: SelectiveClassifier(base, Costs([[0, 5], [3, 0]], review=1.0), random_state=0).fit(X, Y),
         "risks": lambda: SelectiveClassifier(base, {0: 0.3, 1: 0.4}, random_state=0).fit(X, Y),
+        "groups": lambda: SelectiveClassifier(base, 0.3, by="side", random_state=0).fit(X, Y, groups=SIDE),
+        "shift": lambda: SelectiveClassifier(base, 0.4, random_state=0).fit(X, Y, X_target=X),
         "trusted": lambda: TrustedClassifier(base, cv=2).fit(X, Y),
         "strata": lambda: StratifiedClassifier(base, by=[0], min_rows=20).fit(strata, Y),
         "repaired": lambda: RepairedClassifier.of(SEPClassifier().fit(X, Y), {0: SEPClassifier().fit(X, Y)}, ()),
@@ -99,6 +103,27 @@ MANY = {"type": "<i8", "values": [0, 1, 2]}
         ("risks", [("model/controls/0/n_accepted", 10**6)], "more errors than accepted rows"),
         ("risks", [("model/controls/0/n_tried", 10**6)], "more errors than accepted rows"),
         ("risks", [("model/controls/0/max_risk", HUGE)], "out of range"),
+        ("groups", [("model/groups/by", [])], "names no column"),
+        ("groups", [("model/groups/by", [["side"]])], "names no column"),
+        ("groups", [("model/groups/by", [HUGE])], "names no column"),
+        ("groups", [("model/groups/small", [["left", 3]])], "do not match its promises"),
+        ("groups", [("model/groups/small", [["up", -3]])], "number of rows that is none"),
+        ("groups", [("model/groups/small", ["up"])], "no pair"),
+        ("groups", [("model/groups/parents", [[["a", "b", "c"], "d"]])], "another number of columns"),
+        ("groups", [("model/groups/no_harm", [])], "do not match its promises"),
+        ("groups", [("model/groups/no_harm/0/n_errors", 10**6)], "more errors than rows"),
+        ("groups", [("model/groups", None)], "invalid parameter|do not match"),
+        ("groups", [("model/controls/0/about", None)], "do not match its groups"),
+        ("groups", [("model/controls/0/about", "right"), ("model/controls/1/about", "right")], "two promises|match"),
+        ("groups", [("model/max_risk", {"of_labels": [[0, 0.3]]})], "do not match its groups"),
+        ("groups", [("model/parameters/kept/one_threshold", True), *ACCEPTING], "match its groups"),
+        ("shift", [("model/shift/regions", lambda a: a[::-1].copy())], "not in order"),
+        ("shift", [("model/shift/regions", lambda a: a - 10)], "out of range"),
+        ("shift", [("model/shift/n_target", 0)], "more target rows than there are"),
+        ("shift", [("model/shift/n_target_accepted", 10**6)], "more target rows than there are"),
+        ("shift", [("model/shift/check/n_tests", 0)], "out of range"),
+        ("shift", [("model/shift/check/p_value", 2.0)], "out of range"),
+        ("shift", [("model/controls/0/about", 1)], "do not match its max_risk"),
         ("risks", [("model/classes", MANY)], None),
         ("risks", [("model/classes", {"type": "<i8", "values": [0]})], "differs in its labels"),
         ("risks", [("model/n_features_in", 3)], "differs in its number of features"),

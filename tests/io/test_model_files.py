@@ -73,6 +73,16 @@ def fitted(kind):
             SelectiveClassifier(SEPClassifier(), Costs([[0, 5], [1, 0]], 0.7), random_state=0).fit(X, y),
             X,
         ),
+        "groups": lambda: (
+            SelectiveClassifier(SEPClassifier(), 0.2, by=0, parents={2.0: 1.0}, random_state=0).fit(
+                stratified_rows(X), y
+            ),
+            stratified_rows(X),
+        ),
+        "another mix": lambda: (
+            SelectiveClassifier(SEPClassifier(), 0.3, random_state=0).fit(X, y, X_target=X[::2]),
+            X,
+        ),
         "no promise": lambda: (SelectiveClassifier(SEPClassifier(), 0.001, random_state=0).fit(X, y), X),
         "trust in ours": lambda: (TrustedClassifier(SEPClassifier.as_published(), cv=2).fit(X, y), X),
         "own partition": lambda: (
@@ -103,7 +113,7 @@ def stratified_rows(X):
 NOT_COMPARED = ("cv", "estimator", "partition", "max_risk")
 KINDS = [
     *("weights", "counts", "published", "multiclass", "isolated only", "one class", "selective", "per label", "costs"),
-    *("no promise", "trust in ours", "own partition", "promise on trust", "strata"),
+    *("groups", "another mix", "no promise", "trust in ours", "own partition", "promise on trust", "strata"),
 ]
 
 
@@ -113,7 +123,8 @@ def test_round_trip(kind, tmp_path):
     model, X = fitted(kind)
     sepc.save(model, tmp_path / "model.sepc")
     again = sepc.load(tmp_path / "model.sepc")
-    rows = around(X, N_ROWS) if kind != "strata" else stratified_rows(around(X[:, 1:], N_ROWS))
+    has_strata = kind in ("strata", "groups")
+    rows = stratified_rows(around(X[:, 1:], N_ROWS)) if has_strata else around(X, N_ROWS)
     rows = pd.DataFrame(rows, columns=X.columns) if hasattr(X, "columns") else rows
     assert same(model, again, rows)
     np.testing.assert_array_equal(model.classes_, again.classes_)

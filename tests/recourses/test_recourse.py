@@ -32,6 +32,7 @@ def models():
             "sep": plain,
             "counts": SEPClassifier(trust="counts", min_trust=0.8).fit(table, y),
             "selective": SelectiveClassifier(SEPClassifier(), max_risk=0.1).fit(table, y),
+            "groups": SelectiveClassifier(SEPClassifier(), max_risk=0.15, by="home", random_state=0).fit(table, y),
             "repaired": RepairedClassifier(plain).fit(*loans(300, seed=1)),
         }
 
@@ -55,7 +56,7 @@ def rows_labelled(model, label, n):
     return [table.iloc[[i]] for i in np.flatnonzero((decisions.label == label) & (decisions.trust > 0.6))[:n]]
 
 
-@pytest.mark.parametrize("name", ["sep", "counts", "selective", "repaired"])
+@pytest.mark.parametrize("name", ["sep", "counts", "selective", "groups", "repaired"])
 def test_answers_are_accepted_within_limits_and_above_the_bound(name):
     model = models()[name]
     n_answers = 0

@@ -61,6 +61,13 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
     model.add_argument(
         "--confidence", type=float, metavar="C", help="confidence of the --max-risk promise; 0.95 by default"
     )
+    model.add_argument(
+        "--promise-by",
+        type=names_in,
+        default=[],
+        metavar="A,B",
+        help="keep the --max-risk promise in every group of rows with the same values in one column or two",
+    )
     model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
 
 
@@ -75,7 +82,8 @@ def estimator_of(options: argparse.Namespace) -> Any:
         estimator = StratifiedClassifier(estimator, by=options.by)
     if options.max_risk is not None:
         confidence = 0.95 if options.confidence is None else options.confidence
-        estimator = SelectiveClassifier(estimator, options.max_risk, confidence, random_state=options.seed)
+        by = options.promise_by or None
+        estimator = SelectiveClassifier(estimator, options.max_risk, confidence, by=by, random_state=options.seed)
     return estimator
 
 
@@ -83,6 +91,8 @@ def check_fit_options(options: argparse.Namespace) -> None:
     """Raise if options contradict each other, before anything is read."""
     if options.confidence is not None and options.max_risk is None:
         raise InputError("--confidence belongs to --max-risk; give both of them.")
+    if options.promise_by and options.max_risk is None:
+        raise InputError("--promise-by belongs to --max-risk; give both of them.")
 
 
 def _partition(options: argparse.Namespace) -> Any:

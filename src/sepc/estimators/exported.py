@@ -60,6 +60,7 @@ class Exported:
         inner = model
         if is_promised:
             check_is_fitted(model)
+            _check_promise(model, target)
             inner = model.estimator_
         while isinstance(inner, FrozenEstimator):
             inner = inner.estimator
@@ -86,10 +87,25 @@ def _with_rounding(weights: Weights, preparation: Preparation) -> Weights:
 
 def _promised(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
     thresholds = np.full(len(classes), np.inf)
-    for label, control in model.controls_.items():
-        about = np.ones(len(thresholds), dtype=bool) if label is None else np.asarray(classes == label)
+    for key, control in model.controls_.items():
+        is_for_all = key is None or model.groups_ is not None
+        about = np.ones(len(thresholds), dtype=bool) if is_for_all else np.asarray(classes == key)
         thresholds[about] = np.minimum(thresholds[about], control.threshold)
     return thresholds
+
+
+def _check_promise(model: SelectiveClassifier, target: str) -> None:
+    """Raise if the promise asks for more than a threshold of trust."""
+    if model.shift_ is not None:
+        raise TypeError(
+            f"A promise for another mix of regions cannot be exported to {target}: it depends on the region of a row. "
+            "Export estimator_, or a SelectiveClassifier fitted without X_target."
+        )
+    if model.groups_ is not None and model.groups_.must_be_told:
+        raise TypeError(
+            f"Promises for groups cannot be exported to {target}, unless all groups have one and share a threshold: "
+            "fit with one_threshold=True, and let small groups join others by parents."
+        )
 
 
 def _refusal(model: Any, inner: Any, target: str) -> str:

@@ -10,10 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
+from sepc.estimators.selective.groups import has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.plain_values import json_fields
@@ -71,6 +75,8 @@ class ReportFigures(ShownAsCard):
         Whether these rows contradict trust or the promise; empty without true labels.
     warnings : tuple of str
         What else to beware of.
+    groups : GroupComparison or None
+        How groups fare, if the estimator makes promises for them.
     landscape : ClassOverlaps or None
     picture : Picture or None
     regions : RegionTable or None
@@ -98,6 +104,7 @@ class ReportFigures(ShownAsCard):
     promise: tuple[str, ...]
     checks: tuple[TrustCheck, ...]
     warnings: tuple[str, ...]
+    groups: GroupComparison | None
     landscape: ClassOverlaps | None
     picture: Picture | None
     regions: RegionTable | None
@@ -126,12 +133,13 @@ def figures_of(
     X_train: Any = None,
     y_train: ArrayLike | None = None,
     title: str | None = None,
+    groups: Any = None,
 ) -> ReportFigures:
     """Let a fitted estimator decide on held-out rows, and collect what a report shows; see `sepc.report`."""
     check_is_fitted(estimator)
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; give both or neither.")
-    decisions = decide_with_trust(estimator, X, "wrap it in a TrustedClassifier")
+    decisions, keys = _decided(estimator, X, groups)
     labels = None if y is None else _labels(X, y)
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
@@ -164,8 +172,9 @@ def figures_of(
         scores=() if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes),
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=_promise(estimator),
-        checks=() if labels is None or right is None else checks_of(estimator, decisions, labels, right),
+        checks=() if labels is None or right is None else checks_of(estimator, decisions, labels, right, keys),
         warnings=(*warnings_of(found), *_unknown(figures)),
+        groups=None if keys is None else _compared(estimator, decisions, right, keys),
         landscape=landscape,
         picture=drawn,
         regions=None if partition is None else region_table(partition, decisions, accepted, right),
@@ -178,6 +187,27 @@ def figures_of(
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
         left_out=_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
     )
+
+
+def _decided(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any] | None]:
+    """The decisions on rows, and the groups of these if the estimator makes promises for groups."""
+    classifier = unwrap(estimator).classifier
+    if not isinstance(classifier, SelectiveClassifier) or classifier.groups_ is None:
+        if groups is not None:
+            raise ValueError("groups are given, but the estimator makes no promises for groups; see its parameter by.")
+        return decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), None
+    known = classifier.groups_
+    if groups is None and not has_columns(known.by, X):
+        return classifier.decide(X), None
+    return classifier.decide(X, groups=groups), known.of(X, groups)
+
+
+def _compared(
+    estimator: Any, decisions: Decisions, right: BoolArray | None, keys: NDArray[Any]
+) -> GroupComparison | None:
+    classifier = unwrap(estimator).classifier
+    name = classifier.groups_.name
+    return compare_groups(decisions, right, keys, lambda key: visible(name(key)), classifier.promised_groups())
 
 
 def _promise(estimator: Any) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ def report(
     X_train: Any = None,
     y_train: ArrayLike | None = None,
     title: str | None = None,
+    groups: Any = None,
 ) -> Report:
     """Report what a fitted estimator is and how it does on held-out rows.
 
@@ -79,6 +80,8 @@ def report(
     X_train, y_train : rows and their labels, optional
         The training rows; with them the report shows their landscape, which takes about as long as another fit.
     title : str, optional
+    groups : array of n rows, DataFrame or mapping of names to arrays, optional
+        For a `SelectiveClassifier` with promises for groups: the columns `by`, if they are not in `X`.
 
     Returns
     -------
@@ -98,4 +101,4 @@ def report(
     ... of 75 held-out rows (...) are accepted, and ... of the accepted (...) have the right label; ...
     >>> page = made.to_html()
     """
-    return Report(figures_of(estimator, X, y, X_train=X_train, y_train=y_train, title=title))
+    return Report(figures_of(estimator, X, y, X_train=X_train, y_train=y_train, title=title, groups=groups))

@@ -8,6 +8,7 @@ from sepc.reporting.confusion import Confusion
 from sepc.reporting.confusion_view import FEW_CLASSES, confused_pairs, confusion_chart
 from sepc.reporting.figures import ReportFigures
 from sepc.reporting.first_section import first_section
+from sepc.reporting.group_section import group_section
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.region_section import region_section
 from sepc.reporting.row_tables import review_section, wrong_section
@@ -24,6 +25,7 @@ def sections_of(figures: ReportFigures) -> list[Section]:
     return [
         ("first", "What to do first", first_section(figures)),
         ("confusions", "Labels taken for one another", _confusions(figures.confusion)),
+        ("groups", "Groups", group_section(figures)),
         ("wrong", "Accepted but wrong", wrong_section(figures)),
         ("review", "Rows to review", review_section(figures)),
         ("weights", "What counts", _weights(figures.weights)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from sepc.estimators.selective.group_comparison import GroupComparison, regions_in_words
 from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.class_scores import ClassScore, Score
 from sepc.reporting.confusion import Confusion
@@ -41,6 +42,7 @@ def lines(figures: ReportFigures) -> Iterator[str]:
         ("Why rows go to a person", _causes(figures.causes)),
         ("Every label", _scores(figures)),
         ("Labels taken for one another", _confusion(figures.confusion)),
+        ("Groups", _groups(figures.groups)),
         ("Accepted but wrong", _wrong(figures)),
         ("Rows to review", _review(figures)),
         ("What counts", _weights(figures.weights)),
@@ -136,6 +138,30 @@ def _confusion(confusion: Confusion | None) -> Iterator[str]:
     ]
     yield from _table(["labels", "rows", "accepted", "first as second", "second as first"], rows, text=(0,))
     yield from _more(confusion.n_pairs - len(rows), "pairs")
+
+
+def _groups(groups: GroupComparison | None) -> Iterator[str]:
+    if groups is None:
+        return
+    rows = [
+        [
+            row.name,
+            f"{row.n_rows:,}",
+            percent(row.accepted),
+            "-" if row.wrong is None else percent(row.wrong),
+            "-" if row.refused_wrong is None else percent(row.refused_wrong),
+            "yes" if row.has_promise else "no",
+        ]
+        for row in (*groups.rows[:N_LABELS], groups.everyone)
+    ]
+    head = ["group", "rows", "accepted", "wrong of these", "wrong of the others", "promise"]
+    yield from _table(head, rows)
+    yield from _more(len(groups.rows) - N_LABELS, "groups")
+    differing = [row for row in groups.rows[:N_LABELS] if row.regions]
+    if differing:
+        yield from ("", "Where acceptance differs most from that of all rows, in points:")
+    for row in differing:
+        yield from _wrapped(f"{row.name}: {regions_in_words(row)}")
 
 
 def _weights(weights: WhatCounts | None) -> Iterator[str]:

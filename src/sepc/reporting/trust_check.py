@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sepc.estimators.base import MIN_TRUST
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.groups import codes_of
 from sepc.estimators.unwrapping import unwrap
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.binomial import p_value
@@ -33,7 +34,7 @@ class TrustCheck:
         Trust claims that at least a share `min_trust` of the accepted labels is right; a promise is the one of a
         `SelectiveClassifier`.
     about : str or None
-        The predicted label that the promise is about; None if it is about all of them.
+        The predicted label or the group that the promise is about; None if it is about all rows.
     n_accepted : int
         Accepted rows that the claim is about.
     claimed, seen : float or None
@@ -60,21 +61,40 @@ class TrustCheck:
     text: str
 
 
-def checks_of(estimator: Any, decisions: Decisions, y: NDArray[Any], right: BoolArray) -> tuple[TrustCheck, ...]:
-    """The check of every claim that a fitted model makes about the rows it accepts."""
+class Whose(NamedTuple):
+    """Which rows a promise is about: in short, after "rows accepted", and after "the promise"."""
+
+    about: str | None
+    rows: str
+    promise: str
+
+
+def checks_of(
+    estimator: Any, decisions: Decisions, y: NDArray[Any], right: BoolArray, keys: NDArray[Any] | None = None
+) -> tuple[TrustCheck, ...]:
+    """The check of every claim that a fitted model makes about the rows it accepts; `keys` are the groups of rows."""
     classifier = unwrap(estimator).classifier
     accepted = np.asarray(decisions.accepted)
     if not isinstance(classifier, SelectiveClassifier):
         return (_of_trust(int(accepted.sum()), int((accepted & right).sum()), min_trust_of(estimator)),)
     checks = []
     level = LEVEL / max(len(classifier.controls_), 1)
-    for label, control in classifier.controls_.items():
-        about = accepted if label is None else accepted & (decisions.label == label)
+    groups = classifier.groups_
+    code = None if groups is None or keys is None else codes_of(keys, list(classifier.controls_))
+    for i, (key, control) in enumerate(classifier.controls_.items()):
+        if groups is not None:
+            about = accepted if code is None else accepted & (code == i)
+            whose = Whose(groups.name(key), f" with {groups.name(key)}", f" for {groups.name(key)}")
+        elif key is not None:
+            about = accepted & (decisions.label == key)
+            whose = Whose(str(key), f" as {shown(key)}", f" for {shown(key)}")
+        else:
+            about, whose = accepted, Whose(None, "", "")
         if isinstance(control, CostControl):
             checks += _of_costs(classifier, decisions[about], y[about], level)
         else:
             n, n_right = int(about.sum()), int((about & right).sum())
-            checks.append(_of_promise(n, n_right, control.max_risk, label, level))
+            checks.append(_of_promise(n, n_right, control.max_risk, whose, level))
     return tuple(checks)
 
 
@@ -103,21 +123,20 @@ def _of_trust(n: int, n_right: int, least: float) -> TrustCheck:
     return _check("trust", None, n, n_right, least, p, LEVEL, is_contradicted, head, text)
 
 
-def _of_promise(n: int, n_right: int, max_risk: float, label: Any, level: float) -> TrustCheck:
+def _of_promise(n: int, n_right: int, max_risk: float, whose: Whose, level: float) -> TrustCheck:
     p = _chance(n, n_right, 1.0 - max_risk)
     is_contradicted = n > 0 and p <= level
-    whom = "" if label is None else f" as {shown(label)}"
-    says = f"At most {percent(max_risk, AS_SET)} of the rows accepted{whom} may be wrong"
+    says = f"At most {percent(max_risk, AS_SET)} of the rows accepted{whose.rows} may be wrong"
     if n == 0:
-        head, text = f"No row is accepted{whom}.", "So these rows do not tell whether the promise is kept."
+        head, text = f"No row is accepted{whose.rows}.", "So these rows do not tell whether the promise is kept."
     elif is_contradicted:
-        head = f"These rows contradict the promise{f' for {shown(label)}' if whom else ''}."
+        head = f"These rows contradict the promise{whose.promise}."
         text = f"{says}, but {_of(n - n_right, n)} are. {_how_likely('the promise held', 'wrong', p, level)} "
         text += "They differ from the calibration rows: calibrate again with rows like these."
     else:
-        head = f"These rows agree with the promise{f' for {shown(label)}' if whom else ''}."
+        head = f"These rows agree with the promise{whose.promise}."
         text = f"{says}, and {_of(n - n_right, n)} are{_within_chance(p, level, n - n_right > max_risk * n)}."
-    return _check("promise", label, n, n_right, 1.0 - max_risk, p, level, is_contradicted, head, text)
+    return _check("promise", whose.about, n, n_right, 1.0 - max_risk, p, level, is_contradicted, head, text)
 
 
 def _of_costs(classifier: SelectiveClassifier, accepted: Decisions, y: NDArray[Any], level: float) -> list[TrustCheck]:
@@ -159,7 +178,7 @@ def _chance_of_costs(paid: NDArray[Any], possible: NDArray[Any], review: float, 
 
 def _check(
     claim: str,
-    label: Any,
+    about: str | None,
     n: int,
     n_right: int,
     claimed: float,
@@ -169,7 +188,6 @@ def _check(
     head: str,
     text: str,
 ) -> TrustCheck:
-    about = None if label is None else str(label)
     return TrustCheck(claim, about, n, claimed, n_right / n if n else None, p, level, is_contradicted, head, text)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, hypergeom
 
 from sepc._typing import FloatArray, IntArray
 
@@ -68,6 +68,19 @@ def sign_test(n_for: int, n_against: int) -> float:
     (0.03125, 0.63671875, 1.0)
     """
     return float(binom.sf(n_for - 1, n_for + n_against, 0.5))
+
+
+def fewer_p_value(n_seen: int, n_rows: int, n_seen_others: int, n_others: int) -> float:
+    """P-value of "the rate is no lower than among the others": Fisher's exact one-sided test.
+
+    Examples
+    --------
+    >>> round(fewer_p_value(1, 100, 10, 50), 6), fewer_p_value(0, 0, 3, 9)
+    (7.2e-05, 1.0)
+    """
+    if not (n_rows and n_others):
+        return 1.0
+    return float(hypergeom.cdf(n_seen, n_rows + n_others, n_seen + n_seen_others, n_rows))
 
 
 @lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import partial
 from typing import Any, Self
 
@@ -17,6 +18,21 @@ from sepc.decisions.kinds import Cause
 from sepc.decisions.sentences import Sentence
 
 
+class Lack(IntEnum):
+    """What a row lacks that the promise does not cover."""
+
+    TRUST = 0
+    GROUP = 1
+    REGION = 2
+
+
+NEEDS = {
+    Lack.TRUST: "the promise asks for more trust",
+    Lack.GROUP: "there is no promise for its group",
+    Lack.REGION: "calibration has too few rows in its region",
+}
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SelectiveDecisions(Decisions):
     """Decisions of a `SelectiveClassifier`: which labels of its estimator the promise covers.
@@ -28,12 +44,15 @@ class SelectiveDecisions(Decisions):
         promise does not cover is THIN: there is evidence for its label, but too little for the promise.
     inner : Decisions
         The estimator's own decisions; their `accepted` ignores the promise.
+    lack : array of int
+        What a row that is not covered lacks, as `Lack` numbers it.
     """
 
     inner: Decisions
+    lack: IntArray
 
     @classmethod
-    def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any]) -> Self:
+    def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any], lack: IntArray) -> Self:
         """The decisions of an estimator, of which only some are accepted; it may know only some of the classes."""
         uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
@@ -46,6 +65,7 @@ class SelectiveDecisions(Decisions):
             region=inner.region,
             by="SelectiveClassifier",
             inner=inner,
+            lack=lack,
         )
 
     def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
@@ -67,7 +87,8 @@ class SelectiveDecisions(Decisions):
         is_about_trust = cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
         if not is_about_trust:
             return super().verdict()
-        return Sentence(f"Not accepted ({cause.name}): the promise asks for more trust; a person should decide.")
+        needs = NEEDS[Lack(self.lack[0])]
+        return Sentence(f"Not accepted ({cause.name}): {needs}; a person should decide.")
 
 
 def _causes(uncovered: Cause, accepted: BoolArray, own: IntArray) -> IntArray:

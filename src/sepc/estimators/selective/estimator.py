@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,26 +12,27 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from sepc._typing import BoolArray, FloatArray
+from sepc._typing import BoolArray, FloatArray, LazyTable
 from sepc.decisions.decisions import NO_REGIONS, Decisions
-from sepc.estimators.base import decide_with_trust, empty_decisions
+from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import checked_labels
+from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.kept_labels import KeptLabels
+from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
 from sepc.estimators.selective.costs import Costs
-from sepc.estimators.selective.decisions import SelectiveDecisions, columns_for
-from sepc.estimators.selective.promise import cost_sentence, risk_sentence
+from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
+from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
+from sepc.estimators.selective.group_control import Groups, control_groups
+from sepc.estimators.selective.groups import Key, codes_of, has_columns, keys_of, largest_first, len_of, names_in
+from sepc.estimators.selective.promise import promise_in_words
 from sepc.estimators.selective.risk_control import Control, choose_threshold
+from sepc.estimators.selective.shift_check import check_shift
+from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
 from sepc.statistics.binomial import lower_bound, upper_bound
-from sepc.statistics.fixed_sequence import fixed_grid, quantile_grid
-from sepc.statistics.splits import random_parts, stratified_folds
-from sepc.wording import AS_SET, listed, percent, shown
-
-N_FOLDS = 3
-
-# The labels and the trust of some rows.
-Answers: TypeAlias = tuple[NDArray[Any], FloatArray]
+from sepc.statistics.splits import random_parts
+from sepc.wording import listed, shown
 
 
 class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
@@ -58,6 +59,15 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         errors and reviews is chosen. They must know every label of `y`.
     confidence : float, default=0.95
         Probability with which the promise is kept. Values nearer to 1 accept fewer rows.
+    by : str, int, or a list of two, optional
+        One column or two whose values make groups: the error rate is then kept in every group, all of them together
+        with `confidence`. Names of columns of a DataFrame, positions in an array, or names of what is given as
+        `groups`. Groups too small for any promise accept nothing.
+    one_threshold : bool, default=False
+        With `by`, whether all groups share a threshold. If not, each has its own, and `decide` must know the groups.
+    parents : mapping of group to group, optional
+        With `by`, groups that join another one, which may be a new name; they have no promise of their own. A group is
+        the value of its column, or the pair of values of the two.
     calibration_size : float, default=0.5
         Share of the rows used for calibration. More of them make a promise easier to keep; fewer leave more rows to
         train the classifier.
@@ -70,21 +80,25 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         The fitted estimator.
     classes_ : array
         Its labels, those of `y` and those that `Costs` name. What it does not know has the probability 0.
-    threshold_ : float or dict of label to float
+    threshold_ : float, or dict of label or group to float
         Rows with at least this trust are accepted; infinite if no threshold can keep the promise.
     coverage_ : float
-        Share of the calibration rows that are accepted.
-    risk_bound_ : float or dict of label to float
+        Share of the calibration rows that are accepted; with `X_target`, of the target rows.
+    risk_bound_ : float, or dict of label or group to float
         The Clopper-Pearson upper bound on the error rate at the threshold, 1 if that accepts no rows. What is promised
         is `max_risk`: the bound does not account for the threshold having been chosen on the same errors. Not set with
-        `Costs`.
+        `Costs`, nor with `X_target`.
     mean_cost_ : float
         Only with `Costs`: the mean cost of errors and reviews per calibration row. The threshold was chosen to make it
         small, so expect a little more on new rows.
     n_calibration_ : int
         Number of calibration rows.
-    controls_ : dict of label to Control or CostControl
-        What each threshold is based on: rows, and errors or costs among them. The key None stands for all labels.
+    controls_ : dict of label or group to Control or CostControl
+        What each threshold is based on: rows, and errors or costs among them. The key None stands for all rows.
+    groups_ : Groups or None
+        With `by`: the groups without a promise, and whether accepted rows are wrong less often than refused ones.
+    shift_ : Shift or None
+        With `X_target`: the regions that are covered, and what the check of the assumption found.
     confidence_ : float
         The `confidence` of the promise, as it was when `fit` was called.
 
@@ -104,7 +118,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     >>> X, y = make_classification(4000, class_sep=1.5, flip_y=0, random_state=0)
     >>> classifier = SelectiveClassifier(LogisticRegression(), max_risk=0.02, random_state=0).fit(X[:3000], y[:3000])
     >>> print(classifier.summary())
-    At most 2 % of accepted rows are wrong, with 95 % confidence: accepts trust >= ..., ... % of 1,500 calibration rows.
+    At most 2 % of accepted rows are wrong, with 95 % confidence, if rows come as the 1,500 calibration rows did: ...
     >>> decisions = classifier.decide(X[3000:])
     >>> bool((decisions.label != y[3000:])[decisions.accepted].mean() < 0.02)
     True
@@ -116,16 +130,22 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         max_risk: float | Mapping[Any, float] | Costs = 0.02,
         confidence: float = 0.95,
         *,
+        by: Any = None,
+        one_threshold: bool = False,
+        parents: Mapping[Key, Key] | None = None,
         calibration_size: float = 0.5,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.max_risk = max_risk
         self.confidence = confidence
+        self.by = by
+        self.one_threshold = one_threshold
+        self.parents = parents
         self.calibration_size = calibration_size
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: Any = None, X_target: Any = None) -> Self:
         """Fit the estimator, unless it is frozen, and choose the threshold.
 
         Parameters
@@ -133,46 +153,64 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         X : array, DataFrame or whatever the estimator takes, of n rows
         y : array of shape (n,)
             Labels.
+        groups : array of n rows, DataFrame or mapping of names to arrays, optional
+            The columns `by`, if they are not in `X`: an array has them in the order of `by`.
+        X_target : array, DataFrame or whatever the estimator takes, optional
+            Rows without labels, other than those of `X`, whose mix of regions the promise is for. Within a region, rows
+            and labels must be as in calibration. The estimator must have regions, as an `SEPClassifier` has.
 
         Returns
         -------
         self
         """
         self.check_parameters()
+        self._check_asked(groups, X_target)
         X, labels = indexable(X, checked_labels(y, "SelectiveClassifier"))
-        given = np.unique(labels)
+        keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
+        given, random = np.unique(labels), check_random_state(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
             decided = None
         else:
-            random = check_random_state(self.random_state)
             training, calibration = random_parts(labels, self.calibration_size, random)
             part, part_labels = _safe_indexing(X, training), labels[training]
             self.estimator_ = clone(self.estimator).fit(part, part_labels)
-            decided = _decide_left_out(self.estimator, part, part_labels, random)
+            decided = decide_left_out(self.estimator, part, part_labels, random)
             X, labels = _safe_indexing(X, calibration), labels[calibration]
+            keys = None if keys is None else keys[calibration]
         known = np.union1d(self.estimator_.classes_, given)
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self._calibrate(X, labels, decided)
+        self._calibrate(X, labels, decided, keys, X_target, random)
         return self
 
-    def _calibrate(self, X: Any, labels: NDArray[Any], training: Answers | None) -> None:
-        decided = _decided(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
+    def _calibrate(
+        self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any
+    ) -> None:
+        decided = decide_inside(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
         self.controls_: dict[Any, Control | CostControl] = {}
+        self.groups_: Groups | None = None
+        self.shift_: Shift | None = None
         for stale in {"mean_cost_", "risk_bound_"} & set(vars(self)):
             delattr(self, stale)
-        if isinstance(self.max_risk, Costs):
-            self._control_cost(self.max_risk, decided, labels, _grid(training, None))
-        else:
-            self._control_risk(decided, labels, training)
         self.confidence_ = self.confidence
         self.n_calibration_ = len(labels)
-        self.coverage_ = sum(control.n_accepted for control in self.controls_.values()) / max(len(labels), 1)
-        thresholds = {label: control.threshold for label, control in self.controls_.items()}
+        if isinstance(self.max_risk, Costs):
+            self._control_cost(self.max_risk, decided, labels, grid_of(training))
+        elif X_target is not None:
+            self._control_shift(X, decided, labels, grid_of(training), X_target, random)
+        elif keys is not None:
+            self._control_groups(decided, labels, grid_of(training), keys)
+        else:
+            self._control_risk(decided, labels, training)
+        if self.shift_ is None:
+            self.coverage_ = sum(control.n_accepted for control in self.controls_.values()) / max(len(labels), 1)
+        else:
+            self.coverage_ = self.shift_.n_target_accepted / self.shift_.n_target
+        thresholds = {key: control.threshold for key, control in self.controls_.items()}
         self.threshold_: float | dict[Any, float] = self._one_or_several(thresholds)
 
     def _control_cost(self, costs: Costs, decided: Decisions, labels: NDArray[Any], grid: FloatArray) -> None:
@@ -185,30 +223,113 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     def _control_risk(self, decided: Decisions, labels: NDArray[Any], training: Answers | None) -> None:
         risks, wrong = self._risks(), decided.label != labels
         confidence = 1.0 - (1.0 - self.confidence) / len(risks)
-        bounds = {}
         for label, risk in risks.items():
-            rows = _about(decided.label, label)
-            control = choose_threshold(decided.trust[rows], wrong[rows], _grid(training, label), risk, confidence)
-            self.controls_[label] = control
-            bounds[label] = float(upper_bound(control.n_errors, control.n_accepted, confidence))
+            rows, grid = _about(decided.label, label), grid_of(training, label)
+            self.controls_[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, confidence)
+        self._bound_risks(confidence)
+
+    def _control_groups(self, decided: Decisions, labels: NDArray[Any], grid: FloatArray, keys: NDArray[Any]) -> None:
+        sizes = largest_first(keys)
+        wrong, code = np.asarray(decided.label != labels), codes_of(keys, list(sizes))
+        risk = cast(float, self.max_risk)
+        controls, no_harm, confidence = control_groups(
+            decided.trust, wrong, code, sizes, grid, risk, self.confidence, self.one_threshold
+        )
+        self.controls_ |= controls
+        small = {key: n for key, n in sizes.items() if key not in controls}
+        self.groups_ = Groups(names_in(self.by), small, no_harm, dict(self.parents or {}), self.one_threshold)
+        self._bound_risks(confidence)
+
+    def _control_shift(
+        self, X: Any, decided: Decisions, labels: NDArray[Any], grid: FloatArray, X_target: Any, random: Any
+    ) -> None:
+        target = decide_inside(self.estimator_, X_target)
+        self._check_regions(target, "X_target is about regions")
+        rows = Rows(decided.region, decided.trust, np.asarray(decided.label != labels))
+        risk = cast(float, self.max_risk)
+        found = choose_for_target(rows, target.region, grid, risk, self.confidence, random)
+        region, trust = (
+            np.concatenate([getattr(one, name) for one in (decided, target)]) for name in ("region", "trust")
+        )
+        check = check_shift(X, X_target, trust, np.repeat([False, True], [len(decided), len(target)]), region)
+        self.controls_[None] = found.control
+        self.shift_ = found.checked(target.region, target.trust, check)
+
+    def _bound_risks(self, confidence: float) -> None:
+        bounds = {
+            key: float(upper_bound(control.n_errors, control.n_accepted, confidence))
+            for key, control in self.controls_.items()
+            if isinstance(control, Control)
+        }
         self.risk_bound_: float | dict[Any, float] = self._one_or_several(bounds)
 
     def _one_or_several(self, values: dict[Any, float]) -> float | dict[Any, float]:
-        return values if isinstance(self.max_risk, Mapping) else values[None]
+        return values if isinstance(self.max_risk, Mapping) or self.by is not None else values[None]
+
+    @overload
+    def decide(self, X: LazyTable, *, groups: None = None) -> Any: ...
+
+    @overload
+    def decide(self, X: ArrayLike, *, groups: Any = None) -> SelectiveDecisions: ...
+
+    def decide(self, X: Any, *, groups: Any = None) -> Any:
+        """Label, trust, cause and region of every row, and whether the promise covers it.
+
+        Parameters
+        ----------
+        X : array or DataFrame of n rows, or Dask collection
+        groups : array of n rows, DataFrame or mapping of names to arrays, optional
+            The columns `by`, if they are not in `X`. They are needed if groups have thresholds of their own, or if
+            some have no promise.
+
+        Returns
+        -------
+        SelectiveDecisions
+            For a Dask collection, a lazy Dask DataFrame with the columns of ``SelectiveDecisions.to_frame``.
+        """
+        if groups is None:
+            return super().decide(X)
+        check_is_fitted(self)
+        if self.groups_ is None:
+            raise ValueError(
+                "groups are given, but there are no promises for groups; name what they are in by, and fit."
+            )
+        if is_lazy(X):
+            raise TypeError("groups go with rows in memory; a Dask collection must have the columns that by names.")
+        return self.covered(decide_inside(self.estimator_, X), self.groups_.of(X, groups)).indexed_like(X)
 
     def _decide(self, X: Any) -> SelectiveDecisions:
-        return self.covered(_decided(self.estimator_, X))
+        return self.covered(decide_inside(self.estimator_, X), self._keys_in(X))
+
+    def _keys_in(self, X: Any) -> NDArray[Any] | None:
+        """The groups of rows whose columns tell; None if there are none, or thresholds do not differ."""
+        groups = self.groups_
+        is_told = groups is not None and (groups.must_be_told or has_columns(groups.by, X))
+        return groups.of(X) if groups is not None and is_told else None
 
     def empty_decisions(self) -> SelectiveDecisions:
         """Decisions on zero rows, with all columns and their types."""
-        return self.covered(empty_decisions(self.estimator_))
+        return self.covered(empty_decisions(self.estimator_), np.empty(0, dtype=object))
 
-    def covered(self, decided: Decisions) -> SelectiveDecisions:
-        """The decisions of the estimator, accepted where the promise covers them."""
-        accepted = np.zeros(len(decided), dtype=bool)
-        for label, control in self.controls_.items():
-            accepted |= _about(decided.label, label) & (decided.trust >= control.threshold)
-        return SelectiveDecisions.of(decided, accepted, self.classes_)
+    def covered(self, decided: Decisions, keys: NDArray[Any] | None = None) -> SelectiveDecisions:
+        """The decisions of the estimator, accepted where the promise covers them; `keys` are the groups of the rows."""
+        thresholds = np.full(len(decided), np.inf)
+        lack = np.full(len(decided), Lack.TRUST)
+        if self.groups_ is None or keys is None:
+            for label, control in self.controls_.items():
+                thresholds[self._of_promise(decided, label)] = control.threshold
+        else:
+            code = codes_of(keys, list(self.controls_))
+            thresholds = np.array([*(control.threshold for control in self.controls_.values()), np.inf])[code]
+            lack[code < 0] = Lack.GROUP
+        if self.shift_ is not None:
+            covers = self.shift_.covers(decided.region)
+            thresholds[~covers], lack[~covers] = np.inf, Lack.REGION
+        return SelectiveDecisions.of(decided, decided.trust >= thresholds, self.classes_, lack)
+
+    def _of_promise(self, decided: Decisions, label: Any) -> BoolArray:
+        """The rows that the promise is about; groups that share a threshold need not be told apart."""
+        return _about(decided.label, None if self.groups_ is not None else label)
 
     def _probabilities(self, X: Any) -> FloatArray:
         known = np.asarray(self.estimator_.classes_)
@@ -217,17 +338,9 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     def summary(self) -> str:
         """What is promised: a sentence for every promise, or why it cannot be made."""
         check_is_fitted(self)
-        confidence, lines = self.confidence_, []
-        for label, control in self.controls_.items():
-            whom = "" if label is None else f" predicted as {shown(label)}"
-            if isinstance(control, CostControl):
-                lines.append(cost_sentence(control, confidence))
-            else:
-                lines.append(risk_sentence(control, whom, confidence))
-        if len(lines) > 1:
-            lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
+        lines = promise_in_words(self.controls_, self.confidence_, self.groups_, self.shift_)
         unnamed = [shown(label) for label in self.classes_ if label not in self.controls_]
-        if unnamed and None not in self.controls_:
+        if unnamed and isinstance(self.max_risk, Mapping):
             lines.append(f"Rows predicted as {listed(unnamed)} are never accepted: nothing was asked of them.")
         missing = [shown(label) for label in np.setdiff1d(self.classes_, self.estimator_.classes_)]
         if missing:
@@ -253,15 +366,55 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         Certificates
         """
         check_is_fitted(self)
-        decided = _decided(self.estimator_, X)
-        if (decided.region == NO_REGIONS).any():
-            kind = type(self.estimator_).__name__
-            raise TypeError(f"{kind} has no regions to certify; use an SEPClassifier.")
+        decided = decide_inside(self.estimator_, X)
+        self._check_regions(decided, "Certificates are for regions")
         wrong = decided.label != checked_labels(y, "SelectiveClassifier")
         region, which, n_rows = np.unique(decided.region, return_inverse=True, return_counts=True)
         n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
         each = 1.0 - (1.0 - self.confidence) / len(region)
         return Certificates(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), self.confidence)
+
+    def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
+        """How the groups fare on other rows: how many are accepted, and how many of these are wrong.
+
+        Parameters
+        ----------
+        X : array or DataFrame of n rows
+        y : array of shape (n,), optional
+            True labels; without them, acceptance alone is compared.
+        groups : array of n rows, DataFrame or mapping of names to arrays, optional
+            The columns `by`, if they are not in `X`.
+
+        Returns
+        -------
+        GroupComparison
+        """
+        check_is_fitted(self)
+        if self.groups_ is None:
+            raise ValueError("There are no groups to compare; name the columns that make them in by.")
+        decisions, keys = self.decide(X, groups=groups), self.groups_.of(X, groups)
+        right = None if y is None else np.asarray(decisions.label == checked_labels(y, "SelectiveClassifier"))
+        return compare_groups(decisions, right, keys, self.groups_.name, self.promised_groups())
+
+    def promised_groups(self) -> list[Key]:
+        """The groups of which rows may be accepted."""
+        return [key for key, control in self.controls_.items() if np.isfinite(control.threshold)]
+
+    def _check_regions(self, decided: Decisions, what: str) -> None:
+        if (decided.region == NO_REGIONS).any():
+            kind = type(self.estimator_).__name__
+            raise TypeError(f"{what}, and {kind} has none; use an SEPClassifier.")
+
+    def _check_asked(self, groups: Any, X_target: Any) -> None:
+        """Raise if what is asked for does not go together."""
+        if groups is not None and self.by is None:
+            raise ValueError("groups are given, but by names no column; name what they are, as in by='sex'.")
+        if X_target is None:
+            return
+        if self.by is not None or isinstance(self.max_risk, Mapping | Costs):
+            raise ValueError("X_target goes with one max_risk for all rows: no by, no mapping and no Costs.")
+        if len(np.shape(X_target)) == 0 or len_of(X_target) == 0:
+            raise ValueError("X_target has no rows; give rows of the mix that the promise is for.")
 
     def _risks(self) -> dict[Any, float]:
         """The largest error rate for each label; the key None stands for all rows."""
@@ -282,6 +435,12 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
             risks = {}
         elif np.ndim(cast(Any, self.max_risk)):
             raise TypeError("max_risk is an array; a cost matrix goes into Costs(matrix, review=...).")
+        if self.by is not None:
+            names_in(self.by)
+            if isinstance(self.max_risk, Mapping | Costs):
+                raise ValueError("by goes with one max_risk for all groups: no mapping and no Costs.")
+        elif self.parents is not None or self.one_threshold:
+            raise ValueError("parents and one_threshold are about groups; name the columns that make them in by.")
         shares = {f"max_risk[{label!r}]" if label is not None else "max_risk": risk for label, risk in risks.items()}
         shares |= {"confidence": self.confidence, "calibration_size": self.calibration_size}
         for name, share in shares.items():
@@ -295,29 +454,6 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         return tags
 
 
-def _decided(estimator: Any, X: Any) -> Decisions:
-    return decide_with_trust(estimator, X, "wrap it in a CalibratedClassifierCV")
-
-
-def _decide_left_out(estimator: Any, X: Any, labels: NDArray[Any], random: np.random.RandomState) -> Answers | None:
-    """Labels and trust of training rows, by cross-fitting; None if every class has a single row."""
-    folds = stratified_folds(labels, N_FOLDS, random)
-    parts = []
-    for fold in np.unique(folds[folds >= 0]):
-        left_in, left_out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = clone(estimator).fit(_safe_indexing(X, left_in), labels[left_in])
-        parts.append(_decided(fitted, _safe_indexing(X, left_out)))
-    if not parts:
-        return None
-    return np.concatenate([part.label for part in parts]), np.concatenate([part.trust for part in parts])
-
-
 def _about(labels: NDArray[Any], label: Any) -> BoolArray:
     """The rows that the promise for `label` is about."""
     return np.ones(len(labels), dtype=bool) if label is None else np.asarray(labels == label)
-
-
-def _grid(training: Answers | None, label: Any) -> FloatArray:
-    if training is None or not (rows := _about(training[0], label)).any():
-        return fixed_grid()
-    return quantile_grid(training[1][rows])

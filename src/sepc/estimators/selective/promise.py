@@ -1,31 +1,45 @@
-"""The promise in words."""
+"""The promise in words: what is promised, for which rows, on what assumption and on how many rows it rests."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from sepc.estimators.selective.cost_control import CostControl
+from sepc.estimators.selective.group_control import Groups, NoHarm
 from sepc.estimators.selective.risk_control import Control
-from sepc.wording import AS_SET, percent
+from sepc.estimators.selective.shift_check import ShiftCheck
+from sepc.estimators.selective.shift_control import Shift
+from sepc.wording import AS_SET, MOST_NAMES, counted, listed, p_in_short, percent, shown
+
+
+def promise_in_words(
+    controls: Mapping[Any, Control | CostControl], confidence: float, groups: Groups | None, shift: Shift | None
+) -> list[str]:
+    """A sentence for every promise, and what else belongs to it."""
+    lines = []
+    for key, control in controls.items():
+        if isinstance(control, CostControl):
+            lines.append(cost_sentence(control, confidence))
+        elif shift is not None:
+            lines += _shift_sentences(control, confidence, shift)
+        elif groups is not None:
+            lines.append(_group_sentences(control, confidence, groups, key))
+        else:
+            lines.append(risk_sentence(control, "" if key is None else f" predicted as {shown(key)}", confidence))
+    if len(controls) > 1:
+        lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
+    return [*lines, *_about_groups(groups)] if groups is not None else lines
 
 
 def risk_sentence(control: Control, whom: str, confidence: float) -> str:
     """The promise about errors; `whom` says for which rows, empty for all rows."""
-    goal = (
-        f"at most {percent(control.max_risk, AS_SET)} of accepted rows{whom} are wrong, "
-        f"with {percent(confidence, AS_SET)} confidence"
-    )
-    if np.isfinite(control.threshold):
-        return f"A{goal[1:]}: {_accepts(control, whom)}."
-    why = (
-        f"there are only {control.n_rows:,} calibration rows{whom}"
-        if control.n_rows < control.n_needed
-        else f"of the {control.n_tried:,} most trusted{whom}, {control.n_tried_errors:,} were wrong"
-    )
-    return (
-        f"No threshold can keep the promise that {goal}, so no row{whom} is accepted: it takes at least "
-        f"{control.n_needed:,} accepted calibration rows without an error, or more with few errors, and {why}."
-    )
+    goal = _goal(control, whom, confidence)
+    if not np.isfinite(control.threshold):
+        return _no_risk_sentence(control, whom, goal)
+    return f"A{goal[1:]}, {_as_calibration(control, whom)}: {_accepts(control)}."
 
 
 def cost_sentence(control: CostControl, confidence: float) -> str:
@@ -37,8 +51,8 @@ def cost_sentence(control: CostControl, confidence: float) -> str:
     if np.isfinite(control.threshold):
         saved = f"{control.review - control.cost:.3g}"
         return (
-            f"A{goal[1:]}: {_accepts(control, '')}. Errors and reviews together cost about {control.cost:.3g} a row, "
-            f"{saved} less than a review of every row."
+            f"A{goal[1:]}, {_as_calibration(control, '')}: {_accepts(control)}. Errors and reviews together cost about "
+            f"{control.cost:.3g} a row, {saved} less than a review of every row."
         )
     why = (
         f"there are only {control.n_rows:,} calibration rows"
@@ -51,8 +65,100 @@ def cost_sentence(control: CostControl, confidence: float) -> str:
     )
 
 
-def _accepts(control: Control | CostControl, whom: str) -> str:
-    share = percent(control.n_accepted / control.n_rows)
+def _goal(control: Control, whom: str, confidence: float) -> str:
+    return (
+        f"at most {percent(control.max_risk, AS_SET)} of accepted rows{whom} are wrong, "
+        f"with {percent(confidence, AS_SET)} confidence"
+    )
+
+
+def _no_risk_sentence(control: Control, whom: str, goal: str, rows: str = "calibration rows") -> str:
+    why = (
+        f"there are only {control.n_rows:,} {rows}{whom}"
+        if control.n_rows < control.n_needed
+        else f"of the {control.n_tried:,} most trusted{whom}, {control.n_tried_errors:,} were wrong"
+    )
+    return (
+        f"No threshold can keep the promise that {goal}, so no row{whom} is accepted: it takes at least "
+        f"{control.n_needed:,} accepted {rows} without an error, or more with few errors, and {why}."
+    )
+
+
+def _as_calibration(control: Control | CostControl, whom: str) -> str:
+    return f"if rows come as the {control.n_rows:,} calibration rows{whom} did"
+
+
+def _accepts(control: Control | CostControl) -> str:
+    return f"accepts trust >= {_threshold(control)}, {percent(control.n_accepted / control.n_rows)} of these"
+
+
+def _threshold(control: Control | CostControl) -> str:
     threshold = f"{control.threshold:.3f}"
-    threshold = f"{control.threshold:.10g}" if threshold == "1.000" else threshold
-    return f"accepts trust >= {threshold}, {share} of {control.n_rows:,} calibration rows{whom}"
+    return f"{control.threshold:.10g}" if threshold == "1.000" else threshold
+
+
+def _group_sentences(control: Control, confidence: float, groups: Groups, key: Any) -> str:
+    name = groups.name(key)
+    whom = f" with {name}" if "=" in name else f" in {name}"
+    promised = risk_sentence(control, whom, confidence)
+    return f"{promised} {_harm_sentence(groups.no_harm[key], whom)}" if control.n_accepted else promised
+
+
+def _harm_sentence(harm: NoHarm, whom: str) -> str:
+    if not harm.n_refused:
+        return f"No row{whom} is refused."
+    rates = (
+        f"{percent(harm.n_errors / harm.n_accepted)} of {harm.n_accepted:,} accepted ones were wrong, "
+        f"{percent(harm.n_refused_errors / harm.n_refused)} of {harm.n_refused:,} refused ones"
+    )
+    if harm.is_shown:
+        return f"No harm: among such rows, accepted ones are wrong less often than refused ones ({rates})."
+    return f"That among such rows accepted ones are wrong less often than refused ones could not be shown ({rates})."
+
+
+def _about_groups(groups: Groups) -> list[str]:
+    lines = [
+        "It holds whatever the shares of the groups, as long as rows within each group come as they did; groups that "
+        "calibration has not seen have no promise."
+    ]
+    if groups.small:
+        named = listed([f"{groups.name(key)} ({counted(n, 'row')})" for key, n in groups.small.items()], MOST_NAMES)
+        lines.append(f"Too small for a promise, and not accepted: {named}.")
+    if groups.parents:
+        joined = [f"{groups.name(child)} in {groups.name(parent)}" for child, parent in groups.parents.items()]
+        lines.append(f"Without a promise of their own: {listed(joined, MOST_NAMES)}.")
+    return lines
+
+
+def _shift_sentences(control: Control, confidence: float, shift: Shift) -> list[str]:
+    goal = _goal(control, "", confidence)
+    goal += f", if rows have the mix of regions of the {shift.n_target:,} target rows"
+    if np.isfinite(control.threshold):
+        accepted = percent(shift.n_target_accepted / shift.n_target)
+        first = (
+            f"A{goal[1:]} and those of a region come as its calibration rows did: accepts trust >= "
+            f"{_threshold(control)}, {accepted} of the target rows."
+        )
+    else:
+        first = _no_risk_sentence(control, "", goal, "pairs of a target and a calibration row")
+    rows = (
+        f"It rests on {counted(control.n_rows, 'pair')} of a target row and a calibration row of the same region, of "
+        f"{counted(len(shift.regions), 'region')}; {shift.n_planning:,} other target rows served to plan these."
+    )
+    uncovered = (
+        "Rows in regions that calibration has not seen, or too seldom, are not accepted: "
+        f"{percent(shift.n_target_uncovered / shift.n_target)} of the target rows."
+    )
+    return [first, rows, uncovered, _check_sentence(shift.check)]
+
+
+def _check_sentence(check: ShiftCheck) -> str:
+    if check.is_sign:
+        return (
+            f"Beware: within regions, {check.column} differs between target and calibration rows ("
+            f"p {p_in_short(check.p_value, '= ')} after {check.n_tests} tests), so what is assumed may not be true."
+        )
+    return (
+        f"Within regions, no difference between target and calibration rows is seen ({check.n_tests} tests); whether "
+        "labels are as they were cannot be seen without them."
+    )

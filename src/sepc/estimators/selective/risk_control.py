@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,21 +61,34 @@ def choose_threshold(
     the calibration rows, though not on their labels; the guarantee is exact if rows of more trust are not wrong more
     often, and nearly so otherwise (docs/explanation/promises.md has the argument).
     """
+    return choose_together([(trust, wrong)], grid, max_risk, confidence)[0]
+
+
+def choose_together(
+    groups: Sequence[tuple[FloatArray, BoolArray]], grid: FloatArray, max_risk: float, confidence: float
+) -> list[Control]:
+    """The most generous threshold at which the error rate of every group is kept; what it rests on, for each of them.
+
+    A threshold passes if it does in every group, each tested at the full level: it breaks the promise only if it does
+    so in some group, and passes the test of that group with probability at most ``1 - confidence``.
+    """
     thresholds = np.unique(grid)[::-1]
-    accepted, errors = sums_at(thresholds, trust, wrong)
-    start = int(np.searchsorted(accepted, rows_to_start(len(trust), max_risk, confidence)))
-    passes = p_value(errors[start:], accepted[start:], max_risk) <= 1.0 - confidence
-    n_passed = n_before_failure(passes)
-    tried = min(start, len(thresholds) - 1)
-    chosen = start + n_passed - 1
-    any_passed = n_passed > 0
-    return Control(
-        threshold=float(thresholds[chosen]) if any_passed else math.inf,
-        max_risk=max_risk,
-        n_rows=len(trust),
-        n_accepted=int(accepted[chosen]) if any_passed else 0,
-        n_errors=int(errors[chosen]) if any_passed else 0,
-        n_needed=rows_needed(max_risk, confidence),
-        n_tried=int(accepted[tried]),
-        n_tried_errors=int(errors[tried]),
-    )
+    sums = [sums_at(thresholds, trust, wrong) for trust, wrong in groups]
+    needed = [rows_to_start(len(trust), max_risk, confidence) for trust, _ in groups]
+    start = max(int(np.searchsorted(accepted, n)) for (accepted, _), n in zip(sums, needed, strict=True))
+    p_values = [p_value(errors[start:], accepted[start:], max_risk) for accepted, errors in sums]
+    n_passed = n_before_failure(np.max(p_values, axis=0) <= 1.0 - confidence)
+    tried, chosen, any_passed = min(start, len(thresholds) - 1), start + n_passed - 1, n_passed > 0
+    return [
+        Control(
+            threshold=float(thresholds[chosen]) if any_passed else math.inf,
+            max_risk=max_risk,
+            n_rows=len(trust),
+            n_accepted=int(accepted[chosen]) if any_passed else 0,
+            n_errors=int(errors[chosen]) if any_passed else 0,
+            n_needed=rows_needed(max_risk, confidence),
+            n_tried=int(accepted[tried]),
+            n_tried_errors=int(errors[tried]),
+        )
+        for (trust, _), (accepted, errors) in zip(groups, sums, strict=True)
+    ]

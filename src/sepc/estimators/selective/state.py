@@ -10,7 +10,9 @@ from typing import Any
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.group_state import columns_from, groups_from, groups_to_node, key_from, key_to_node
 from sepc.estimators.selective.risk_control import Control
+from sepc.estimators.selective.shift_state import shift_from, shift_to_node
 from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
@@ -22,11 +24,13 @@ CONTROLS: dict[str, type[Control | CostControl]] = {"risk": Control, "cost": Cos
 
 def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier and its promise."""
-    return fields_to_node(selective, without=("estimator", "max_risk")) | {
+    return fields_to_node(selective, without=("estimator", "max_risk", "by", "parents")) | {
         "classes": labels_to_node(selective.classes_),
         "estimator": inner.to_node(selective.estimator_, writer.under("estimator")),
         "max_risk": _risk_to_node(selective.max_risk, selective.classes_),
-        "controls": [_control_to_node(selective, label) for label in selective.controls_],
+        "controls": [_control_to_node(selective, key) for key in selective.controls_],
+        "groups": groups_to_node(selective.groups_),
+        "shift": shift_to_node(selective.shift_, writer.under("shift")),
         "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
@@ -36,45 +40,66 @@ def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) ->
 def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     """Read a classifier and its promise."""
     estimator = inner.from_node(reader.part("estimator"))
-    selective = restore_fields(SelectiveClassifier(estimator), reader)
+    by = columns_from(reader.part("groups")) if reader.has("groups") else None
+    selective = restore_fields(SelectiveClassifier(estimator, by=by), reader)
     selective.estimator_, selective.classes_ = estimator, labels_from(reader.part("classes"))
     check_inner(estimator, reader, selective.n_features_in_, selective.classes_, all_classes=False)
     selective.max_risk = _risk_from(reader.part("max_risk"), selective.classes_)
-    controls, known = list(reader.parts("controls")), {None, *selective.classes_.tolist()}
-    selective.controls_ = dict(_control_from(part, known) for part in controls)
+    controls = list(reader.parts("controls"))
+    selective.controls_ = dict(map(_control_from, controls))
+    selective.groups_ = None
+    if reader.has("groups"):
+        selective.groups_ = groups_from(reader.part("groups"), selective.controls_, selective.one_threshold)
+    selective.shift_ = shift_from(reader.part("shift")) if reader.has("shift") else None
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
-    risks: Any = selective.max_risk
-    several = isinstance(risks, Mapping)
-    promised = set(risks) if several else {None}
-    if len(selective.controls_) != len(controls) or promised != set(selective.controls_):
-        raise reader.wrong("has promises that do not match its max_risk")
-    thresholds = {label: control.threshold for label, control in selective.controls_.items()}
+    _check_promises(selective, reader, len(controls))
+    several = isinstance(selective.max_risk, Mapping) or selective.groups_ is not None
+    thresholds = {key: control.threshold for key, control in selective.controls_.items()}
     selective.threshold_ = thresholds if several else thresholds[None]
     if isinstance(selective.max_risk, Costs):
         selective.mean_cost_ = controls[0].number("cost", 0.0)
-    else:
+    elif selective.shift_ is None:
         each = (part.number("risk_bound", 0.0, 1.0) for part in controls)
         bounds = dict(zip(selective.controls_, each, strict=True))
         selective.risk_bound_ = bounds if several else bounds[None]
     return selective
 
 
-def _control_to_node(selective: SelectiveClassifier, label: Any) -> Node:
+def _check_promises(selective: SelectiveClassifier, reader: Reader, n_controls: int) -> None:
+    """Raise if the promises are not those that the parameters ask for."""
+    risks: Any = selective.max_risk
+    groups, controls = selective.groups_, selective.controls_
+    if len(controls) != n_controls:
+        raise reader.wrong("has two promises about the same rows")
+    if groups is None:
+        promised = set(risks) if isinstance(risks, Mapping) else {None}
+        is_plain = selective.shift_ is None or promised == {None}
+        if promised != set(controls) or not is_plain or not promised <= {None, *selective.classes_.tolist()}:
+            raise reader.wrong("has promises that do not match its max_risk")
+        return
+    thresholds = {control.threshold for control in controls.values()}
+    is_single = not isinstance(risks, Mapping | Costs) and selective.shift_ is None and None not in controls
+    if not is_single or (selective.one_threshold and len(thresholds) > 1):
+        raise reader.wrong("has promises that do not match its groups")
+    selective.parents = dict(groups.parents) or None
+
+
+def _control_to_node(selective: SelectiveClassifier, key: Any) -> Node:
     names = {kind: name for name, kind in CONTROLS.items()}
-    control = selective.controls_[label]
+    control = selective.controls_[key]
     bounds = getattr(selective, "risk_bound_", None)
     values = {name: _finite(value) for name, value in asdict(control).items()}
-    bound = bounds[label] if isinstance(bounds, Mapping) else bounds
-    return {"label": simple_value(label), "kind": names[type(control)], "risk_bound": bound, **values}
+    bound = bounds[key] if isinstance(bounds, Mapping) else bounds
+    return {"about": key_to_node(key), "kind": names[type(control)], "risk_bound": bound, **values}
 
 
-def _control_from(reader: Reader, known: set[Any]) -> tuple[Any, Control | CostControl]:
+def _control_from(reader: Reader) -> tuple[Any, Control | CostControl]:
     kind = CONTROLS.get(reader.text("kind"))
-    label = read_simple_value(reader.node.get("label"), reader)
-    if kind is None or label not in known:
-        raise reader.wrong("has a promise of an unknown kind, or about an unknown label")
+    about = key_from(reader.node.get("about"), reader)
+    if kind is None:
+        raise reader.wrong("has a promise of an unknown kind")
     threshold = reader.number("threshold", 0.0) if reader.has("threshold") else math.inf
     control = kind(threshold=threshold, **{field.name: _figure_from(reader, field.name) for field in fields(kind)[1:]})
     counts = (getattr(control, "n_errors", 0), control.n_accepted, control.n_rows)
@@ -82,7 +107,7 @@ def _control_from(reader: Reader, known: set[Any]) -> tuple[Any, Control | CostC
         raise reader.wrong("counts more errors than accepted rows, or more accepted rows than rows")
     if math.isfinite(threshold) and control.n_accepted == 0:
         raise reader.wrong("has a threshold that accepts nothing")
-    return label, control
+    return about, control
 
 
 def _figure_from(reader: Reader, name: str) -> Any:

@@ -24,15 +24,9 @@ from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.checks import checked_labels
+from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
-from sepc.estimators.stratified.strata import (
-    POOLED,
-    categories_of,
-    column_names,
-    column_positions,
-    find_strata,
-    text_columns,
-)
+from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
 
 
 def _all_have_probabilities(self: StratifiedClassifier) -> bool:
@@ -136,6 +130,8 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
         self.classes_, which = np.unique(labels, return_inverse=True)
         names = column_names(X)
         self.by_: IntArray = column_positions(self.by, X)
+        if len(self.by_) == len(names):
+            raise ValueError(f"by names all {len(names)} columns, so nothing is left for the models to see.")
         self.strata_, stratum = find_strata(
             tuple(str(names[j]) for j in self.by_),
             categories_of(X, self.by_),

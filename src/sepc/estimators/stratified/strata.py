@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +12,14 @@ from sklearn.utils import _safe_indexing
 from sepc._typing import BoolArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
-from sepc.wording import MOST_NAMES, counted, listed, name_of, shown
+from sepc.estimators.columns_by import column_names
+from sepc.wording import counted, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # The stratum of rows that the pooled model decides on.
 POOLED = -1
-
-# The types of pandas' missing values, besides None and NaN.
-MISSING_TYPES = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,56 +112,6 @@ def find_strata(
     of_first = np.full(len(seen), POOLED)
     of_first[order] = np.where(fitted, np.arange(len(order)), POOLED)
     return strata, of_first[first]
-
-
-def column_names(X: Any) -> tuple[Any, ...]:
-    """Names of the columns of a DataFrame; for an array x0, x1 and so on."""
-    return tuple(X.columns) if hasattr(X, "columns") else tuple(f"x{j}" for j in range(X.shape[1]))
-
-
-def column_positions(by: Any, X: Any) -> IntArray:
-    """Positions of the columns `by`: one or several names or positions, or a function of `X` that returns them.
-
-    Raises
-    ------
-    ValueError
-        If a column does not exist or is repeated, or no column is left for the models.
-    """
-    chosen = by(X) if callable(by) else by
-    chosen = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
-    names = column_names(X)
-    positions = [_position(column, names, named=hasattr(X, "columns")) for column in chosen]
-    if len(set(positions)) < len(positions):
-        raise ValueError(f"by names a column twice: {chosen}.")
-    if len(positions) == len(names):
-        raise ValueError(f"by names all {len(names)} columns, so nothing is left for the models to see.")
-    return np.array(positions, dtype=np.int64)
-
-
-def _position(column: Any, names: Sequence[Any], *, named: bool) -> int:
-    if isinstance(column, int | np.integer) and not isinstance(column, bool):
-        if not -len(names) <= column < len(names):
-            raise ValueError(f"by has position {column}, but X has {len(names)} columns.")
-        return int(column) % len(names)
-    if not named:
-        raise ValueError(f"by names the column {column!r}, but X is an array; give positions, or a DataFrame.")
-    if column not in names:
-        known = listed(map(shown, names), MOST_NAMES)
-        raise ValueError(f"by names the column {column!r}; the columns are {known}.")
-    return list(names).index(column)
-
-
-def categories_of(X: Any, positions: IntArray) -> NDArray[Any]:
-    """The cells of some columns, of shape (n, k), with None for all missing values."""
-    cells = np.empty((X.shape[0], len(positions)), dtype=object)
-    for j, position in enumerate(positions):
-        column = _safe_indexing(X, int(position), axis=1)
-        cells[:, j] = [None if _is_missing(cell) else cell for cell in np.asarray(column, dtype=object)]
-    return cells
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ in MISSING_TYPES or (isinstance(cell, float) and cell != cell)
 
 
 def text_columns(X: Any) -> list[str]:

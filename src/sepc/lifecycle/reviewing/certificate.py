@@ -135,7 +135,8 @@ class Certificate(Result, ShownAsCard):
             return f"Nothing is certified yet, after {seen}."
         return (
             f"At most {percent(self.max_risk, AS_SET)} of rows with trust >= {self.threshold:.6g} are wrong, with "
-            f"{percent(self.confidence, AS_SET)} confidence: {percent(self.coverage)} of rows, after {seen}."
+            f"{percent(self.confidence, AS_SET)} confidence, if all rows come from one source: "
+            f"{percent(self.coverage)} of rows, after {seen}."
         )
 
 

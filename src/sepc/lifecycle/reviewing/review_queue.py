@@ -89,7 +89,7 @@ class ReviewQueue(SharedState, ShownAsCard):
     ...     review = queue.choose(X[today])
     ...     certificate = queue.learn(review, y[today][review.positions])
     >>> print(certificate)
-    At most 2 % of rows with trust >= ... are wrong, with 95 % confidence: ... % of rows, after 500 labels, ... wrong.
+    At most 2 % of rows with trust >= ... are wrong, with 95 % confidence, if all rows come from one source: ...
     """
 
     evidence_: Evidence

@@ -1,0 +1,149 @@
+"""Thresholds that keep the error rate in every group of rows at once, and whether abstaining harms any of them.
+
+The level is shared by two questions. Most of it goes to the error rate. One threshold for all groups needs no further
+correction, since it must pass in each of them (`choose_together`). Thresholds of their own divide the level among the
+groups that are large enough, which depends on how many rows they have and on no label.
+
+The rest goes to *no harm*: within a group, accepted rows are wrong less often than refused ones. The threshold was
+chosen on the same rows, so the test counts for all thresholds of all groups together: its p-value is multiplied by
+their number. That takes no assumption about trust, and where abstaining helps, the difference is large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.estimators.selective.groups import Key, described, keys_of
+from sepc.estimators.selective.risk_control import Control, choose_threshold, choose_together
+from sepc.statistics.binomial import fewer_p_value, rows_needed
+
+# Of the probability that something promised is false, the share that goes to "no harm".
+HARM_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class NoHarm:
+    """Whether the accepted rows of a group are wrong less often than its refused ones.
+
+    Attributes
+    ----------
+    n_accepted, n_errors : int
+        Accepted calibration rows, and the wrong ones.
+    n_refused, n_refused_errors : int
+        Refused ones.
+    p_value : float
+        Adjusted for all groups and thresholds.
+    is_shown : bool
+        Whether it is shown, together with all other promises.
+    """
+
+    n_accepted: int
+    n_errors: int
+    n_refused: int
+    n_refused_errors: int
+    p_value: float
+    is_shown: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups that promises were asked for.
+
+    Attributes
+    ----------
+    by : tuple of str or int
+        The columns that tell them apart.
+    small : dict of group to int
+        Groups too small for any promise, which accept nothing, and their calibration rows.
+    no_harm : dict of group to NoHarm
+        Of the groups that have a promise.
+    parents : dict of group to group
+        Groups that joined another one and have no promise of their own.
+    one_threshold : bool
+        Whether they share a threshold.
+    """
+
+    by: tuple[Any, ...]
+    small: Mapping[Key, int]
+    no_harm: Mapping[Key, NoHarm]
+    parents: Mapping[Key, Key]
+    one_threshold: bool
+
+    @property
+    def must_be_told(self) -> bool:
+        """Whether it depends on the group of a row whether it is accepted."""
+        return bool(self.small) or not self.one_threshold
+
+    def of(self, X: Any, groups: Any = None) -> NDArray[Any]:
+        """The group of each row, from columns of `X` or as given."""
+        return keys_of(self.by, X, groups, self.parents)
+
+    def name(self, key: Key) -> str:
+        """A group in words."""
+        return described(self.by, key)
+
+
+def control_groups(
+    trust: FloatArray,
+    wrong: BoolArray,
+    code: IntArray,
+    sizes: Mapping[Key, int],
+    grid: FloatArray,
+    max_risk: float,
+    confidence: float,
+    one_threshold: bool,
+) -> tuple[dict[Key, Control], dict[Key, NoHarm], float]:
+    """A threshold for each group that is large enough, whether it does no harm, and the confidence of each test.
+
+    Parameters
+    ----------
+    trust, wrong, code : (n,) arrays
+        Of the calibration rows; `code` is the position of each row's group in `sizes`.
+    sizes : mapping of group to int
+        The rows of each group, the largest first.
+    grid, max_risk, confidence
+        As for `choose_threshold`.
+    one_threshold : bool
+        Whether all groups share a threshold.
+    """
+    level = 1.0 - confidence
+    large, each = large_enough(list(sizes.values()), max_risk, (1.0 - HARM_SHARE) * level, one_threshold)
+    keys = list(sizes)[:large]
+    rows = [(trust[code == i], wrong[code == i]) for i in range(large)]
+    if one_threshold:
+        found = choose_together(rows, grid, max_risk, 1.0 - each) if rows else []
+    else:
+        found = [choose_threshold(*own, grid, max_risk, 1.0 - each) for own in rows]
+    n_tests = max(large, 1) * len(np.unique(grid))
+    harm = [_no_harm(control, own[1], n_tests, HARM_SHARE * level) for control, own in zip(found, rows, strict=True)]
+    return dict(zip(keys, found, strict=True)), dict(zip(keys, harm, strict=True)), 1.0 - each
+
+
+def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold: bool) -> tuple[int, float]:
+    """How many groups, given the largest first, have rows enough for a promise, and the level of each of them.
+
+    Examples
+    --------
+    >>> large_enough([1000, 190, 150, 20], 0.02, 0.05, one_threshold=False)
+    (2, 0.025)
+    >>> large_enough([1000, 190, 150, 20], 0.02, 0.05, one_threshold=True)
+    (3, 0.05)
+    """
+    for n in range(len(sizes), 0, -1):
+        each = level if one_threshold else level / n
+        if sizes[n - 1] >= rows_needed(max_risk, 1.0 - each):
+            return n, each
+    return 0, level
+
+
+def _no_harm(control: Control, wrong: BoolArray, n_tests: int, level: float) -> NoHarm:
+    n_refused, n_wrong = control.n_rows - control.n_accepted, int(wrong.sum()) - control.n_errors
+    p = fewer_p_value(control.n_errors, control.n_accepted, n_wrong, n_refused)
+    p = min(1.0, n_tests * p)
+    return NoHarm(control.n_accepted, control.n_errors, n_refused, n_wrong, p, p <= level)

@@ -1,0 +1,187 @@
+"""Choose a threshold for rows whose mix of regions differs from that of the calibration rows.
+
+What is assumed: within a region, rows and their labels are as in calibration. A part of the target rows, chosen at
+random, say how often each region is asked for, and test nothing. Each of the others is paired with a calibration row of
+its region that no other has taken. Of these pairs the calibration rows are drawn as the target's rows are, with labels,
+and the threshold is chosen on them as ever. Where none is left to take, the pair counts as accepted and wrong, which is
+never too good. Rows in regions with too few calibration rows for this are not accepted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import nbinom
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.estimators.selective.risk_control import Control, choose_threshold
+from sepc.estimators.selective.shift_check import ShiftCheck
+from sepc.statistics.binomial import rows_needed
+
+# The share of the target rows that only say what is asked for.
+PLAN_SHARE = 0.2
+# Plans that are compared differ in the number of pairs.
+N_PLANS = 40
+# A region is covered if of its pairs the share that lacks a row is expected to be below this share of `max_risk`.
+MOST_LACKING = 0.3
+# How much a promise on few pairs loses: this many times the square root of what is needed at least, over the pairs.
+MARGIN = 8.0
+# The trust of pairs that always count as accepted, and of pairs that never do.
+ALWAYS, NEVER = np.inf, -np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Region, trust and whether the label is wrong."""
+
+    region: IntArray
+    trust: FloatArray
+    wrong: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """What a promise for another mix of regions rests on.
+
+    Attributes
+    ----------
+    regions : array of int
+        The regions whose rows may be accepted, sorted: calibration has rows enough there.
+    n_planning : int
+        Target rows that only say how often each region is asked for.
+    n_target, n_target_accepted, n_target_uncovered : int
+        All target rows, those accepted, and those in other regions.
+    n_unpaired : int
+        Pairs that lack a calibration row and count as accepted and wrong.
+    check : ShiftCheck
+        Whether target rows differ from calibration rows within regions, which would break the assumption.
+    """
+
+    regions: IntArray
+    n_planning: int
+    n_target: int
+    n_target_accepted: int
+    n_target_uncovered: int
+    n_unpaired: int
+    check: ShiftCheck
+
+    def covers(self, region: IntArray) -> BoolArray:
+        """Which rows lie in a region whose rows may be accepted."""
+        return np.isin(region, self.regions)
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """A threshold for the mix of the target, and what it rests on.
+
+    Attributes
+    ----------
+    control : Control
+        Its rows are pairs.
+    regions, n_planning, n_unpaired
+        As in `Shift`.
+    """
+
+    control: Control
+    regions: IntArray
+    n_planning: int
+    n_unpaired: int
+
+    def checked(self, region: IntArray, trust: FloatArray, check: ShiftCheck) -> Shift:
+        """The same, with what it means for the target rows and what the check of the assumption found."""
+        covered = np.isin(region, self.regions)
+        n_accepted, n_uncovered = int((covered & (trust >= self.control.threshold)).sum()), int((~covered).sum())
+        return Shift(self.regions, self.n_planning, len(region), n_accepted, n_uncovered, self.n_unpaired, check)
+
+
+def choose_for_target(
+    rows: Rows,
+    target: IntArray,
+    grid: FloatArray,
+    max_risk: float,
+    confidence: float,
+    random: np.random.RandomState,
+) -> Paired:
+    """The most generous threshold at which the error rate is kept under the target's mix of regions.
+
+    Parameters
+    ----------
+    rows : Rows
+        Calibration rows: independent draws that influenced neither `grid` nor the labels.
+    target : (m,) array of int
+        Regions of rows drawn from the mix that the promise is for; negative ones are not accepted.
+    grid, max_risk, confidence
+        As for `choose_threshold`.
+    random : RandomState
+        Chooses the target rows that plan, and pairs the others.
+    """
+    regions = np.unique(rows.region[rows.region >= 0])
+    order = random.permutation(len(target))
+    planning, pairing = np.split(target[order], [round(PLAN_SHARE * len(target))])
+    counts = _counts(rows.region, regions), _counts(planning, regions)
+    is_covered, n_pairs = plan(*counts, len(planning), len(pairing), max_risk, rows_needed(max_risk, confidence))
+    trust, wrong, n_unpaired = np.full(n_pairs, NEVER), np.zeros(n_pairs, dtype=bool), 0
+    for region in regions[is_covered]:
+        pairs = np.flatnonzero(pairing[:n_pairs] == region)
+        taken = random.permutation(np.flatnonzero(rows.region == region))[: len(pairs)]
+        trust[pairs], wrong[pairs] = ALWAYS, True
+        trust[pairs[: len(taken)]], wrong[pairs[: len(taken)]] = rows.trust[taken], rows.wrong[taken]
+        n_unpaired += len(pairs) - len(taken)
+    control = choose_threshold(trust, wrong, grid, max_risk, confidence)
+    return Paired(control, regions[is_covered], len(planning), n_unpaired)
+
+
+def plan(
+    n_rows: IntArray, n_asked: IntArray, n_planning: int, most_pairs: int, max_risk: float, n_needed: int
+) -> tuple[BoolArray, int]:
+    """Which regions to cover, and how many pairs to make.
+
+    With more pairs a promise needs less of a margin, but calibration has rows enough for fewer regions. That number of
+    pairs is taken for which the share of rows that is covered, divided by one plus the margins for few pairs and for
+    pairs that lack a row, is largest.
+
+    Parameters
+    ----------
+    n_rows, n_asked : (H,) arrays of int
+        Calibration rows of each region, and target rows of it among those that plan.
+    n_planning, most_pairs : int
+        All target rows that plan, and those left for pairs.
+    max_risk : float
+        The promised error rate.
+    n_needed : int
+        The fewest accepted pairs for which the promise can be made.
+
+    Examples
+    --------
+    >>> plan(np.array([400, 400, 5]), np.array([500, 300, 200]), 1000, 4000, 0.05, 59)
+    (array([ True,  True, False]), 729)
+    """
+    best, is_covered, n_pairs = 0.0, np.zeros(len(n_rows), dtype=bool), 0
+    for n in np.unique(np.geomspace(1, max(most_pairs, 1), N_PLANS).astype(np.int64)):
+        asked, lacking = _expected(n_rows, n_asked, n_planning, n)
+        enough = (lacking <= MOST_LACKING * max_risk * asked) & (n_asked > 0)
+        share = n_asked[enough].sum() / max(n_planning, 1)
+        if share > 0.0 and n <= most_pairs:
+            margin = MARGIN * np.sqrt(n_needed / (n * share)) + lacking[enough].sum() / (max_risk * n * share)
+            if share / (1.0 + margin) > best:
+                best, is_covered, n_pairs = share / (1.0 + margin), enough, int(n)
+    return is_covered, n_pairs
+
+
+def _expected(n_rows: IntArray, n_asked: IntArray, n_planning: int, n: int) -> tuple[FloatArray, FloatArray]:
+    """Of `n` pairs, how many are expected in each region, and how many of these lack a row.
+
+    The share of a region is uncertain, after `n_asked` of `n_planning` rows; how many of `n` pairs fall into it is then
+    negative binomial.
+    """
+    size, share = n_asked + 0.5, 1.0 / (1.0 + n / max(n_planning, 1))
+    asked = size * n / max(n_planning, 1)
+    beyond = asked * nbinom.sf(n_rows - 1, size + 1.0, share) - n_rows * nbinom.sf(n_rows, size, share)
+    return asked, np.maximum(beyond, 0.0)
+
+
+def _counts(region: IntArray, regions: IntArray) -> IntArray:
+    """How many rows each of the regions has."""
+    known = region[np.isin(region, regions)]
+    return np.bincount(np.searchsorted(regions, known), minlength=len(regions))

@@ -1,0 +1,335 @@
+"""Promises for groups: kept in every group at once, with no harm, and nothing for groups that are too small."""
+
+import math
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from scipy.stats import fisher_exact
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sepc import Costs, SelectiveClassifier, SEPClassifier, load, report, save
+from sepc.decisions.kinds import Cause
+from sepc.estimators.exported import Exported
+from sepc.estimators.selective.group_control import HARM_SHARE, control_groups, large_enough
+from sepc.estimators.selective.groups import keys_of
+from sepc.estimators.selective.risk_control import choose_threshold, choose_together
+from sepc.statistics.binomial import fewer_p_value, rows_needed
+from sepc.statistics.fixed_sequence import fixed_grid
+
+pd = package_or_skip("pandas")
+
+
+class Reads(ClassifierMixin, BaseEstimator):
+    """Always says 0, with the trust in the first column of its rows."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        self.n_features_in_ = np.shape(X)[1]
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+    def predict_proba(self, X):
+        trust = np.asarray(X, dtype=object)[:, 0].astype(float)
+        return np.column_stack([trust, 1.0 - trust])
+
+
+def frozen():
+    return FrozenEstimator(Reads().fit(np.zeros((2, 2)), [0, 1]))
+
+
+def rows(seed=0, n=6000, errors=((0.01, 0.2), (0.03, 0.4)), shares=(0.7, 0.3)):
+    """Two groups; of rows with trust 0.9 and with trust 0.6, so many are wrong."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(len(shares), size=n, p=shares)
+    high = rng.random(n) < 0.5
+    wrong = rng.random(n) < np.asarray(errors)[group, np.where(high, 0, 1)]
+    X = pd.DataFrame({"trust": np.where(high, 0.9, 0.6), "group": np.array(["a", "b", "c", "d"])[group]})
+    return X, wrong.astype(int)
+
+
+def test_a_threshold_of_its_own_for_each_group():
+    X, y = rows(errors=((0.01, 0.02), (0.02, 0.4)))
+    fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
+    assert fitted.threshold_["a"] <= 0.6 < fitted.threshold_["b"] <= 0.9
+    decided = fitted.decide(X)
+    expected = np.where(X["group"] == "a", True, X["trust"] == 0.9)
+    assert (decided.accepted == expected).all()
+    each = 1.0 - (1.0 - HARM_SHARE) * 0.05 / 2
+    for name in "ab":
+        own = (X["group"] == name).to_numpy()
+        control = choose_threshold(X["trust"].to_numpy()[own], y[own] == 1, fixed_grid(), 0.05, each)
+        assert fitted.controls_[name] == control
+
+
+def test_one_threshold_passes_in_every_group_at_the_full_level():
+    X, y = rows(errors=((0.01, 0.02), (0.02, 0.4)))
+    fitted = SelectiveClassifier(frozen(), 0.05, by="group", one_threshold=True).fit(X, y)
+    assert len(set(fitted.threshold_.values())) == 1
+    assert (fitted.decide(X).accepted == (X["trust"] == 0.9)).all()
+    parts = [(X["trust"].to_numpy()[own], y[own] == 1) for own in (X["group"] == "a", X["group"] == "b")]
+    full = 1.0 - (1.0 - HARM_SHARE) * 0.05
+    assert list(fitted.controls_.values()) == choose_together(parts, fixed_grid(), 0.05, full)
+    assert choose_together(parts[:1], fixed_grid(), 0.05, full) == [
+        choose_threshold(*parts[0], fixed_grid(), 0.05, full)
+    ]
+    # Groups need not be known where a row's group changes nothing.
+    assert (fitted.decide(X.drop(columns="group").assign(more=0)).accepted == fitted.decide(X).accepted).all()
+
+
+def test_groups_that_are_too_small_accept_nothing_and_are_named():
+    X, y = rows(shares=(0.6, 0.38, 0.01, 0.01), errors=((0.0, 0.0),) * 4, n=6000)
+    fitted = SelectiveClassifier(frozen(), 0.02, by="group").fit(X, y)
+    assert set(fitted.controls_) == {"a", "b"}
+    assert dict(fitted.groups_.small) == X["group"].value_counts()[["c", "d"]].to_dict()
+    decided = fitted.decide(X)
+    assert decided.accepted[X["group"].isin(["a", "b"])].all()
+    assert not decided.accepted[X["group"].isin(["c", "d"])].any()
+    assert "Too small for a promise, and not accepted: group = " in fitted.summary()
+    small = int(np.flatnonzero(X["group"] == "c")[0])
+    assert "there is no promise for its group" in decided[small].why()
+    assert decided.cause[small] == Cause.UNEXPLAINED
+
+
+def test_small_groups_join_a_parent_and_have_no_promise_of_their_own():
+    X, y = rows(shares=(0.6, 0.34, 0.03, 0.03), errors=((0.0, 0.0),) * 4, n=6000)
+    parents = {"c": "others", "d": "others"}
+    fitted = SelectiveClassifier(frozen(), 0.02, by="group", parents=parents).fit(X, y)
+    assert set(fitted.controls_) == {"a", "b", "others"}
+    assert fitted.controls_["others"].n_rows == X["group"].isin(["c", "d"]).sum()
+    assert fitted.decide(X).accepted.all()
+    assert "Without a promise of their own: group = c in group = others and group = d" in fitted.summary()
+    assert not fitted.groups_.small
+
+
+def test_unknown_and_missing_groups():
+    X, y = rows(errors=((0.0, 0.0),) * 2)
+    X.loc[:400, "group"] = None
+    fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
+    assert "missing" in fitted.controls_
+    new = pd.DataFrame({"trust": [1.0] * 3, "group": ["a", "z", np.nan]})
+    assert fitted.decide(new).accepted.tolist() == [True, False, True]
+
+
+def test_groups_need_not_be_features():
+    X, y = rows(errors=((0.01, 0.02), (0.02, 0.4)))
+    inside = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
+    bare = X[["trust"]].assign(other=0.0)
+    for groups in (X["group"], X[["group"]], {"group": list(X["group"])}, X["group"].to_numpy()[:, None]):
+        fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(bare, y, groups=groups)
+        assert fitted.controls_ == inside.controls_
+        assert (fitted.decide(bare, groups=groups).accepted == inside.decide(X).accepted).all()
+    with pytest.raises(ValueError, match="by names 'group', which X does not have"):
+        fitted.decide(bare)
+    with pytest.raises(ValueError, match="groups has 5 rows, but X has 6,000"):
+        fitted.decide(bare, groups=X["group"][:5])
+
+
+def test_two_columns_and_positions():
+    X, y = rows(errors=((0.0, 0.0),) * 2)
+    X["half"] = np.arange(len(X)) % 2
+    fitted = SelectiveClassifier(frozen(), 0.05, by=["group", "half"]).fit(X, y)
+    assert set(fitted.controls_) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
+    assert "with group = a, half = 0 are wrong" in fitted.summary()
+    array = np.column_stack([X["trust"], X["group"] == "a"]).astype(float)
+    by_position = SelectiveClassifier(frozen(), 0.05, by=1).fit(array, y)
+    assert set(by_position.controls_) == {0.0, 1.0}
+    assert "x1 = 1.0" in by_position.summary()
+
+
+def test_an_unfitted_estimator_and_one_that_splits():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(8000, 2)), columns=["p", "q"])
+    group = np.where(rng.random(8000) < 0.3, "few", "many")
+    y = (X["p"] + 0.5 * rng.normal(size=8000) * np.where(group == "few", 1.5, 1.0) > 0).astype(int)
+    fitted = SelectiveClassifier(make_pipeline(LogisticRegression()), 0.05, by="group", random_state=0)
+    fitted.fit(X, y, groups=group)
+    assert fitted.n_calibration_ == 4000
+    assert fitted.threshold_["few"] > fitted.threshold_["many"]
+    found = fitted.compare_groups(X, y, groups=group).to_frame()
+    assert (found["wrong"].fillna(1.0) < 0.06).all()
+
+
+@pytest.mark.parametrize("one_threshold", [False, True])
+def test_promises_of_all_groups_are_kept_together_over_many_draws(one_threshold):
+    """Every group is wrong a little more often than promised at every threshold, so each promise made is broken."""
+    rng, n_broken, n_draws, trust = np.random.default_rng(1), 0, 400, np.linspace(0.5, 0.99, 50)
+    sizes = dict.fromkeys(range(5), 300)
+    for _ in range(n_draws):
+        code = np.repeat(np.arange(5), 300)
+        wrong = rng.random(1500) < 0.0505
+        drawn = trust[rng.integers(50, size=1500)]
+        controls, _ = control_groups(drawn, wrong, code, sizes, fixed_grid(), 0.05, 0.95, one_threshold)[:2]
+        n_broken += any(math.isfinite(control.threshold) for control in controls.values())
+    assert n_broken <= 0.05 * n_draws + 2 * math.sqrt(n_draws * 0.05 * 0.95)
+    assert one_threshold or n_broken >= 4  # the level is used, not thrown away
+
+
+def test_no_harm_is_seldom_shown_where_it_is_not_so():
+    rng, n_shown, n_draws = np.random.default_rng(2), 0, 300
+    sizes = dict.fromkeys(range(3), 400)
+    for _ in range(n_draws):
+        code, wrong = np.repeat(np.arange(3), 400), rng.random(1200) < 0.03
+        found = control_groups(rng.random(1200), wrong, code, sizes, fixed_grid(), 0.1, 0.5, False)[1]
+        n_shown += any(harm.is_shown for harm in found.values())
+    assert n_shown <= 0.1 * n_draws
+
+
+def test_no_harm_is_shown_where_abstaining_helps():
+    X, y = rows(errors=((0.01, 0.3), (0.02, 0.4)))
+    fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
+    for name, harm in fitted.groups_.no_harm.items():
+        own = X["group"] == name
+        accepted = own & (X["trust"] >= fitted.threshold_[name])
+        assert (harm.n_accepted, harm.n_errors) == (accepted.sum(), y[accepted].sum())
+        assert (harm.n_refused, harm.n_refused_errors) == ((own & ~accepted).sum(), y[own & ~accepted].sum())
+        assert harm.is_shown
+        counts = harm.n_errors, harm.n_accepted, harm.n_refused_errors, harm.n_refused
+        assert harm.p_value == pytest.approx(
+            2 * len(np.unique(fixed_grid())) * fewer_p_value(*counts), rel=1e-9, abs=0.0
+        )
+    assert fitted.summary().count("No harm: among such rows") == 2
+
+
+def test_the_test_of_no_harm_is_fishers():
+    table = [[3, 97], [20, 80]]
+    expected = fisher_exact(table, alternative="less").pvalue
+    assert fewer_p_value(3, 100, 20, 100) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_level_is_shared_by_as_many_groups_as_are_large_enough():
+    least = rows_needed(0.05, 1.0 - 0.04 / 3)
+    assert large_enough([5000, 300, least, least - 1], 0.05, 0.04, False) == (3, pytest.approx(0.04 / 3))
+    assert large_enough([least - 50], 0.05, 0.04, False) == (0, 0.04)
+    assert large_enough([], 0.05, 0.04, True) == (0, 0.04)
+
+
+def test_groups_compared():
+    X, y = rows(errors=((0.01, 0.02), (0.02, 0.4)))
+    fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
+    found = fitted.compare_groups(X, y)
+    frame = found.to_frame().set_index("group")
+    decided = fitted.decide(X)
+    for name in "ab":
+        own = (X["group"] == name).to_numpy()
+        row = frame.loc[f"group = {name}"]
+        assert row["n_rows"] == own.sum()
+        assert row["n_accepted"] == decided.accepted[own].sum()
+        assert row["n_wrong"] == y[own & decided.accepted].sum()
+        assert row["n_refused_wrong"] == y[own & ~decided.accepted].sum()
+    assert str(found).startswith("group = a: 100 % of ")
+    assert len(repr(found).splitlines()) <= 15
+    bare = fitted.compare_groups(X)
+    assert bare.rows[0].n_wrong is None
+    with pytest.raises(ValueError, match="no groups to compare"):
+        SelectiveClassifier(frozen(), 0.05).fit(X, y).compare_groups(X, y)
+
+
+def test_differences_of_regions_add_up():
+    rng = np.random.default_rng(3)
+    y = rng.integers(2, size=3000)
+    X = pd.DataFrame(rng.normal(size=(3000, 2)) + 2.2 * y[:, None], columns=["p", "q"])
+    group = np.where(X["p"] > 1.0, "high", "low")
+    model = FrozenEstimator(SEPClassifier(random_state=0).fit(X[:1000], y[:1000]))
+    fitted = SelectiveClassifier(model, 0.1, by="side").fit(X[1000:], y[1000:], groups=group[1000:])
+    found = fitted.compare_groups(X[1000:], y[1000:], groups=group[1000:])
+    row = found.rows[0]
+    decided, own = fitted.decide(X[1000:], groups=group[1000:]), group[1000:] == row.name.split(" = ")[1]
+    for one in row.regions:
+        there = decided.region == one.region
+        expected = (there & decided.accepted)[own].mean() - (there & decided.accepted).mean()
+        assert one.accepted == pytest.approx(expected)
+    assert row.regions[0].accepted == max((one.accepted for one in row.regions), key=abs)
+    shown = report(fitted, X[1000:], y[1000:], groups=group[1000:])
+    assert "Groups\n------\n" in str(shown)
+    assert "Acceptance and errors by group" in shown.to_html()
+    assert [check.about for check in shown.figures.checks] == [row.name for row in found.rows]
+    assert shown.figures.to_dict()["groups"]["rows"][0]["name"] == row.name
+
+
+def test_saved_and_loaded(tmp_path):
+    rng = np.random.default_rng(4)
+    y = rng.integers(2, size=2400)
+    X = pd.DataFrame(rng.normal(size=(2400, 2)) + 2.5 * y[:, None], columns=["p", "q"])
+    model = FrozenEstimator(SEPClassifier(random_state=0).fit(X[:400], y[:400]))
+    groups = {
+        "sex": rng.choice(["f", "m"], size=2400),
+        "land": rng.choice(["x", "y", "z"], size=2400, p=[0.6, 0.39, 0.01]),
+    }
+    part = {name: values[400:] for name, values in groups.items()}
+    parents = {("f", "z"): "rest", ("m", "z"): "rest"}
+    fitted = SelectiveClassifier(model, 0.1, by=["sex", "land"], parents=parents).fit(X[400:], y[400:], groups=part)
+    assert fitted.groups_.small
+    save(fitted, tmp_path / "groups.sepc")
+    loaded = load(tmp_path / "groups.sepc")
+    assert loaded.summary() == fitted.summary()
+    assert (loaded.by, loaded.parents) == (fitted.by, fitted.parents)
+    assert loaded.threshold_ == fitted.threshold_
+    assert loaded.risk_bound_ == fitted.risk_bound_
+    new, old = (own.decide(X[400:], groups=part) for own in (loaded, fitted))
+    assert (new.accepted == old.accepted).all()
+    assert old.accepted.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": ["a", "b", "c"]}, "must name one column, or two"),
+        ({"by": ["a", "a"]}, "must name one column, or two"),
+        ({"by": []}, "must name one column, or two"),
+        ({"by": "group", "max_risk": {0: 0.1}}, "one max_risk for all groups"),
+        ({"by": "group", "max_risk": Costs([[0, 2], [2, 0]], 1.0)}, "one max_risk for all groups"),
+        ({"one_threshold": True}, "name the columns that make them in by"),
+        ({"parents": {"a": "b"}}, "name the columns that make them in by"),
+        ({"by": "nowhere"}, "by names 'nowhere', which X does not have"),
+    ],
+)
+def test_errors_say_what_is_wrong(options, message):
+    X, y = rows(n=200)
+    with pytest.raises(ValueError, match=message):
+        SelectiveClassifier(frozen(), **options).fit(X, y)
+
+
+def test_groups_without_by():
+    X, y = rows(n=200)
+    with pytest.raises(ValueError, match="groups are given, but by names no column"):
+        SelectiveClassifier(frozen()).fit(X, y, groups=X["group"])
+    fitted = SelectiveClassifier(frozen()).fit(X, y)
+    with pytest.raises(ValueError, match="groups are given, but there are no promises for groups"):
+        fitted.decide(X, groups=X["group"])
+    with pytest.raises(ValueError, match="makes no promises for groups"):
+        report(fitted, X, y, groups=X["group"])
+
+
+def test_groups_of_another_shape():
+    with pytest.raises(ValueError, match="groups lacks 'b', which by names"):
+        keys_of(["a", "b"], np.zeros((2, 1)), {"a": [1, 2]})
+    with pytest.raises(ValueError, match="it needs a column for each"):
+        keys_of(["a", "b"], np.zeros((2, 1)), [1, 2])
+
+
+def test_only_one_threshold_for_all_can_be_exported():
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=1600)
+    X = rng.normal(size=(1600, 2)) + 2.5 * y[:, None]
+    group = rng.choice(["a", "b"], size=1600)
+    model = FrozenEstimator(SEPClassifier(random_state=0).fit(X[:400], y[:400]))
+    each = SelectiveClassifier(model, 0.1, by="side").fit(X[400:], y[400:], groups=group[400:])
+    with pytest.raises(TypeError, match="fit with one_threshold=True"):
+        Exported.of(each, "ONNX")
+    shared = SelectiveClassifier(model, 0.1, by="side", one_threshold=True).fit(X[400:], y[400:], groups=group[400:])
+    assert set(Exported.of(shared, "ONNX").thresholds) == set(shared.threshold_.values())
+
+
+def test_decisions_follow_what_was_fitted():
+    X, y = rows(errors=((0.01, 0.02), (0.02, 0.4)))
+    fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
+    accepted = fitted.decide(X).accepted
+    fitted.set_params(by="trust", one_threshold=True, parents={"a": "b"})
+    assert (fitted.decide(X).accepted == accepted).all()
+    assert (fitted.fit(X, y.copy()).decide(X).accepted != accepted).any()
