@@ -67,6 +67,17 @@ def percent(share: float, digits: int = 1) -> str:
     return _percent(share, digits, ROUND_HALF_EVEN)
 
 
+def points(difference: float) -> str:
+    """Format a difference of shares in points of per cent, with its sign.
+
+    Examples
+    --------
+    >>> points(0.0612), points(-0.02)
+    ('+6.1', '-2.0')
+    """
+    return f"{100.0 * difference:+.1f}"
+
+
 def floored_percent(share: float, digits: int = 1) -> str:
     """Format a share rounded down, for lower bounds and for progress.
 

@@ -6,6 +6,7 @@ from sepc.estimators.selective.group_comparison import GroupRow
 from sepc.reporting.figures import ReportFigures
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.tables import Cell, Column, count, percentage, table
+from sepc.wording import points
 
 COLUMNS = (
     Column("group"),
@@ -43,7 +44,7 @@ def _cells(row: GroupRow, names: dict[int, str]) -> list[Cell]:
     wrong = "" if row.n_wrong is None else f"{row.n_wrong:,} of {row.n_accepted:,}"
     refused = "" if row.n_refused_wrong is None else f"{row.n_refused_wrong:,} of {row.n_rows - row.n_accepted:,}"
     differs = tuple(
-        (names.get(one.region) or f"region {one.region}", f"{100.0 * one.accepted:+.1f} points") for one in row.regions
+        (names.get(one.region) or f"region {one.region}", f"{points(one.accepted)} points") for one in row.regions
     )
     return [
         Cell(row.name),

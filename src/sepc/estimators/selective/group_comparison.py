@@ -14,7 +14,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.decisions.frames import frame_of
 from sepc.estimators.selective.groups import codes_of, largest_first
-from sepc.wording import counted, percent
+from sepc.wording import counted, percent, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,7 +190,7 @@ def _sentence(row: GroupRow, everyone: GroupRow) -> str:
 
 def regions_in_words(row: GroupRow) -> str:
     """The regions that make the largest difference, as in "region 4 (+6.1), region 9 (-2.0)"."""
-    return ", ".join(f"region {one.region} ({100.0 * one.accepted:+.1f})" for one in row.regions)
+    return ", ".join(f"region {one.region} ({points(one.accepted)})" for one in row.regions)
 
 
 def _share(value: float | None) -> str:
