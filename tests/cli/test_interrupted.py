@@ -51,6 +51,33 @@ def test_in_the_middle_of_scoring(folder, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+IN_A_CALLBACK = """
+import signal, sys, time, weakref
+from sepc.cli import entry
+
+class Thing: pass
+
+def lost(reference):
+    signal.raise_signal(signal.SIGINT)  # whatever this raises, Python ignores
+
+def run(argv):
+    thing = Thing()
+    reference = weakref.ref(thing, lost)
+    del thing
+    time.sleep(20)
+    return 0
+
+entry._run = run
+sys.exit(entry.main())
+"""
+
+
+def test_in_a_callback_in_which_python_ignores_exceptions():
+    """It once was lost there, and the command went on to its end."""
+    ran = subprocess.run([sys.executable, "-c", IN_A_CALLBACK], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "sepc: interrupted\n")
+
+
 def cpu_seconds(pid):
     """How long a process has been at work; more than its imports take means that it is fitting."""
     with open(f"/proc/{pid}/stat") as file:

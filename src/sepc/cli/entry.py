@@ -24,6 +24,7 @@ from sepc.cli import (
     review,
     score,
 )
+from sepc.cli.lost_interrupts import interrupts_come_again
 from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
 from sepc.cli.progress_bar import WIPE
 
@@ -94,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> int:
     try:
-        with _warnings_in_one_line():
+        with _warnings_in_one_line(), interrupts_come_again():
             code = _run(argv)
             sys.stdout.flush()
     except KeyboardInterrupt:

@@ -1,0 +1,31 @@
+"""Ctrl-C that Python would lose: in callbacks of weak references and in destructors exceptions are ignored."""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# By then the callback is over.
+SECONDS = 0.05
+
+
+@contextmanager
+def interrupts_come_again() -> Iterator[None]:
+    """While this lasts, an interrupt that was ignored is raised again, a moment later."""
+    before = sys.unraisablehook
+
+    def again(ignored: Any) -> None:
+        if ignored.exc_type is KeyboardInterrupt:
+            threading.Timer(SECONDS, _thread.interrupt_main).start()
+        else:
+            before(ignored)
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
