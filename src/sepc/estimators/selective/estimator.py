@@ -18,6 +18,7 @@ from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.kept_labels import KeptLabels
+from sepc.estimators.selective.asked import check_asked, check_promise, check_shares, risks_of_labels
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
@@ -25,7 +26,7 @@ from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
 from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
 from sepc.estimators.selective.group_control import Groups, control_groups
-from sepc.estimators.selective.groups import Key, codes_of, has_columns, keys_of, largest_first, len_of, names_in
+from sepc.estimators.selective.groups import Key, codes_of, has_columns, keys_of, largest_first, names_in
 from sepc.estimators.selective.promise import promise_in_words
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
@@ -164,7 +165,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         self
         """
         self.check_parameters()
-        self._check_asked(groups, X_target)
+        check_asked(self.max_risk, self.by, groups, X_target)
         X, labels = indexable(X, checked_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
         given, random = np.unique(labels), check_random_state(self.random_state)
@@ -221,7 +222,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         self.mean_cost_ = control.cost
 
     def _control_risk(self, decided: Decisions, labels: NDArray[Any], training: Answers | None) -> None:
-        risks, wrong = self._risks(), decided.label != labels
+        risks, wrong = risks_of_labels(self.max_risk, self.classes_), decided.label != labels
         confidence = 1.0 - (1.0 - self.confidence) / len(risks)
         for label, risk in risks.items():
             rows, grid = _about(decided.label, label), grid_of(training, label)
@@ -405,47 +406,10 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
             kind = type(self.estimator_).__name__
             raise TypeError(f"{what}, and {kind} has none; use an SEPClassifier.")
 
-    def _check_asked(self, groups: Any, X_target: Any) -> None:
-        """Raise if what is asked for does not go together."""
-        if groups is not None and self.by is None:
-            raise ValueError("groups are given, but by names no column; name what they are, as in by='sex'.")
-        if X_target is None:
-            return
-        if self.by is not None or isinstance(self.max_risk, Mapping | Costs):
-            raise ValueError("X_target goes with one max_risk for all rows: no by, no mapping and no Costs.")
-        if len(np.shape(X_target)) == 0 or len_of(X_target) == 0:
-            raise ValueError("X_target has no rows; give rows of the mix that the promise is for.")
-
-    def _risks(self) -> dict[Any, float]:
-        """The largest error rate for each label; the key None stands for all rows."""
-        if not isinstance(self.max_risk, Mapping):
-            return {None: cast(float, self.max_risk)}
-        unknown = [label for label in self.max_risk if label not in self.classes_]
-        if unknown:
-            known = listed(map(shown, self.classes_))
-            raise ValueError(f"max_risk names {listed(map(shown, unknown))}; the classes are {known}.")
-        return dict(self.max_risk)
-
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
-        risks: dict[Any, Any] = dict(self.max_risk) if isinstance(self.max_risk, Mapping) else {None: self.max_risk}
-        if not risks:
-            raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
-        if isinstance(self.max_risk, Costs):
-            risks = {}
-        elif np.ndim(cast(Any, self.max_risk)):
-            raise TypeError("max_risk is an array; a cost matrix goes into Costs(matrix, review=...).")
-        if self.by is not None:
-            names_in(self.by)
-            if isinstance(self.max_risk, Mapping | Costs):
-                raise ValueError("by goes with one max_risk for all groups: no mapping and no Costs.")
-        elif self.parents is not None or self.one_threshold:
-            raise ValueError("parents and one_threshold are about groups; name the columns that make them in by.")
-        shares = {f"max_risk[{label!r}]" if label is not None else "max_risk": risk for label, risk in risks.items()}
-        shares |= {"confidence": self.confidence, "calibration_size": self.calibration_size}
-        for name, share in shares.items():
-            if not 0.0 < share < 1.0:
-                raise ValueError(f"{name} is {share!r}; it must lie strictly between 0 and 1.")
+        check_promise(self.max_risk, self.by, self.parents, self.one_threshold)
+        check_shares({"confidence": self.confidence, "calibration_size": self.calibration_size})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,63 @@
+"""Check what is asked of a `SelectiveClassifier`: rates between 0 and 1, and promises that go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc.estimators.selective.costs import Costs
+from sepc.estimators.selective.groups import Key, len_of, names_in
+from sepc.wording import listed, shown
+
+MaxRisk = float | Mapping[Any, float] | Costs
+
+
+def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None, one_threshold: bool) -> None:
+    """Raise if no such promise can be asked for."""
+    risks: dict[Any, Any] = dict(max_risk) if isinstance(max_risk, Mapping) else {None: max_risk}
+    if not risks:
+        raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
+    if isinstance(max_risk, Costs):
+        risks = {}
+    elif np.ndim(cast(Any, max_risk)):
+        raise TypeError("max_risk is an array; a cost matrix goes into Costs(matrix, review=...).")
+    if by is not None:
+        names_in(by)
+        if isinstance(max_risk, Mapping | Costs):
+            raise ValueError("by goes with one max_risk for all groups: no mapping and no Costs.")
+    elif parents is not None or one_threshold:
+        raise ValueError("parents and one_threshold are about groups; name the columns that make them in by.")
+    check_shares({"max_risk" if label is None else f"max_risk[{label!r}]": risk for label, risk in risks.items()})
+
+
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Raise if one of the named shares is not between 0 and 1."""
+    for name, share in shares.items():
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"{name} is {share!r}; it must lie strictly between 0 and 1.")
+
+
+def check_asked(max_risk: MaxRisk, by: Any, groups: Any, X_target: Any) -> None:
+    """Raise if what is given to `fit` does not go together."""
+    if groups is not None and by is None:
+        raise ValueError("groups are given, but by names no column; name what they are, as in by='sex'.")
+    if X_target is None:
+        return
+    if by is not None or isinstance(max_risk, Mapping | Costs):
+        raise ValueError("X_target goes with one max_risk for all rows: no by, no mapping and no Costs.")
+    if len(np.shape(X_target)) == 0 or len_of(X_target) == 0:
+        raise ValueError("X_target has no rows; give rows of the mix that the promise is for.")
+
+
+def risks_of_labels(max_risk: MaxRisk, classes: NDArray[Any]) -> dict[Any, float]:
+    """The largest error rate for each label; the key None stands for all rows."""
+    if not isinstance(max_risk, Mapping):
+        return {None: cast(float, max_risk)}
+    unknown = [label for label in max_risk if label not in classes]
+    if unknown:
+        known = listed(map(shown, classes))
+        raise ValueError(f"max_risk names {listed(map(shown, unknown))}; the classes are {known}.")
+    return dict(max_risk)
