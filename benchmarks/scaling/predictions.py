@@ -1,0 +1,207 @@
+"""The cost model: what a fit and a scoring run should take, from the constants, beside runs that were timed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scaling.constants import Constants, fit_rows_of
+from scaling.data import Drawn, Records, cluster, forget_peak, peak_megabytes, seconds_of_nothing
+from scaling.files import fit_file
+from scaling.fits import fit_on_workers
+from scaling.scoring import n_decided
+
+from sepc.points.on_parquet import BLOCK_CELLS
+
+N_CLASSES = 2
+# The rows that are weighed and described, and how many times as many a sample holds to know which of them repeat.
+WEIGHED, HELD_PER_WANTED = 40_000, 4
+# Held and counted of each class, whatever the hashes, in every run of neighbouring blocks of a worker.
+LEAST_HELD, COUNTERS = 2**13, 2**14
+HASH_AND_COUNT = 16
+PASSES = 5
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Machines that are alike, with one process for each core.
+
+    Attributes
+    ----------
+    name : str
+    workers, cores : int
+        Machines, and cores of each.
+    gigabytes : float
+        Memory of each.
+    evenness : float
+        Share of the cores' time that is used, since a pass waits for its slowest worker.
+    empty_pass : float
+        Seconds to ask all workers for nothing.
+    """
+
+    name: str
+    workers: int
+    cores: int
+    gigabytes: float
+    evenness: float = 0.7
+    empty_pass: float = 0.02
+
+    @property
+    def pace(self) -> float:
+        """Cores that are busy on average."""
+        return self.workers * self.cores * self.evenness
+
+
+def seconds_of_files(n: int, costs: Constants, cores: int = 2) -> float:
+    """A fit of Parquet files in one process: a thread reads ahead, with what cores it is left, and one works.
+
+    With a single block nothing can be read ahead.
+    """
+    n_blocks = -(-n * costs.features // BLOCK_CELLS)
+    total = costs.labels
+    for work in costs.passes:
+        both = costs.read + work
+        total += both if n_blocks == 1 else max(work, both / cores)
+    return costs.once + 1e-9 * n * total
+
+
+def seconds_of_cluster(n: int, costs: Constants, machines: Cluster) -> float:
+    """A fit of rows that the workers hold."""
+    work = 1e-9 * n * (costs.prepare + sum(costs.passes)) / machines.pace
+    return costs.once + work + PASSES * machines.empty_pass
+
+
+def seconds_of_scores(n: int, costs: Constants, pace: float) -> float:
+    """Decisions on rows that are in memory."""
+    return 1e-9 * n * costs.decide / pace
+
+
+def sample_megabytes(costs: Constants) -> float:
+    """What a sample holds of each row, however many there are."""
+    return 1e-6 * HELD_PER_WANTED * WEIGHED * row_bytes(costs)
+
+
+def megabytes_of_files(n: int, costs: Constants) -> float:
+    """Memory that grows in one process: blocks being read and worked on, the sample, a byte a row and class."""
+    block = 1e-6 * 8 * min(BLOCK_CELLS, n * costs.features)
+    return 4 * block + 2 * sample_megabytes(costs) + 1e-6 * n * N_CLASSES
+
+
+def megabytes_moved(n_runs: int, costs: Constants) -> float:
+    """What workers send to the driver, nearly all of it for the sample.
+
+    Every run of neighbouring blocks sends the rows it must hold, and its counters.
+    """
+    least = LEAST_HELD * row_bytes(costs) + COUNTERS * HASH_AND_COUNT
+    return sample_megabytes(costs) + 1e-6 * n_runs * N_CLASSES * least
+
+
+def row_bytes(costs: Constants) -> int:
+    """A row with its hash and count."""
+    return 8 * costs.features + HASH_AND_COUNT
+
+
+def on_files(sizes: list[tuple[int, int]], costs: dict[int, Constants], most: int) -> Records:
+    """Fits of Parquet files beside what the model says, each in a process of its own; files are in the page cache."""
+    return [file_run(n, costs[d], most) for n, d in sizes]
+
+
+def file_run(n: int, costs: Constants, most: int) -> dict[str, Any]:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        files = Drawn(n, costs.features, max(1, n // 1_000_000)).write_parquet(folder / "rows")
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+            base = alone.submit(megabytes_of_tiny_fit, most).result()
+            run = alone.submit(fit_file, files, most, fit_rows_of(costs.features)).result()
+    finally:
+        shutil.rmtree(folder)
+    model = seconds_of_files(n, costs)
+    grown = megabytes_of_files(n, costs)
+    head = {"what": "fit, Parquet", "rows": f"{n:,} x {costs.features}"}
+    return head | beside(run["seconds"], model) | {"peak MB": run["peak MB"], "model, MB": base + grown}
+
+
+def megabytes_of_tiny_fit(most: int) -> float:
+    """Memory of the process itself, with everything imported."""
+    from scaling.fits import classifier
+
+    drawn = Drawn(2_000, 5, 1)
+    forget_peak()
+    classifier(most, fit_rows=1_000).fit(drawn.rows(0), drawn.labels(0))
+    return peak_megabytes()
+
+
+def on_workers(sizes: list[tuple[int, int]], costs: dict[int, Constants], models: dict[int, Any], most: int) -> Records:
+    """Fits and scores on two worker processes beside what the model says."""
+    records = []
+    for n, d in sizes:
+        drawn = Drawn(n, d, max(2, n // 500_000))
+        with cluster(2) as client:
+            fitted, run = fit_on_workers(client, drawn, most, fit_rows=fit_rows_of(d))
+            here = Cluster("here", 2, 1, 0.0, evenness=1.0, empty_pass=1e-3 * run["ms an empty pass"])
+            del fitted
+            model = seconds_of_cluster(n, costs[d], here)
+            moved = {
+                "MB moved": run["passes"] * run["kB moved a pass"] / 1e3,
+                "MB of the driver": run["MB of the driver"],
+            }
+            records.append({"what": "fit, Dask", "rows": f"{n:,} x {d}"} | beside(run["seconds"], model) | moved)
+        with cluster(2) as client:
+            seconds = seconds_to_score(client, models[d], drawn)
+            model = seconds_of_scores(n, costs[d], here.pace)
+            records.append({"what": "score, Dask", "rows": f"{n:,} x {d}"} | beside(seconds, model))
+    return records
+
+
+def seconds_to_score(client: Any, model: Any, drawn: Drawn) -> float:
+    """Decisions on rows that the workers hold, which come back as one number a block."""
+    from dask.distributed import futures_of, wait
+
+    X, _ = drawn.on_dask(client)
+    there = client.scatter(model, broadcast=True)
+    wait(client.map(n_decided, futures_of(X)[:2], model=there, pure=False))
+    started = time.perf_counter()
+    done = client.map(n_decided, futures_of(X), model=there, pure=False)
+    assert sum(client.gather(done)) == drawn.n
+    return time.perf_counter() - started
+
+
+def beside(seconds: float, model: float) -> dict[str, float]:
+    """A run and what the model says of it."""
+    return {"seconds": seconds, "model, seconds": model, "model / run": model / seconds}
+
+
+def empty_pass_here() -> float:
+    """Seconds of an empty pass on two workers of this machine."""
+    from sepc.estimators.sep.training_set import TrainingSet
+
+    with cluster(2) as client:
+        return seconds_of_nothing(TrainingSet.of_collection(*Drawn(10_000, 5, 4).on_dask(client)).rows)
+
+
+def worked_out(n: int, costs: Constants, machines: Cluster, bytes_a_block: float) -> dict[str, Any]:
+    """A fit and a scoring run that were calculated, not run."""
+    cells = 8.0 * n * costs.features
+    n_blocks = int(np.ceil(cells / bytes_a_block))
+    held = cells + n * N_CLASSES
+    driver = megabytes_moved(n_blocks, costs) / 1e3
+    memory = machines.workers * machines.gigabytes
+    return {
+        "rows": f"{n:.0e} x {costs.features}".replace("e+0", "e").replace("e+", "e"),
+        "machines": machines.name,
+        "TB of numbers": cells / 1e12,
+        "fit, minutes": seconds_of_cluster(n, costs, machines) / 60,
+        "of these on the driver": costs.once / 60,
+        "GB a machine": held / machines.workers / 1e9,
+        "fits": "yes" if 1.5 * held / 1e9 <= memory else "no",
+        "GB through the driver, at worst": driver,
+        "score, minutes": seconds_of_scores(n, costs, machines.pace) / 60,
+        "reading once at 100 MB/s a core, minutes": cells / (machines.workers * machines.cores * 100e6) / 60,
+    }
