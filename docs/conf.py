@@ -100,8 +100,9 @@ sphinx_gallery_conf = {
 }
 
 # Files beside docs/ that pages link to, as GitHub needs it, and where they are shown here.
+AT_ROOT = "CHANGELOG|SECURITY|CONTRIBUTING|CODE_OF_CONDUCT|GOVERNANCE|MAINTAINING"
 SHOWN_AT = {
-    r"(?:\.\./)+(CHANGELOG|SECURITY|CONTRIBUTING)\.md": lambda found: f"/reference/{found[1].lower()}.md",
+    rf"(?:\.\./)+({AT_ROOT})\.md": lambda found: f"/reference/{found[1].lower()}.md",
     r"(?:\.\./)+examples/([\w/]+)\.py": lambda found: f"/gallery/{found[1]}.rst",
     r"(?:\.\./)+examples/paper/?": lambda found: "/gallery/paper/index.rst",
     r"(?:\.\./)+examples/?": lambda found: "/gallery/index.rst",
@@ -112,6 +113,13 @@ def with_links_inside(app: object, page: str, source: list[str]) -> None:
     """Point links at what GitHub shows to where it is shown here."""
     for link, shown in SHOWN_AT.items():
         source[0] = re.sub(rf"(?<=\]\(){link}(?=[)#])", shown, source[0])
+
+
+def with_links_among_included(app: object, path: Path, page: str, source: list[str]) -> None:
+    """Point links from one file at the root to another to where that is shown here."""
+    source[0] = re.sub(
+        rf"(?<=\]\()({AT_ROOT})\.md(?=[)#])", lambda found: f"/reference/{found[1].lower()}.md", source[0]
+    )
 
 
 def draw_pictures(app: object) -> None:
@@ -150,3 +158,4 @@ def setup(app) -> None:
     app.connect("builder-inited", write_command_page)
     app.connect("builder-inited", draw_pictures)
     app.connect("source-read", with_links_inside)
+    app.connect("include-read", with_links_among_included)

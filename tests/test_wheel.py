@@ -28,9 +28,11 @@ IN_ARCHIVE = {"src", "tests", "docs", "examples", "benchmarks", "tools", "Makefi
         "PKG-INFO",
         "CHANGELOG.md",
         "CITATION.cff",
+        "CODE_OF_CONDUCT.md",
         "CONTRIBUTING.md",
+        "GOVERNANCE.md",
     ),
-    *("LICENSE", "README.md", "SECURITY.md"),
+    *("LICENSE", "MAINTAINING.md", "README.md", "SECURITY.md"),
 }
 
 
