@@ -5,7 +5,7 @@ N ?= 2
 SITE ?= https://sepc-project.github.io/sepc/
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint lint-workflows types test test-all coverage test-slow wheel check-dist test-wheel test-core test-oldest test-newest try-label-studio docs links site follow bench bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-label-studio docs links site follow bench bench-speed bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -44,6 +44,12 @@ wheel:  ## the source archive and the wheel made from it, in dist/
 check-dist: wheel  ## what an index would refuse, and what a wheel should not hold
 	$(PY) -m twine check --strict dist/*
 	$(PY) -m check_wheel_contents dist/*.whl
+
+keep-files:  ## the files of this version that all later ones must read, once for a release
+	PYTHONPATH=tests:tests/io $(PY) -W ignore tests/io/make_fixtures.py
+
+rehearse:  ## a release from a clean clone, short of the tag, with every Python and every extra; a quarter of an hour
+	$(PY) tools/rehearse_release.py
 
 test-wheel:  ## the wheel alone in a fresh environment, with a few of the core tests
 	$(PY) tools/try_wheel.py --quick

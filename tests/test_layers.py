@@ -1,6 +1,7 @@
 """The code reads in the order the data flows: a package imports only from those above it in this list."""
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -89,6 +90,15 @@ def imports_of(path: Path) -> set[str]:
 
 def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def test_the_page_about_the_code_shows_every_package():
+    page = SOURCE.parents[1] / "docs" / "explanation" / "house.md"
+    if not page.exists():
+        pytest.skip("the pages are not there")
+    tree = page.read_text(encoding="utf-8").split("```")[1]
+    shown = re.findall(r"[\w]+", "\n".join(line[:34] for line in tree.splitlines()))
+    assert set().union(*LAYERS) | ALONE <= set(shown)
 
 
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py")

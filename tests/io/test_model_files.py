@@ -25,7 +25,6 @@ from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")
 
-FIXTURES = Path(__file__).parent / "fixtures"
 N_ROWS = 20_000
 
 
@@ -273,17 +272,3 @@ def test_a_script_without_sepc_comes_to_the_same_decisions(kind, tmp_path):
     assert [answer[2] for answer in answers] == decisions.accepted.tolist()
     assert [answer[3] for answer in answers] == [Cause(cause).name for cause in decisions.cause]
     assert "import sepc" not in Path(independent_reader.__file__).read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.sepc")), ids=lambda path: path.stem)
-def test_files_of_this_format_stay_readable(path):
-    model = sepc.load(path)
-    expected = np.loadtxt(path.with_suffix(".csv"), delimiter=",", skiprows=1)
-    decisions = model.decide(expected[:, :2])
-    np.testing.assert_array_equal(decisions.label, expected[:, 2])
-    np.testing.assert_allclose(decisions.trust, expected[:, 3], rtol=1e-12)
-    np.testing.assert_array_equal(decisions.cause, expected[:, 4])
-
-
-def test_there_are_files_of_this_format():
-    assert len(list(FIXTURES.glob("format2_*.sepc"))) == 4
