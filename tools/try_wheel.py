@@ -21,9 +21,13 @@ ROOT = Path(__file__).parents[1]
 REPOSITORY = (
     "test_benchmarks",
     "test_changelog",
+    "test_community",
     "test_documents",
     "test_follow_pages",
+    "test_notebooks",
     "test_public_names",
+    "test_readme",
+    "test_site",
     "test_supply_chain",
     "test_trust_benchmark",
     "test_wheel",
