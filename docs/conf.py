@@ -13,6 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
+NOTEBOOKS = EXAMPLES / "notebooks"
 sys.path[:0] = [str(HERE), str(HERE.parent / "tools")]
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -22,7 +23,7 @@ project_copyright = author
 release = version = version_of("sepc")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -30,12 +31,15 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.md5", "gallery/**/*.py"]
+exclude_patterns = ["_build", "gallery/**.ipynb", "gallery/**.md5", "gallery/**.py"]
 templates_path = ["_templates"]
 
 # Pages are Markdown that GitHub shows as well, so that only the front page uses what MyST adds to it.
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+
+# Notebooks are shown with the outputs they hold; tests/test_notebooks.py runs them.
+nb_execution_mode = "off"
 
 # Docstrings: `name` in single quotes is code, types are those that the docstring names.
 default_role = "code"
@@ -103,6 +107,8 @@ sphinx_gallery_conf = {
 AT_ROOT = "CHANGELOG|SECURITY|CONTRIBUTING|CODE_OF_CONDUCT|GOVERNANCE|MAINTAINING"
 SHOWN_AT = {
     rf"(?:\.\./)+({AT_ROOT})\.md": lambda found: f"/reference/{found[1].lower()}.md",
+    r"(?:\.\./)+docs/([\w/]+\.md)": lambda found: f"/{found[1]}",
+    r"(?:\.\./)+examples/notebooks/(\w+\.ipynb)": lambda found: f"/notebooks/{found[1]}",
     r"(?:\.\./)+examples/([\w/]+)\.py": lambda found: f"/gallery/{found[1]}.rst",
     r"(?:\.\./)+examples/paper/?": lambda found: "/gallery/paper/index.rst",
     r"(?:\.\./)+examples/?": lambda found: "/gallery/index.rst",
@@ -120,6 +126,14 @@ def with_links_among_included(app: object, path: Path, page: str, source: list[s
     source[0] = re.sub(
         rf"(?<=\]\()({AT_ROOT})\.md(?=[)#])", lambda found: f"/reference/{found[1].lower()}.md", source[0]
     )
+
+
+def bring_notebooks(app: object) -> None:
+    """Copy the notebooks to where Sphinx finds them; what has not changed is left alone, and so not read again."""
+    for path in NOTEBOOKS.glob("*.ipynb"):
+        here, text = HERE / "notebooks" / path.name, path.read_text(encoding="utf-8")
+        if not here.exists() or here.read_text(encoding="utf-8") != text:
+            here.write_text(text, encoding="utf-8")
 
 
 def draw_pictures(app: object) -> None:
@@ -156,6 +170,7 @@ def helped(main: Callable[[list[str]], int], *command: str) -> str:
 def setup(app) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_command_page)
+    app.connect("builder-inited", bring_notebooks)
     app.connect("builder-inited", draw_pictures)
     app.connect("source-read", with_links_inside)
     app.connect("include-read", with_links_among_included)

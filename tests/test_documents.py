@@ -34,6 +34,7 @@ LINK = re.compile(r"\]\((?!https?:|mailto:|#|/)([^)#\s]+)(?:#([^)\s]*))?\)")
 OURS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & set(page.parts)]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *OURS]
 PAGES = [page for page in DOCUMENTS if BLOCK.search(page.read_text())]
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 PAGES_WITH_ENGINES = [page for page in PAGES if "```py\n" in page.read_text()]
 
 
@@ -114,7 +115,7 @@ def anchors_of(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+@pytest.mark.parametrize("page", [*DOCUMENTS, *NOTEBOOKS], ids=name_of)
 def test_links_lead_somewhere(page):
     for target, anchor in LINK.findall(page.read_text()):
         if target.startswith("gallery/"):  # made by the build, which checks it
