@@ -3,7 +3,7 @@
 Two-class problems made of sets that no constant of ours was chosen on, since an EBM of three classes took minutes. Each
 model is fitted to the same rows, and again to bootstrap samples of them. What a case is made of is in log-odds of the
 second class. A term of two features is given to both by halves; terms of ellipsoids belong to no feature. A fit of an
-EBM with its 14 outer bags took a minute of the processor, so it has two of them, and the first two problems alone.
+EBM with its 14 outer bags took a minute of the processor, so it has two of them, and the first problem alone.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Shap:
 class Boosted:
     """An `ExplainableBoostingClassifier`."""
 
-    needs, most_problems = "interpret", 2
+    needs, most_problems = "interpret", 1
 
     def __init__(self, X: Rows, y: NDArray[np.int64]) -> None:
         from interpret.glassbox import ExplainableBoostingClassifier
