@@ -35,6 +35,7 @@ LIBRARIES = (
 )
 BOOSTING = ("lightgbm", "xgboost-cpu", "catboost")  # a dependency group that few install
 DATABASES = ("duckdb", "psycopg")
+ALTERNATIVES = ("crepes", "shap")  # in no dependency group: alternatives.py leaves out what is not there
 
 
 def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -99,11 +100,12 @@ def save(path: Path | None, results: Mapping[str, Any]) -> None:
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    optional = (*BOOSTING, *DATABASES, *ALTERNATIVES)
     facts = {
         "python": platform.python_version(),
         "machine": platform.machine(),
         "blas_threads": 1,
-        "versions": {name: version(name) for name in (*LIBRARIES, *filter(_is_installed, (*BOOSTING, *DATABASES)))},
+        "versions": {name: version(name) for name in (*LIBRARIES, *filter(_is_installed, optional))},
     }
     path.write_text(json.dumps({"facts": facts, **results}, indent=1) + "\n", encoding="utf-8")
 
