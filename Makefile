@@ -29,11 +29,9 @@ test:  ## what a change breaks first, in minutes
 test-all:  ## the same with clusters, the code of the pages and every benchmark at its smallest size
 	$(PYTEST) -n $(N) --dist worksteal -m "not slow"
 
-coverage:  ## lines and branches that the tests run, in docs/reference/coverage.md; half an hour on two cores
+coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or docs or bench)" --cov --cov-report=json:coverage.json
 	$(PY) tools/summarise_coverage.py coverage.json
-	$(PY) tools/draw_badges.py
-	$(PY) benchmarks/write_tables.py
 
 test-slow:
 	$(PY) -m pytest -m slow
@@ -111,6 +109,8 @@ bench:
 	$(PY) benchmarks/recourse.py --output benchmarks/results/recourse.json
 	$(PY) benchmarks/audit.py --output benchmarks/results/audit.json
 	$(PY) benchmarks/repair.py --output benchmarks/results/repair.json
+	$(PY) benchmarks/alternatives.py --output benchmarks/results/alternatives.json
+	$(PY) benchmarks/cost_model.py --output benchmarks/results/cost_model.json
 	$(PY) benchmarks/weeks.py --output benchmarks/results/weeks.json
 	$(PY) benchmarks/monitor.py --output benchmarks/results/monitor.json
 	$(PY) benchmarks/review.py --output benchmarks/results/review.json

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from measure import save, show
 from scaling.constants import as_table, measured
-from scaling.predictions import Cluster, on_files, on_workers, worked_out
+from scaling.predictions import Cluster, busy_constants, on_files, on_workers, worked_out
 from scaling.service import in_database, in_process, over_http
 from threadpoolctl import threadpool_limits
 
@@ -57,12 +57,13 @@ def runs(smallest: bool) -> dict[str, list[dict]]:
     found = {d: measured(d, most, **small) for d in widths}
     costs, models = ({d: own[i] for d, own in found.items()} for i in (0, 1))
     files, on_cluster = ([(3_000, 3)], [(3_000, 3)]) if smallest else (FILES, ON_WORKERS)
-    widest = costs[max(widths)]
+    in_files = on_files(files, costs, most)
+    busy = {d: busy_constants(d, most, **small) for d in widths}
     return {
-        "constants": as_table(list(costs.values())),
-        "files": on_files(files, costs, most),
-        "workers": on_workers(on_cluster, costs, models, most),
-        "plans": [worked_out(n, widest, machines, BLOCK_BYTES) for n, machines in PLANS],
+        "constants": as_table({"alone": costs, "both cores busy": busy}),
+        "files": in_files,
+        "workers": on_workers(on_cluster, busy, models, most),
+        "plans": [worked_out(n, busy[max(widths)], machines, BLOCK_BYTES) for n, machines in PLANS],
     }
 
 

@@ -19,7 +19,6 @@ from scaling.data import Drawn, Records, Tables, cluster
 from scaling.faults import faults
 from scaling.files import parquet
 from scaling.fits import classifier, fits, speedup
-from scaling.model import passes, worked_out
 from scaling.scoring import on_dask, on_spark
 from threadpoolctl import threadpool_limits
 
@@ -57,8 +56,6 @@ def sections(smallest: bool) -> dict[str, Callable[[], Records | Tables]]:
             "score": lambda: score(4000, 3, 1000, 2000, 3),
             "spark": lambda: spark(4000, 3, 1000, 2000, 3),
             "parquet": lambda: parquet(tiny, 3, 1500),
-            "passes": lambda: passes(2000, (10, 20)),
-            "model": lambda: worked_out(passes(2000, (20,)), 0.02, 2000, 2),
         }
     million, many = Drawn(1_000_000, 10, 20), Drawn(10_000_000, 10, 40)
     return {
@@ -68,8 +65,6 @@ def sections(smallest: bool) -> dict[str, Callable[[], Records | Tables]]:
         "score": lambda: score(1_000_000, 10, 100_000, 20_000, 38),
         "spark": lambda: spark(1_000_000, 10, 100_000, 20_000, 38),
         "parquet": lambda: parquet(Drawn(100_000_000, 5, 100), 40, FIT_ROWS),
-        "passes": lambda: passes(1_000_000, (10, 20)),
-        "model": lambda: worked_out(passes(1_000_000, (20,)), 0.02, 1_000_000, 20),
     }
 
 

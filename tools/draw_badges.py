@@ -1,4 +1,4 @@
-"""Draw the badges of the README from what the repository itself says: versions, licence and measured coverage.
+"""Draw the badges of the README from what the repository itself says: versions and licence.
 
     python tools/draw_badges.py
 
@@ -8,13 +8,12 @@ fails where these are not what this script would draw.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "images"
-BLUE, GREEN = "#0b5e8e", "#2e7d32"
+BLUE = "#0b5e8e"
 # Width of a character of Verdana 11 on average, and the room beside a text.
 CHARACTER, MARGIN = 6.6, 6.0
 TEMPLATE = """\
@@ -37,13 +36,9 @@ def badges() -> dict[str, str]:
     """The pictures by the names of their files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pythons = [text.rpartition(" ")[2] for text in project["classifiers"] if "Python :: 3." in text]
-    measured = json.loads((ROOT / "benchmarks" / "results" / "coverage.json").read_text(encoding="utf-8"))
-    (total,) = [record for record in measured["coverage"] if record["part"] == "all"]
-    covered = f"{int(total['lines, %'])} % lines, {int(total['branches, %'])} % branches"
     return {
         "badge-python.svg": badge("python", " | ".join(pythons), BLUE),
         "badge-licence.svg": badge("licence", project["license"], BLUE),
-        "badge-coverage.svg": badge("coverage", covered, GREEN),
     }
 
 

@@ -6,7 +6,8 @@
 2. Build the source archive and the wheel of it, with the tools of `constraints-release.txt` alone; check both as an
    index would; print the bill of materials.
 3. For every Python from 3.11 on that this machine has: install the wheel alone and run the core's smoke test and a few
-   of the tests, which read every model file kept in `tests/io/fixtures`; then with all extras, and run the smoke test of each.
+   of the tests, which read every model file kept in `tests/io/fixtures`; then with all extras, and run the smoke test
+   of each.
 4. With the first Python: the smoke test of each extra in an environment of its own, so that no extra leans on another.
 """
 
@@ -124,7 +125,7 @@ def core_tested(path: str, wheel: Path, clone: Path, folder: Path) -> str:
     run(own, "-m", "pip", "install", "--quiet", wheel, "pytest", "hypothesis")
     run(own, "-m", "pip", "check")
     told(own, clone / "tools" / "smoke_extras.py", "core")
-    tests = ("tests/shapes", "tests/model/test_membership.py", "tests/io/test_model_files.py")
+    tests = ("tests/shapes", "tests/model/test_membership.py", "tests/io/test_kept_files.py")
     last = told(own, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=clone).splitlines()[-1]
     shutil.rmtree(folder / "own")
     n_files = len(list((clone / "tests" / "io" / "fixtures").glob("*.sepc")))

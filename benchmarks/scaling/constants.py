@@ -5,13 +5,15 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from scaling.data import Drawn
+from scaling.data import Drawn, forget_peak, peak_megabytes
 from scaling.fits import classifier
 
 from sepc import SEPClassifier
@@ -27,8 +29,8 @@ from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
 ROUNDS = 5
 # Of very many rows a sample holds few in each block, and at least this many, with these counters for frequent ones.
 LIMIT, HELD, COUNTERS = N_HASHES // 1000, 2**13, 2**14
-# Rows of the fit that gives the part which does not grow with rows.
-SAMPLE_FIT = 200_000
+# Rows of the fit that gives the seconds which do not grow with rows, of the one that gives the memory, and of a batch.
+SAMPLE_FIT, WEIGHED, BATCH = 200_000, 40_000, 100_000
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,10 @@ class Constants:
         Checking a block that is in a worker's memory, and its labels.
     extent, sample, signatures : float
         The three passes of a fit with `fit_rows`.
-    once : float
-        Seconds of the rest of a fit: partition and weights of the sample.
+    once, megabytes : float
+        Seconds of the rest of a fit, partition and weights of the sample, and the memory of the process then.
     decide : float
-        Label, trust and acceptance.
+        Label, trust and acceptance, in batches of `BATCH` rows.
     """
 
     features: int
@@ -59,6 +61,7 @@ class Constants:
     sample: float
     signatures: float
     once: float
+    megabytes: float
     decide: float
 
     @property
@@ -84,13 +87,13 @@ def measured(d: int, most: int, n_cells: int = BLOCK_CELLS, n_sample: int = SAMP
             "extent": lambda: Extent.of(whole),
             "sample": lambda: reduce_each(classes, look),
             "signatures": lambda: reduce_each(classes, standard.of_reduction(signatures)),
-            "decide": lambda: fitted.decide(rows[:100_000]).accepted.sum(),
+            "decide": lambda: fitted.decide(rows[:BATCH]).accepted.sum(),
         }
         found = {name: 1e9 * processor_seconds(task) / len(rows) for name, task in costs.items()}
-    found["decide"] *= len(rows) / min(100_000, len(rows))
+    found["decide"] *= len(rows) / min(BATCH, len(rows))
     grows = 1e-9 * n_sample * (found["extent"] + found["sample"] + found["signatures"])
     own = {"features": d, "ellipsoids": fitted.model_.n_ellipsoids, "once": seconds - grows}
-    return Constants(**own, **found), fitted
+    return Constants(**own, megabytes=megabytes_of_fit(d, most), **found), fitted
 
 
 def fit_of_few(drawn: Drawn, most: int) -> tuple[SEPClassifier, float]:
@@ -98,6 +101,24 @@ def fit_of_few(drawn: Drawn, most: int) -> tuple[SEPClassifier, float]:
     X, y = drawn.rows(0), drawn.labels(0)
     model = classifier(most, fit_rows=fit_rows_of(drawn.d))
     return model, processor_seconds(lambda: model.fit(X, y), 3)
+
+
+def megabytes_of_fit(d: int, most: int) -> float:
+    """The most memory of a process that fits the rows of a sample."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        return alone.submit(peak_of_fit, Drawn(WEIGHED, d, 1), most).result()
+
+
+def peak_of_fit(drawn: Drawn, most: int) -> float:
+    forget_peak()
+    classifier(most, fit_rows=fit_rows_of(drawn.d)).fit(drawn.rows(0), drawn.labels(0))
+    return peak_megabytes()
+
+
+def mean_of(found: list[Constants]) -> Constants:
+    """The means of what several processes measured at once."""
+    means = {name: float(np.mean([getattr(one, name) for one in found])) for name in asdict(found[0])}
+    return Constants(**means | {"features": found[0].features, "ellipsoids": found[0].ellipsoids})
 
 
 def fit_rows_of(d: int) -> int:
@@ -134,12 +155,12 @@ def processor_seconds(task: Callable[[], object], rounds: int = ROUNDS) -> float
     return median(found)
 
 
-def as_table(constants: list[Constants]) -> list[dict[str, Any]]:
-    """A record for each constant, a column for each number of features."""
-    kinds = [name for name in asdict(constants[0]) if name != "features"]
-    units = {"ellipsoids": "ellipsoids", "once": "once, seconds"}
+def as_table(found: dict[str, dict[int, Constants]]) -> list[dict[str, Any]]:
+    """A record for each constant, a column for each number of features and way to measure."""
+    columns = {f"{d} features, {way}": own for way, costs in found.items() for d, own in costs.items()}
+    units = {"ellipsoids": "ellipsoids", "once": "once, seconds", "megabytes": "once, MB"}
+    kinds = [name for name in Constants.__dataclass_fields__ if name != "features"]
     return [
-        {"constant": units.get(kind, f"{kind}, ns a row")}
-        | {f"{one.features} features": getattr(one, kind) for one in constants}
+        {"constant": units.get(kind, f"{kind}, ns a row")} | {name: getattr(own, kind) for name, own in columns.items()}
         for kind in kinds
     ]

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scaling.constants import Constants, fit_rows_of
-from scaling.data import Drawn, Records, cluster, forget_peak, peak_megabytes, seconds_of_nothing
+from scaling.constants import BATCH, Constants, fit_rows_of, mean_of, measured
+from scaling.data import Drawn, Records, cluster, cpu_seconds
 from scaling.files import fit_file
 from scaling.fits import fit_on_workers
 from scaling.scoring import n_decided
+from threadpoolctl import threadpool_limits
 
 from sepc.points.on_parquet import BLOCK_CELLS
 
@@ -26,6 +27,8 @@ WEIGHED, HELD_PER_WANTED = 40_000, 4
 # Held and counted of each class, whatever the hashes, in every run of neighbouring blocks of a worker.
 LEAST_HELD, COUNTERS = 2**13, 2**14
 HASH_AND_COUNT = 16
+# Rows of a row group, as pyarrow writes it by default.
+GROUP_ROWS = 2**20
 PASSES = 5
 
 
@@ -64,12 +67,18 @@ def seconds_of_files(n: int, costs: Constants, cores: int = 2) -> float:
 
     With a single block nothing can be read ahead.
     """
-    n_blocks = -(-n * costs.features // BLOCK_CELLS)
+    n_blocks = -(-n * costs.features // block_cells(n, costs.features))
     total = costs.labels
     for work in costs.passes:
         both = costs.read + work
         total += both if n_blocks == 1 else max(work, both / cores)
     return costs.once + 1e-9 * n * total
+
+
+def block_cells(n: int, d: int) -> int:
+    """Cells of a block: as many row groups as fit into `BLOCK_CELLS`, and at least one."""
+    group = min(n, GROUP_ROWS) * d
+    return min(n * d, group * max(1, BLOCK_CELLS // group))
 
 
 def seconds_of_cluster(n: int, costs: Constants, machines: Cluster) -> float:
@@ -89,9 +98,8 @@ def sample_megabytes(costs: Constants) -> float:
 
 
 def megabytes_of_files(n: int, costs: Constants) -> float:
-    """Memory that grows in one process: blocks being read and worked on, the sample, a byte a row and class."""
-    block = 1e-6 * 8 * min(BLOCK_CELLS, n * costs.features)
-    return 4 * block + 2 * sample_megabytes(costs) + 1e-6 * n * N_CLASSES
+    """The fit of the sample, three blocks (being read, next and worked on), and a byte for each row and class."""
+    return costs.megabytes + 1e-6 * (3 * 8 * block_cells(n, costs.features) + n * N_CLASSES)
 
 
 def megabytes_moved(n_runs: int, costs: Constants) -> float:
@@ -116,74 +124,60 @@ def on_files(sizes: list[tuple[int, int]], costs: dict[int, Constants], most: in
 def file_run(n: int, costs: Constants, most: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp())
     try:
-        files = Drawn(n, costs.features, max(1, n // 1_000_000)).write_parquet(folder / "rows")
+        files = Drawn(n, costs.features, max(1, n // GROUP_ROWS)).write_parquet(folder / "rows")
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            base = alone.submit(megabytes_of_tiny_fit, most).result()
             run = alone.submit(fit_file, files, most, fit_rows_of(costs.features)).result()
     finally:
         shutil.rmtree(folder)
-    model = seconds_of_files(n, costs)
-    grown = megabytes_of_files(n, costs)
-    head = {"what": "fit, Parquet", "rows": f"{n:,} x {costs.features}"}
-    return head | beside(run["seconds"], model) | {"peak MB": run["peak MB"], "model, MB": base + grown}
+    times = beside("seconds", run["seconds"], seconds_of_files(n, costs))
+    memory = beside("peak MB", run["peak MB"], megabytes_of_files(n, costs))
+    return {"what": "fit, Parquet", "rows": f"{n:,} x {costs.features}"} | times | memory
 
 
-def megabytes_of_tiny_fit(most: int) -> float:
-    """Memory of the process itself, with everything imported."""
-    from scaling.fits import classifier
+def busy_constants(d: int, most: int, **sizes: int) -> Constants:
+    """The constants while every core is at work, as on a cluster: two processes measure them at once."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as both:
+        return mean_of([task.result() for task in [both.submit(only_constants, d, most, **sizes) for _ in range(2)]])
 
-    drawn = Drawn(2_000, 5, 1)
-    forget_peak()
-    classifier(most, fit_rows=1_000).fit(drawn.rows(0), drawn.labels(0))
-    return peak_megabytes()
+
+def only_constants(d: int, most: int, **sizes: int) -> Constants:
+    with threadpool_limits(1):
+        return measured(d, most, **sizes)[0]
 
 
 def on_workers(sizes: list[tuple[int, int]], costs: dict[int, Constants], models: dict[int, Any], most: int) -> Records:
-    """Fits and scores on two worker processes beside what the model says."""
+    """Fits and scores on two worker processes beside what the model says, in seconds of the processor."""
     records = []
     for n, d in sizes:
-        drawn = Drawn(n, d, max(2, n // 500_000))
         with cluster(2) as client:
-            fitted, run = fit_on_workers(client, drawn, most, fit_rows=fit_rows_of(d))
-            here = Cluster("here", 2, 1, 0.0, evenness=1.0, empty_pass=1e-3 * run["ms an empty pass"])
-            del fitted
-            model = seconds_of_cluster(n, costs[d], here)
-            moved = {
-                "MB moved": run["passes"] * run["kB moved a pass"] / 1e3,
-                "MB of the driver": run["MB of the driver"],
-            }
-            records.append({"what": "fit, Dask", "rows": f"{n:,} x {d}"} | beside(run["seconds"], model) | moved)
+            run = fit_on_workers(client, Drawn(n, d, max(2, n // 500_000)), most, fit_rows=fit_rows_of(d))[1]
+        model = costs[d].once + 1e-9 * n * (costs[d].prepare + sum(costs[d].passes))
+        moved = {"MB moved": run["passes"] * run["kB moved a pass"] / 1e3, "MB of the driver": run["MB of the driver"]}
+        head = {"what": "fit, Dask", "rows": f"{n:,} x {d}", "seconds on the clock": run["seconds"]}
+        records.append(head | beside("processor seconds", run["processor seconds"], model) | moved)
         with cluster(2) as client:
-            seconds = seconds_to_score(client, models[d], drawn)
-            model = seconds_of_scores(n, costs[d], here.pace)
-            records.append({"what": "score, Dask", "rows": f"{n:,} x {d}"} | beside(seconds, model))
+            clock, busy = seconds_to_score(client, models[d], Drawn(n, d, max(2, n // BATCH)))
+        head = {"what": "score, Dask", "rows": f"{n:,} x {d}", "seconds on the clock": clock}
+        records.append(head | beside("processor seconds", busy, seconds_of_scores(n, costs[d], 1.0)))
     return records
 
 
-def seconds_to_score(client: Any, model: Any, drawn: Drawn) -> float:
-    """Decisions on rows that the workers hold, which come back as one number a block."""
+def seconds_to_score(client: Any, model: Any, drawn: Drawn) -> tuple[float, float]:
+    """Decisions on rows that the workers hold: seconds on the clock and of the processor."""
     from dask.distributed import futures_of, wait
 
     X, _ = drawn.on_dask(client)
     there = client.scatter(model, broadcast=True)
     wait(client.map(n_decided, futures_of(X)[:2], model=there, pure=False))
-    started = time.perf_counter()
+    busy, started = cpu_seconds(client), time.perf_counter()
     done = client.map(n_decided, futures_of(X), model=there, pure=False)
     assert sum(client.gather(done)) == drawn.n
-    return time.perf_counter() - started
+    return time.perf_counter() - started, cpu_seconds(client) - busy
 
 
-def beside(seconds: float, model: float) -> dict[str, float]:
+def beside(unit: str, run: float, model: float) -> dict[str, float]:
     """A run and what the model says of it."""
-    return {"seconds": seconds, "model, seconds": model, "model / run": model / seconds}
-
-
-def empty_pass_here() -> float:
-    """Seconds of an empty pass on two workers of this machine."""
-    from sepc.estimators.sep.training_set import TrainingSet
-
-    with cluster(2) as client:
-        return seconds_of_nothing(TrainingSet.of_collection(*Drawn(10_000, 5, 4).on_dask(client)).rows)
+    return {unit: run, f"model, {unit}": model, f"model / run, {unit.split()[-1]}": model / run}
 
 
 def worked_out(n: int, costs: Constants, machines: Cluster, bytes_a_block: float) -> dict[str, Any]:

@@ -291,6 +291,18 @@ def decimal(value: float) -> str:
     return "< 0.001" if value > 0.0 and text == "0.000" else text
 
 
+def deviations(value: float) -> str:
+    """A distance in standard deviations.
+
+    Examples
+    --------
+    >>> deviations(1.0), deviations(1.4142)
+    ('1 deviation', '1.41 deviations')
+    """
+    text = f"{value:.3g}"
+    return f"{text} deviation" if text == "1" else f"{text} deviations"
+
+
 def quantity(value: float) -> str:
     """A value of a feature: whole numbers as they are, others to three digits or, from 1,000 on, rounded.
 

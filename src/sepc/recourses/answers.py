@@ -17,7 +17,7 @@ from sepc.plain_values import plain
 from sepc.recourses.choices import Choice
 from sepc.recourses.limits import Limits
 from sepc.recourses.tables import Tables
-from sepc.wording import counted, decimal, listed, name_of
+from sepc.wording import counted, decimal, deviations, listed, name_of
 
 
 class Deviations(NamedTuple):
@@ -93,7 +93,7 @@ class Answer(ShownInLists):
 
     def _card(self) -> Card:
         rows = tuple((change.feature, change.words, decimal(change.cost)) for change in self.changes)
-        facts = (("trust", decimal(self.decision.trust)), ("cost", f"{self.cost:.3g} deviations"))
+        facts = (("trust", decimal(self.decision.trust)), ("cost", deviations(self.cost)))
         return Card(f"Answer with {counted(len(self.changes), 'change')}", facts, ("feature", "change", "cost"), rows)
 
 

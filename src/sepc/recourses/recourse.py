@@ -28,7 +28,7 @@ from sepc.recourses.reaching import Leaf, Reach, reach
 from sepc.recourses.tables import Tables, one_row
 from sepc.recourses.targets import Target
 from sepc.recourses.wording import sentences_about
-from sepc.wording import MOST_NAMES, counted, decimal, listed, name_of, shown
+from sepc.wording import MOST_NAMES, counted, decimal, deviations, listed, name_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,7 @@ class Recourse(ShownAsCard):
         now = f"{name_of(self.decision.label)} with trust {decimal(self.decision.trust)}"
         facts = [
             ("now", now),
-            ("cost at least", f"{self.bound:.3g} deviations" if self.is_reachable else "unreachable"),
+            ("cost at least", deviations(self.bound) if self.is_reachable else "unreachable"),
         ]
         rows = tuple(
             (str(i), f"{answer.cost:.3g}", decimal(answer.decision.trust), _features(answer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sepc.decisions.sentences import Sentence, Shorter, joined
-from sepc.wording import cases_of, decimal, listed, shown
+from sepc.wording import cases_of, decimal, deviations, listed, shown
 
 if TYPE_CHECKING:
     from sepc.recourses.recourse import Recourse
@@ -20,7 +20,7 @@ def sentences_about(recourse: Recourse) -> str:
         return joined(_answer(recourse))
     if not recourse.is_reachable:
         return joined(_unreachable(recourse))
-    least = f"To be like {cases_of(recourse.to)} takes at least {recourse.bound:.3g} deviations"
+    least = f"To be like {cases_of(recourse.to)} takes at least {deviations(recourse.bound)}"
     return joined([Sentence(f"{least}, and nothing was found there that the model accepts.")])
 
 
@@ -31,14 +31,16 @@ def _answer(recourse: Recourse) -> list[Sentence]:
     start = f"To be accepted as {shown(recourse.to)} with trust {decimal(answer.decision.trust)}"
     words = [change.words for change in answer.changes]
     first, *shorter = [f"{start}, change {listed(words, most)}." for most in MOST_CHANGES]
-    least = (
-        f"This costs {answer.cost:.3g} deviations; to be like {cases_of(recourse.to)} takes at least "
-        f"{recourse.bound:.3g}, and acceptance the rest."
-    )
-    return [
-        Sentence(first, tuple(Shorter(2 + i, text) for i, text in enumerate(shorter))),
-        Sentence(least, (Shorter(1, f"This costs {answer.cost:.3g} deviations, at least {recourse.bound:.3g}."),)),
-    ]
+    return [Sentence(first, tuple(Shorter(2 + i, text) for i, text in enumerate(shorter))), _cost(recourse)]
+
+
+def _cost(recourse: Recourse) -> Sentence:
+    """What the first answer costs, beside what was proved that it must."""
+    cost, bound, cases = recourse.answers[0].cost, recourse.bound, cases_of(recourse.to)
+    if f"{cost:.3g}" == f"{bound:.3g}":
+        return Sentence(f"This costs {deviations(cost)}, and nothing like {cases} costs less.")
+    whole = f"This costs {deviations(cost)}; to be like {cases} takes at least {bound:.3g}, and acceptance the rest."
+    return Sentence(whole, (Shorter(1, f"This costs {deviations(cost)}, at least {bound:.3g}."),))
 
 
 def _unreachable(recourse: Recourse) -> list[Sentence]:
