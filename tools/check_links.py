@@ -16,6 +16,8 @@ from urllib.parse import unquote, urlsplit
 
 # Written by the theme's search on the page it makes.
 MADE_BY_SCRIPTS = {"search.html"}
+# Where the theme keeps its files, a template among them.
+NO_PAGES = "_static"
 
 
 @dataclass
@@ -41,7 +43,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="what `make docs` built")
     folder = parser.parse_args().folder.resolve()
-    pages = {path: read(path) for path in sorted(folder.rglob("*.html"))}
+    found = sorted(path for path in folder.rglob("*.html") if NO_PAGES not in path.parts)
+    pages = {path: read(path) for path in found}
     broken, n_inside, n_outside = [], 0, 0
     for path, page in pages.items():
         for link in page.links:
