@@ -3,6 +3,8 @@ PY ?= .venv/bin/python
 N ?= 2
 # Where the pages of all versions are shown.
 SITE ?= https://sepc-project.github.io/sepc/
+# What is compiled once is not compiled again by each of the many processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
 .PHONY: fuzz setup lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-label-studio docs links site follow bench bench-speed bench-trust bench-trust-quick attacks

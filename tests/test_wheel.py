@@ -57,7 +57,7 @@ def built(tmp_path_factory):
 def files_of(folder):
     """Every file of ours below a folder of the repository, by its path there."""
     found = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*") if path.is_file()}
-    return {name for name in found if "__pycache__" not in name and not name.endswith(".pyc")}
+    return {name for name in found if not re.search(r"cache(__)?/", name) and not name.endswith(".pyc")}
 
 
 def test_the_wheel_has_a_bill_of_materials(built):

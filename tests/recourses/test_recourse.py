@@ -16,6 +16,7 @@ import sepc
 from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.datasets import load
 from sepc.model.membership import squared_radii
+from sepc.wording import deviations
 
 pd = package_or_skip("pandas")
 
@@ -336,7 +337,7 @@ def test_reasons_have_at_most_60_words_and_true_numbers():
         words, answer = found.why(), found.answers[0]
         assert len(words.split()) <= 60
         assert f"trust {answer.decision.trust:.3f}" in words
-        assert f"{answer.cost:.3g} deviations" in words
+        assert deviations(answer.cost) in words
         assert f"{found.bound:.3g}" in words
         for change in answer.changes:
             assert change.words in words
