@@ -34,6 +34,8 @@ test-all:  ## the same with clusters, the code of the pages and every benchmark 
 coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or docs or bench)" --cov --cov-report=json:coverage.json
 	$(PY) tools/summarise_coverage.py coverage.json
+	$(PY) tools/draw_badges.py
+	$(PY) benchmarks/write_tables.py
 
 test-slow:
 	$(PY) -m pytest -m slow

@@ -1,7 +1,7 @@
 """The cost model of fits and scores: constants on one core, runs of 10^6 to 10^8 rows beside it, and what follows.
 
 Two Gaussian classes that overlap, at most 40 ellipsoids, default `fit_rows`. Constants are seconds of the processor on
-one block of rows; runs are seconds on the clock, on two cores. Larger sizes are calculated, not run.
+one block of rows, measured before and after each run. Larger sizes are calculated, not run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import sys
 from pathlib import Path
 
 from measure import save, show
-from scaling.constants import as_table, measured
-from scaling.predictions import Cluster, busy_constants, on_files, on_workers, worked_out
+from scaling.constants import as_table, mean_of, measured, megabytes_of_fit
+from scaling.predictions import Cluster, worked_out
+from scaling.runs import by_memory, fit_of_files, fit_on_dask, score_on_dask
 from scaling.service import in_database, in_process, over_http
 from threadpoolctl import threadpool_limits
 
-WIDTHS = (5, 20)
-FILES = [(10**6, 5), (10**7, 5), (10**8, 5), (10**6, 20), (10**7, 20)]
-ON_WORKERS = [(10**6, 5), (10**7, 5), (10**8, 5), (10**6, 20), (10**7, 20)]
+SIZES = [(10**6, 5), (10**7, 5), (10**8, 5), (10**6, 20), (10**7, 20)]
 PLANS = [
     (10**9, Cluster("1 machine of 16 cores, 256 GB", 1, 16, 256.0)),
     (10**9, Cluster("8 machines of 16 cores, 64 GB", 8, 16, 64.0)),
@@ -28,43 +27,60 @@ PLANS = [
     (10**11, Cluster("256 machines of 16 cores, 128 GB", 256, 16, 128.0)),
 ]
 BLOCK_BYTES = 64e6
-SECTIONS = ("runs", "service")
 
 
 def main() -> None:
+    sections = {"files": files, "workers": workers, "memory": memory, "service": service}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smallest", action="store_true", help="one tiny size of everything, to see that it runs")
     parser.add_argument("--output", type=Path, help="write the figures to this file as JSON")
-    parser.add_argument("--only", choices=SECTIONS, help="run one section again, and keep the other")
+    parser.add_argument("--only", choices=list(sections), help="run one section again, and keep the others")
     options = parser.parse_args()
     results = {}
     if options.output is not None and options.output.exists():
         results = json.loads(options.output.read_text(encoding="utf-8"))
         results.pop("facts", None)
     with threadpool_limits(1):
-        for section in (options.only,) if options.only else SECTIONS:
-            found = {"runs": runs, "service": service}[section](options.smallest)
+        for section in (options.only,) if options.only else sections:
+            found = sections[section](options.smallest)
             for name, records in found.items():
                 show(name, records)
             results |= found
             save(options.output, results)
 
 
-def runs(smallest: bool) -> dict[str, list[dict]]:
-    """Constants, runs beside the model, and sizes that were not run."""
-    widths, most = ((3, 4), 3) if smallest else (WIDTHS, 40)
-    small = {"n_cells": 6_000, "n_sample": 2_000} if smallest else {}
-    found = {d: measured(d, most, **small) for d in widths}
-    costs, models = ({d: own[i] for d, own in found.items()} for i in (0, 1))
-    files, on_cluster = ([(3_000, 3)], [(3_000, 3)]) if smallest else (FILES, ON_WORKERS)
-    in_files = on_files(files, costs, most)
-    busy = {d: busy_constants(d, most, **small) for d in widths}
+def files(smallest: bool) -> dict[str, list[dict]]:
+    """Fits of files in one process beside the model."""
+    sizes, most, small = what_to_run(smallest)
+    once = {d: megabytes_of_fit(d, most) for d in sorted({d for _, d in sizes})}
+    runs = [fit_of_files(n, d, most, once[d], **small) for n, d in sizes]
+    table = as_table([run.constants for run in runs])
+    megabytes = {"constant": "once, MB"} | {f"{d} features": own for d, own in once.items()}
+    return {"constants of files": [*table, megabytes], "files": [run.record for run in runs]}
+
+
+def workers(smallest: bool) -> dict[str, list[dict]]:
+    """Fits and scores on workers beside the model, and sizes that were not run."""
+    sizes, most, small = what_to_run(smallest)
+    runs = [run(n, d, most, **small) for n, d in sizes for run in (fit_on_dask, score_on_dask)]
+    costs = [run.constants for run in runs]
+    widest = mean_of([one for one in costs if one.features == max(d for _, d in sizes)])
     return {
-        "constants": as_table({"alone": costs, "both cores busy": busy}),
-        "files": in_files,
-        "workers": on_workers(on_cluster, busy, models, most),
-        "plans": [worked_out(n, busy[max(widths)], machines, BLOCK_BYTES) for n, machines in PLANS],
+        "constants of workers": as_table(costs),
+        "workers": [run.record for run in runs],
+        "plans": [worked_out(n, widest, machines, BLOCK_BYTES) for n, machines in PLANS],
     }
+
+
+def what_to_run(smallest: bool) -> tuple[list[tuple[int, int]], int, dict[str, int]]:
+    """Sizes, most ellipsoids, and the sizes of what constants are measured on if not the usual ones."""
+    return ([(3_000, 3)], 3, {"n_cells": 6_000, "n_sample": 2_000}) if smallest else (SIZES, 40, {})
+
+
+def memory(smallest: bool) -> dict[str, list[dict]]:
+    """What it costs that workers of Dask give memory back at once."""
+    given = [(3, 3, {"n_cells": 6_000, "n_sample": 2_000})] if smallest else [(5, 40, {}), (20, 40, {})]
+    return {"memory": [record for d, most, small in given for record in by_memory(d, most, **small)]}
 
 
 def service(smallest: bool) -> dict[str, list[dict]]:

@@ -7,8 +7,18 @@ pytestmark = pytest.mark.bench
 
 BENCHMARKS = [path for path in sorted(FOLDER.glob("*.py")) if "\ndef main(" in path.read_text()]
 RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
-# They start servers and clusters, or fit many models of others, and take half a minute at any size.
-LONG = {"alternatives", "cost_model", "mlflow_load", "scale"}
+# They start servers, clusters or many processes, or fit many models, and take long at any size.
+LONG = {
+    "alternatives",
+    "cost_model",
+    "mlflow_load",
+    "scale",
+    "score_command",
+    "sql",
+    "hostile_files",
+    "n_impure",
+    "gaps",
+}
 
 
 def test_there_are_benchmarks():

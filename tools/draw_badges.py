@@ -1,4 +1,4 @@
-"""Draw the badges of the README from what the repository itself says: versions and licence.
+"""Draw the badges of the README from what the repository itself says: versions, licence and measured coverage.
 
     python tools/draw_badges.py
 
@@ -8,6 +8,7 @@ fails where these are not what this script would draw.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -36,7 +37,11 @@ def badges() -> dict[str, str]:
     """The pictures by the names of their files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pythons = [text.rpartition(" ")[2] for text in project["classifiers"] if "Python :: 3." in text]
+    measured = json.loads((ROOT / "benchmarks" / "results" / "coverage.json").read_text(encoding="utf-8"))["coverage"]
+    whole = next(record for record in measured if record["part"] == "all")
+    covered = f"{whole['lines, %']:g} % of lines, {whole['branches, %']:g} % of branches"
     return {
+        "badge-coverage.svg": badge("coverage", covered, BLUE),
         "badge-python.svg": badge("python", " | ".join(pythons), BLUE),
         "badge-licence.svg": badge("licence", project["license"], BLUE),
     }

@@ -128,7 +128,7 @@ def core_tested(path: str, wheel: Path, clone: Path, folder: Path) -> str:
     tests = ("tests/shapes", "tests/model/test_membership.py", "tests/io/test_kept_files.py")
     last = told(own, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=clone).splitlines()[-1]
     shutil.rmtree(folder / "own")
-    n_files = len(list((clone / "tests" / "io" / "fixtures").glob("*.sepc")))
+    n_files = len(list((clone / "tests" / "io" / "fixtures").rglob("*.sepc")))
     return f"{last}; of these, tests of {n_files} kept model files"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scaling.data import Drawn, forget_peak, peak_megabytes
 from scaling.fits import classifier
+from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
@@ -31,6 +32,8 @@ ROUNDS = 5
 LIMIT, HELD, COUNTERS = N_HASHES // 1000, 2**13, 2**14
 # Rows of the fit that gives the seconds which do not grow with rows, of the one that gives the memory, and of a batch.
 SAMPLE_FIT, WEIGHED, BATCH = 200_000, 40_000, 100_000
+# The passes of a fit with `fit_rows`, in their order.
+PASSES = ("extent", "sample", "signatures")
 
 
 @dataclass(frozen=True)
@@ -40,47 +43,52 @@ class Constants:
     Attributes
     ----------
     features, ellipsoids : int
+    once : float
+        Seconds of the rest of a fit: partition and weights of the sample.
     read, labels : float
         Parquet to an array; the column of labels.
     prepare : float
         Checking a block that is in a worker's memory, and its labels.
     extent, sample, signatures : float
         The three passes of a fit with `fit_rows`.
-    once, megabytes : float
-        Seconds of the rest of a fit, partition and weights of the sample, and the memory of the process then.
     decide : float
         Label, trust and acceptance, in batches of `BATCH` rows.
     """
 
     features: int
     ellipsoids: int
+    once: float
     read: float
     labels: float
     prepare: float
     extent: float
     sample: float
     signatures: float
-    once: float
-    megabytes: float
     decide: float
 
     @property
-    def passes(self) -> tuple[float, float, float]:
+    def passes(self) -> tuple[float, ...]:
         """The three passes."""
-        return self.extent, self.sample, self.signatures
+        return tuple(getattr(self, name) for name in PASSES)
 
 
 def measured(d: int, most: int, n_cells: int = BLOCK_CELLS, n_sample: int = SAMPLE_FIT) -> tuple[Constants, Any]:
-    """The constants for this many features, each the median of a few runs on one block, and a fitted model."""
-    drawn = Drawn(n_cells // d, d, 1)
-    rows, y = drawn.rows(0), drawn.labels(0)
+    """The constants for this many features, and a fitted model."""
     fitted, seconds = fit_of_few(Drawn(n_sample, d, 1), most)
+    rows = costs_of_rows(fitted, Drawn(n_cells // d, d, 1))
+    once = seconds - 1e-9 * n_sample * sum(rows[name] for name in PASSES)
+    return Constants(d, fitted.model_.n_ellipsoids, once=once, **rows), fitted
+
+
+def costs_of_rows(fitted: SEPClassifier, drawn: Drawn) -> dict[str, float]:
+    """Nanoseconds of the processor a row, each the median of a few runs on one block."""
+    rows, y = drawn.rows(0), drawn.labels(0)
     whole, classes, _ = points_by_class([rows], [Labels.of(y)])
     standard, signatures = signatures_of(fitted)
     look = RowCounts(0, LIMIT, HELD, COUNTERS)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         table = ParquetTable.at(drawn.write_parquet(Path(folder) / "rows"), "label")
-        costs = {
+        tasks = {
             "read": lambda: table.rows(0),
             "labels": lambda: points_by_class([rows], [table.labels(0)]),
             "prepare": lambda: prepare(rows, y),
@@ -89,11 +97,8 @@ def measured(d: int, most: int, n_cells: int = BLOCK_CELLS, n_sample: int = SAMP
             "signatures": lambda: reduce_each(classes, standard.of_reduction(signatures)),
             "decide": lambda: fitted.decide(rows[:BATCH]).accepted.sum(),
         }
-        found = {name: 1e9 * processor_seconds(task) / len(rows) for name, task in costs.items()}
-    found["decide"] *= len(rows) / min(BATCH, len(rows))
-    grows = 1e-9 * n_sample * (found["extent"] + found["sample"] + found["signatures"])
-    own = {"features": d, "ellipsoids": fitted.model_.n_ellipsoids, "once": seconds - grows}
-    return Constants(**own, megabytes=megabytes_of_fit(d, most), **found), fitted
+        found = {name: 1e9 * processor_seconds(task) / len(rows) for name, task in tasks.items()}
+    return found | {"decide": found["decide"] * len(rows) / min(BATCH, len(rows))}
 
 
 def fit_of_few(drawn: Drawn, most: int) -> tuple[SEPClassifier, float]:
@@ -116,9 +121,17 @@ def peak_of_fit(drawn: Drawn, most: int) -> float:
 
 
 def mean_of(found: list[Constants]) -> Constants:
-    """The means of what several processes measured at once."""
+    """The means of what was measured at several times or places."""
     means = {name: float(np.mean([getattr(one, name) for one in found])) for name in asdict(found[0])}
     return Constants(**means | {"features": found[0].features, "ellipsoids": found[0].ellipsoids})
+
+
+def costs_on_workers(client: Any, fitted: SEPClassifier, drawn: Drawn) -> dict[str, float]:
+    """The costs of rows in worker processes that all are at work; their means."""
+    there = client.scatter(fitted, broadcast=True, hash=False)
+    tasks = [client.submit(costs_of_rows, there, drawn, workers=[name], pure=False) for name in client.nthreads()]
+    found = client.gather(tasks)
+    return {name: float(np.mean([costs[name] for costs in found])) for name in found[0]}
 
 
 def fit_rows_of(d: int) -> int:
@@ -155,10 +168,11 @@ def processor_seconds(task: Callable[[], object], rounds: int = ROUNDS) -> float
     return median(found)
 
 
-def as_table(found: dict[str, dict[int, Constants]]) -> list[dict[str, Any]]:
-    """A record for each constant, a column for each number of features and way to measure."""
-    columns = {f"{d} features, {way}": own for way, costs in found.items() for d, own in costs.items()}
-    units = {"ellipsoids": "ellipsoids", "once": "once, seconds", "megabytes": "once, MB"}
+def as_table(costs: list[Constants]) -> list[dict[str, Any]]:
+    """A record for each constant, a column for each number of features: means of what was measured."""
+    widths = sorted({one.features for one in costs})
+    columns = {f"{d} features": mean_of([one for one in costs if one.features == d]) for d in widths}
+    units = {"ellipsoids": "ellipsoids", "once": "once, seconds"}
     kinds = [name for name in Constants.__dataclass_fields__ if name != "features"]
     return [
         {"constant": units.get(kind, f"{kind}, ns a row")} | {name: getattr(own, kind) for name, own in columns.items()}

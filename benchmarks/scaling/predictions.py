@@ -1,23 +1,12 @@
-"""The cost model: what a fit and a scoring run should take, from the constants, beside runs that were timed."""
+"""The cost model: what a fit and a scoring run should take, from the constants."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scaling.constants import BATCH, Constants, fit_rows_of, mean_of, measured
-from scaling.data import Drawn, Records, cluster, cpu_seconds
-from scaling.files import fit_file
-from scaling.fits import fit_on_workers
-from scaling.scoring import n_decided
-from threadpoolctl import threadpool_limits
+from scaling.constants import Constants
 
 from sepc.points.on_parquet import BLOCK_CELLS
 
@@ -83,8 +72,12 @@ def block_cells(n: int, d: int) -> int:
 
 def seconds_of_cluster(n: int, costs: Constants, machines: Cluster) -> float:
     """A fit of rows that the workers hold."""
-    work = 1e-9 * n * (costs.prepare + sum(costs.passes)) / machines.pace
-    return costs.once + work + PASSES * machines.empty_pass
+    return costs.once + seconds_of_rows(n, costs) / machines.pace + PASSES * machines.empty_pass
+
+
+def seconds_of_rows(n: int, costs: Constants) -> float:
+    """What the workers of a cluster do in a fit, in seconds of one core."""
+    return 1e-9 * n * (costs.prepare + sum(costs.passes))
 
 
 def seconds_of_scores(n: int, costs: Constants, pace: float) -> float:
@@ -97,9 +90,9 @@ def sample_megabytes(costs: Constants) -> float:
     return 1e-6 * HELD_PER_WANTED * WEIGHED * row_bytes(costs)
 
 
-def megabytes_of_files(n: int, costs: Constants) -> float:
+def megabytes_of_files(n: int, costs: Constants, once: float) -> float:
     """The fit of the sample, three blocks (being read, next and worked on), and a byte for each row and class."""
-    return costs.megabytes + 1e-6 * (3 * 8 * block_cells(n, costs.features) + n * N_CLASSES)
+    return once + 1e-6 * (3 * 8 * block_cells(n, costs.features) + n * N_CLASSES)
 
 
 def megabytes_moved(n_runs: int, costs: Constants) -> float:
@@ -114,70 +107,6 @@ def megabytes_moved(n_runs: int, costs: Constants) -> float:
 def row_bytes(costs: Constants) -> int:
     """A row with its hash and count."""
     return 8 * costs.features + HASH_AND_COUNT
-
-
-def on_files(sizes: list[tuple[int, int]], costs: dict[int, Constants], most: int) -> Records:
-    """Fits of Parquet files beside what the model says, each in a process of its own; files are in the page cache."""
-    return [file_run(n, costs[d], most) for n, d in sizes]
-
-
-def file_run(n: int, costs: Constants, most: int) -> dict[str, Any]:
-    folder = Path(tempfile.mkdtemp())
-    try:
-        files = Drawn(n, costs.features, max(1, n // GROUP_ROWS)).write_parquet(folder / "rows")
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            run = alone.submit(fit_file, files, most, fit_rows_of(costs.features)).result()
-    finally:
-        shutil.rmtree(folder)
-    times = beside("seconds", run["seconds"], seconds_of_files(n, costs))
-    memory = beside("peak MB", run["peak MB"], megabytes_of_files(n, costs))
-    return {"what": "fit, Parquet", "rows": f"{n:,} x {costs.features}"} | times | memory
-
-
-def busy_constants(d: int, most: int, **sizes: int) -> Constants:
-    """The constants while every core is at work, as on a cluster: two processes measure them at once."""
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as both:
-        return mean_of([task.result() for task in [both.submit(only_constants, d, most, **sizes) for _ in range(2)]])
-
-
-def only_constants(d: int, most: int, **sizes: int) -> Constants:
-    with threadpool_limits(1):
-        return measured(d, most, **sizes)[0]
-
-
-def on_workers(sizes: list[tuple[int, int]], costs: dict[int, Constants], models: dict[int, Any], most: int) -> Records:
-    """Fits and scores on two worker processes beside what the model says, in seconds of the processor."""
-    records = []
-    for n, d in sizes:
-        with cluster(2) as client:
-            run = fit_on_workers(client, Drawn(n, d, max(2, n // 500_000)), most, fit_rows=fit_rows_of(d))[1]
-        model = costs[d].once + 1e-9 * n * (costs[d].prepare + sum(costs[d].passes))
-        moved = {"MB moved": run["passes"] * run["kB moved a pass"] / 1e3, "MB of the driver": run["MB of the driver"]}
-        head = {"what": "fit, Dask", "rows": f"{n:,} x {d}", "seconds on the clock": run["seconds"]}
-        records.append(head | beside("processor seconds", run["processor seconds"], model) | moved)
-        with cluster(2) as client:
-            clock, busy = seconds_to_score(client, models[d], Drawn(n, d, max(2, n // BATCH)))
-        head = {"what": "score, Dask", "rows": f"{n:,} x {d}", "seconds on the clock": clock}
-        records.append(head | beside("processor seconds", busy, seconds_of_scores(n, costs[d], 1.0)))
-    return records
-
-
-def seconds_to_score(client: Any, model: Any, drawn: Drawn) -> tuple[float, float]:
-    """Decisions on rows that the workers hold: seconds on the clock and of the processor."""
-    from dask.distributed import futures_of, wait
-
-    X, _ = drawn.on_dask(client)
-    there = client.scatter(model, broadcast=True)
-    wait(client.map(n_decided, futures_of(X)[:2], model=there, pure=False))
-    busy, started = cpu_seconds(client), time.perf_counter()
-    done = client.map(n_decided, futures_of(X), model=there, pure=False)
-    assert sum(client.gather(done)) == drawn.n
-    return time.perf_counter() - started, cpu_seconds(client) - busy
-
-
-def beside(unit: str, run: float, model: float) -> dict[str, float]:
-    """A run and what the model says of it."""
-    return {unit: run, f"model, {unit}": model, f"model / run, {unit.split()[-1]}": model / run}
 
 
 def worked_out(n: int, costs: Constants, machines: Cluster, bytes_a_block: float) -> dict[str, Any]:

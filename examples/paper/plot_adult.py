@@ -94,3 +94,5 @@ axes[0, 0].set_ylabel("test rows (log), wrong ones below")
 axes[1, 0].set_ylabel("published trust of the label, %")
 fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
 plt.show()
+
+# sphinx_gallery_thumbnail_path = "images/thumbnail_adult.png"

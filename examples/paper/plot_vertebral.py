@@ -64,3 +64,5 @@ ax.invert_yaxis()
 ax.set(xlabel="accuracy, %", title="Vertebral column: accuracy of every fold, ten shuffles of ten folds")
 fig.legend(loc="outside lower center", ncols=3, frameon=False)
 plt.show()
+
+# sphinx_gallery_thumbnail_path = "images/thumbnail_vertebral.png"

@@ -24,7 +24,7 @@ from few_draws import BROKEN_ONCE, N_TESTS, holds, most_broken
 
 # How many draws each attack of a file gets, by how long they take.
 N_DRAWS = {
-    **dict.fromkeys((overall, per_label, groups, costs, certificates, reports, shifts), 60),
+    **dict.fromkeys((overall, per_label, groups, costs, certificates, reports, shifts), 40),
     **dict.fromkeys((overall_labels, audits), 20),
     **dict.fromkeys((monitors, merges, reviews), 8),
 }

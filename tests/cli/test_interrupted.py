@@ -64,7 +64,7 @@ def run(argv):
     thing = Thing()
     reference = weakref.ref(thing, lost)
     del thing
-    time.sleep(20)
+    time.sleep(100)
     return 0
 
 entry._run = run
@@ -73,7 +73,7 @@ sys.exit(entry.main())
 
 
 def test_in_a_callback_in_which_python_ignores_exceptions():
-    """It once was lost there, and the command went on to its end."""
+    """It once was lost there, and the command went on to its end; it also wakes a command that waits."""
     ran = subprocess.run([sys.executable, "-c", IN_A_CALLBACK], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "sepc: interrupted\n")
 

@@ -37,7 +37,7 @@ def far_away(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 KINDS = {f.__name__: f for f in (plain, steps, mixed_scales, duplicated, constant, far_away)}
-SIZES = [(200, 5), (60, 90), (90, 89), (89, 90), (300, 80)]
+SIZES = [(200, 5), (40, 60), (60, 59), (59, 60), (200, 50)]
 
 
 def draw(kind: str, n: int, d: int, n_classes: int, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

@@ -30,6 +30,13 @@ MODELS = {
     "repaired trusted": RepairedClassifier(TrustedClassifier(LogisticRegression(), cv=2)),
 }
 AROUND = ["alone", "frozen", "pipeline", "search", "selective around a pipeline"]
+# Every model alone, and everything around two of them; the other pairs are for the slow tests.
+QUICK = {*((name, "alone") for name in MODELS), *((name, how) for name in ("weights", "trusted") for how in AROUND)}
+PAIRS = [
+    pytest.param(name, how, marks=[] if (name, how) in QUICK else [pytest.mark.slow])
+    for name in MODELS
+    for how in AROUND
+]
 
 
 @cache
@@ -75,8 +82,7 @@ def fitted(name, how):
     return fit_alone(name, X, y) if how == "alone" else FrozenEstimator(fit_alone(name, X, y))
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_every_model_is_monitored(name, how):
     model, calm = fitted(name, how), rows(1000, 2)
     monitor = Monitor(model, *rows(1500, 1))
@@ -99,8 +105,7 @@ def test_every_model_is_monitored(name, how):
     assert (merged.n_rows, merged.alarms) == (1000, ())
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_every_model_has_reviews(name, how):
     model, (X, y) = fitted(name, how), rows(1000, 2)
     queue = ReviewQueue(model, budget=40, certify_share=0.5, random_state=0)

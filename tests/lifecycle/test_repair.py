@@ -189,12 +189,12 @@ def test_regions_with_few_rows_are_tested_together():
 def test_a_model_that_is_no_better_is_not_kept(classifier):
     X, y = two_sides(600, 4)
     regions = np.bincount(classifier.apply(X)[classifier.apply(X) >= 0]).argsort()[-2:]
-    left = repair(classifier, X, y, regions=regions)
+    left = repair(classifier, X, y, regions=regions, cv=2)
     assert left.repaired_ == {}
     assert left.summary().startswith("0 of 2 regions repaired: no new model is shown to be better.")
     assert "left as it was, a new model is not shown to be better; errors on" in left.summary()
     noise = np.random.default_rng(0).permutation(y)
-    every = repair(classifier, X, noise, regions=regions, confidence=0.0)
+    every = repair(classifier, X, noise, regions=regions, confidence=0.0, cv=2)
     assert set(every.repaired_) == set(regions)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ def interrupts_come_again() -> Iterator[None]:
 
     def again(ignored: Any) -> None:
         if ignored.exc_type is KeyboardInterrupt:
-            threading.Timer(SECONDS, _thread.interrupt_main).start()
+            threading.Timer(SECONDS, _interrupt_main_thread).start()
         else:
             before(ignored)
 
@@ -29,3 +30,12 @@ def interrupts_come_again() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _interrupt_main_thread() -> None:
+    """Send a signal, which also wakes a thread that sleeps or waits for input; Windows has none for one thread."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
