@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scaling.constants import Constants
+from scaling.constants import COUNTERS, HELD, WEIGHED, Constants
 
 from sepc.points.on_parquet import BLOCK_CELLS
 
 N_CLASSES = 2
-# The rows that are weighed and described, and how many times as many a sample holds to know which of them repeat.
-WEIGHED, HELD_PER_WANTED = 40_000, 4
-# Held and counted of each class, whatever the hashes, in every run of neighbouring blocks of a worker.
-LEAST_HELD, COUNTERS = 2**13, 2**14
+# How many times the rows that are weighed a sample holds, to know which of them repeat.
+HELD_PER_WANTED = 4
+# Bytes beside a row that is held, and of a counter.
 HASH_AND_COUNT = 16
 # Rows of a row group, as pyarrow writes it by default.
 GROUP_ROWS = 2**20
-PASSES = 5
+N_PASSES = 5
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def block_cells(n: int, d: int) -> int:
 
 def seconds_of_cluster(n: int, costs: Constants, machines: Cluster) -> float:
     """A fit of rows that the workers hold."""
-    return costs.once + seconds_of_rows(n, costs) / machines.pace + PASSES * machines.empty_pass
+    return costs.once + seconds_of_rows(n, costs) / machines.pace + N_PASSES * machines.empty_pass
 
 
 def seconds_of_rows(n: int, costs: Constants) -> float:
@@ -100,7 +99,7 @@ def megabytes_moved(n_runs: int, costs: Constants) -> float:
 
     Every run of neighbouring blocks sends the rows it must hold, and its counters.
     """
-    least = LEAST_HELD * row_bytes(costs) + COUNTERS * HASH_AND_COUNT
+    least = HELD * row_bytes(costs) + COUNTERS * HASH_AND_COUNT
     return sample_megabytes(costs) + 1e-6 * n_runs * N_CLASSES * least
 
 
