@@ -67,7 +67,7 @@ def population(name: str, n_rows: int) -> Population:
         X, y = data.numeric.to_numpy(dtype=float), np.asarray(data.target)
         drawn = np.random.default_rng(0).permutation(np.flatnonzero(np.isfinite(X).all(axis=1)))[:n_rows]
         X, y = X[drawn], y[drawn]
-    model = SEPClassifier(2, trust="counts", max_ellipsoids=40, fit_rows=None).fit(X[:N_TRAINING], y[:N_TRAINING])
+    model = SEPClassifier().fit(X[:N_TRAINING], y[:N_TRAINING])
     return decided(name, model, X[N_TRAINING:], y[N_TRAINING:])
 
 

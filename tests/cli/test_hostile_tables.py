@@ -16,10 +16,12 @@ FEATURES = ["mean radius", "mean texture", "worst area"]
 HEADER = (",".join([*FEATURES, "target"]) + "\n").encode()
 
 # The command, and after its own line the most memory that it took, in kilobytes. Python's own `resource` would count
-# what the process that started it had taken before.
+# what the process that started it had taken before. It ends as the command does, without waiting for threads that read:
+# pyarrow's would end the process with SIGABRT if Python finished before them.
 MEASURED = (
-    "import re, sys, sepc.cli; code = sepc.cli.main(sys.argv[1:]); status = open('/proc/self/status').read(); "
-    "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+)', status)[1]); sys.exit(code)"
+    "import os, re, sys, sepc.cli; code = sepc.cli.main(sys.argv[1:]); status = open('/proc/self/status').read(); "
+    "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+)', status)[1]); "
+    "sys.stdout.flush(); sys.stderr.flush(); os._exit(code)"
 )
 
 
@@ -30,6 +32,7 @@ def measured(*words):
     words = [*warm_python(), "-c", MEASURED, *map(str, words)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     said, _, kilobytes = done.stderr.rpartition("\n")
+    assert kilobytes.isdigit(), (done.returncode, done.stderr)
     return Ran(done.returncode, done.stdout, f"{said}\n"), int(kilobytes) / 1024
 
 

@@ -161,11 +161,46 @@ def test_trust_and_counts_are_those_of_the_decision(decided):
         trust = re.search(r"with trust (>? ?[\d.]+)", reason)[1]
         assert trust == "> 0.999" or float(trust) == pytest.approx(decision.trust, abs=5e-4)
         if decision.rule is not Rule.NEAREST or decision.place < decisions.model.n_ellipsoids:
-            told = re.search(r"trust [^:]+: (.*?)\. ", f"{reason} ")[1]
-            labels_apart = re.sub(r"(cases|\d) of \d", r"\1", told.replace(",", ""))
-            counts = sorted(map(int, re.findall(r"\d+", labels_apart)), reverse=True)
+            counts = told_counts(re.search(r"trust [^:]+: (.*?)\. ", f"{reason} ")[1])
             wanted = sorted((n for n in decision.counts.tolist() if n), reverse=True)
             assert counts == wanted or sum(wanted) == 1, reason
+
+
+def told_counts(cases: str) -> list[int]:
+    """The counts of training cases that a part of a reason gives, the highest first."""
+    return sorted(
+        map(int, re.findall(r"\d+", re.sub(r"(cases|\d) of \d", r"\1", cases.replace(",", "")))), reverse=True
+    )
+
+
+def test_a_single_case_is_told_with_the_nearest_group_behind_it():
+    table, labels = load_breast_cancer(return_X_y=True, as_frame=True)
+    X, y, X_new, _ = halves(table, np.where(labels == 0, "malignant", "benign"))
+    fitted = SEPClassifier().fit(X, y)
+    decisions, model, recomputed = fitted.decide(X_new), fitted.model_, Recomputed(X, y, fitted)
+    n_checked = 0
+    for i in np.flatnonzero(decisions.place >= model.n_ellipsoids).tolist():
+        reason, decision = decisions.why(i), decisions[i]
+        behind = re.search(r": beside a single (.*); the nearest (.*) group has ([^.]+)\. ", reason)
+        if behind is None:
+            assert decision.cause in (Cause.UNSEEN, Cause.THIN) or decision.counts_label != decision.label, reason
+            continue
+        assert (behind[1], behind[2]) == (f"{decision.label} training case", decision.label)
+        assert "By these alone" not in reason
+        gauges = recomputed.gauges((decisions.rows[i] - model.shift) / model.scale)
+        inside = [recomputed.inside[y == label].sum(axis=0) for label in model.classes]
+        is_of_label = model.classes[np.argmax(inside, axis=0)] == decision.label
+        counts = np.array(inside)[:, np.where(is_of_label, gauges, np.inf).argmin()].tolist()
+        assert told_counts(behind[3]) == sorted((n for n in counts if n), reverse=True), reason
+        n_checked += 1
+    assert n_checked > 10
+
+
+def test_too_few_like_it_is_said_beside_no_group_that_it_seems_to_be_in(decided):
+    _, decisions, reasons = decided
+    thin = [i for i in np.flatnonzero(decisions.cause == Cause.THIN) if decisions.rule[i] == Rule.NEAREST]
+    assert all(": outside all groups" in reasons[i] or ": " not in reasons[i].partition(". ")[0] for i in thin)
+    assert not any("outside all groups" in reasons[i] for i in range(len(reasons)) if i not in thin)
 
 
 def test_what_is_unusual_lies_outside_what_is_told(decided):

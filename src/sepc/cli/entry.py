@@ -85,8 +85,9 @@ def parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0, 3 for an alarm, 2 for wrong input, 130 if interrupted, else 1."""
     code = _main(argv)
-    if code and argv is None:
-        # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit.
+    if argv is None:
+        # A reading thread may be blocked on a silent pipe, for which Python would wait at exit, or be in the middle of
+        # a table of which no more is wanted, and Python would abort.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -12,7 +12,7 @@ from sepc._typing import IntArray
 from sepc.columns.preparation import origin_of
 from sepc.decisions.kinds import Cause, Rule
 from sepc.decisions.sentences import Sentence, Shorter
-from sepc.estimators.sep.telling_features import TellingFeatures
+from sepc.estimators.sep.telling_features import TellingFeatures, gauges_of
 from sepc.estimators.sep.told_features import ToldFeatures
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
@@ -43,26 +43,62 @@ def sentences_about(decision: SEPDecision) -> list[Sentence]:
     """Label and trust, the cases around the row, and the features that matter most."""
     label = f"{shown(decision.label)} with trust {decimal(decision.trust)}"
     return [
-        Sentence(f"{label}: {place(decision)}.", (Shorter(Loss.PLACE, f"{label}."),)),
+        placed(label, decision),
         *about_gaps(decision),
         *disagreement(decision),
         *about_features(decision),
     ]
 
 
+def placed(head: str, decision: SEPDecision, detail: str = "") -> Sentence:
+    """A head, a detail about it, and the training cases that the row lies among or beside."""
+    cases, group = place(decision), _group_behind_a_single_case(decision)
+    shorter = [Shorter(Loss.DETAIL, f"{head}{detail}: {cases}.")] if group else []
+    if detail:
+        shorter.append(Shorter(Loss.DETAIL, f"{head}: {cases}."))
+    return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
+
+
 def place(decision: SEPDecision) -> str:
     """The training cases that the row lies among or beside, with their labels."""
     model: SEPModel = decision.model
-    is_far = decision.cause is Cause.UNSEEN
-    if decision.rule is Rule.NEAREST and decision.place >= model.n_ellipsoids:
+    is_outside, is_far = decision.rule is Rule.NEAREST, decision.cause is Cause.UNSEEN
+    is_thin = decision.cause is Cause.THIN
+    if _is_beside_a_single_case(decision):
         single = _single(model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]])
-        return f"far from all training cases, nearest to a {single}" if is_far else f"beside a {single}"
+        if is_far:
+            return f"far from all training cases, nearest to a {single}"
+        return f"{'outside all groups, ' if is_thin else ''}beside a {single}"
     cases = counted_cases(model, decision.counts)
-    if decision.rule is Rule.NEAREST:
-        return f"far from all training cases; the nearest are {cases}" if is_far else f"beside a group of {cases}"
+    if is_outside and is_far:
+        return f"far from all training cases; the nearest are {cases}"
+    if is_outside:
+        return f"outside all groups; the nearest has {cases}" if is_thin else f"beside a group of {cases}"
     if decision.rule is Rule.UNION:
         return f"between groups of {cases}"
     return f"among {cases}" if decision.counts.sum() > 1 else f"with {cases}"
+
+
+def _is_beside_a_single_case(decision: SEPDecision) -> bool:
+    return decision.rule is Rule.NEAREST and decision.place >= decision.model.n_ellipsoids
+
+
+def _group_behind_a_single_case(decision: SEPDecision) -> str:
+    """The nearest group that mostly has the label, where a single case is nearer: one is little to trust a label for.
+
+    Empty where the label is another one than that case has, since the next sentence then speaks of it alone.
+    """
+    model: SEPModel = decision.model
+    is_told = decision.cause in (Cause.UNSEEN, Cause.THIN) or decision.counts_label != decision.label
+    if is_told or not _is_beside_a_single_case(decision):
+        return ""
+    label, counts = decision.label, model.counts_at(np.arange(model.n_ellipsoids))
+    of_label = np.flatnonzero(model.classes[counts.argmax(axis=1)] == label)
+    if len(of_label) == 0:
+        return ""
+    nearest = of_label[gauges_of(model, decision.rows)[of_label].argmin()]
+    group = f"{name_of(label)} group" if isinstance(label, str) else f"group of {shown(label)}"
+    return f"; the nearest {group} has {counted_cases(model, counts[nearest])}"
 
 
 def about_features(decision: SEPDecision) -> list[Sentence]:

@@ -96,8 +96,7 @@ class TellingFeatures:
     @cached_property
     def gauges(self) -> FloatArray:
         """The gauge of the row in every ellipsoid."""
-        standardized = self.model.standardize(self.row[None, :])
-        return np.asarray(np.sqrt(squared_radii(standardized, self.model.centers, self.model.roots)[0]))
+        return gauges_of(self.model, self.row)
 
     def _shares_against(self, owner: int) -> FloatArray:
         """The share of each feature in what keeps the row out of the nearest ellipsoid of a class; zero if it is in."""
@@ -120,6 +119,11 @@ class TellingFeatures:
         """The feature that stands for the column of each feature."""
         first = [own.kind is not FeatureKind.PART for own in self.usual.spoken]
         return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
+
+
+def gauges_of(model: SEPModel, row: FloatArray) -> FloatArray:
+    """The gauge of a row in every ellipsoid."""
+    return np.asarray(np.sqrt(squared_radii(model.standardize(row[None, :]), model.centers, model.roots)[0]))
 
 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:

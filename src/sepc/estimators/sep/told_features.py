@@ -78,7 +78,8 @@ class ToldFeatures:
             return self.name(j)
         lowest, highest = self.usual.overall[j, 0], self.usual.overall[j, -1]
         if not lowest <= self._own[j] <= highest:
-            return f"{self.value(j)} ({'all training cases' if is_first else 'all'} {self._range(j, lowest, highest)})"
+            everyone = "all training cases" if is_first else "all cases"
+            return f"{self.value(j)} ({everyone} {self._range(j, lowest, highest)})"
         return f"{self.value(j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
 
     def _shows(self, j: int, owner: int, other: int) -> int:

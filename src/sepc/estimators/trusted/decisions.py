@@ -13,9 +13,9 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
 from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
-from sepc.decisions.sentences import Sentence, Shorter
+from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.reasons import Loss, about_features, about_gaps, place
+from sepc.estimators.sep.reasons import about_features, about_gaps, placed
 from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.wording import decimal, percent, shown
 
@@ -93,10 +93,7 @@ class TrustedDecisions(Decisions):
         head = f"{shown(self.label[0])} by {self.model.base} with trust {decimal(self.trust[0])}"
         sure = "" if np.isnan(self.base_trust[0]) else f" (itself {percent(self.base_trust[0])} sure)"
         return [
-            Sentence(
-                f"{head}{sure}: {place(decision)}.",
-                (Shorter(Loss.DETAIL, f"{head}: {place(decision)}."), Shorter(Loss.PLACE, f"{head}.")),
-            ),
+            placed(head, decision, sure),
             Sentence(self._opinion_of_the_partition()),
             *about_gaps(decision),
             *about_features(decision),
