@@ -12,6 +12,7 @@ mlflow = package_or_skip("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of MLflow and Spark themselves
 
 
+@pytest.mark.slow  # Spark and the processes that it starts import everything
 def test_spark_udf_decides_as_the_model_does(spark, tmp_path):
     import sepc.mlflow as door
 
