@@ -243,6 +243,7 @@ def test_monitors_that_share_rows_are_not_merged():
     assert watching.n_rows == 500
 
 
+@pytest.mark.slow  # attacks/test_known_breaks.py merges monitors in every run
 def test_merging_all_workers_every_hour_keeps_the_promise():
     # Every merge used to count all rows again, which alarmed in a quarter of such streams.
     n_alarmed, (X, y) = 0, moons(40_000, 5)

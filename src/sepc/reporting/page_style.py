@@ -173,11 +173,12 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
   th, td { padding: .2rem .35rem; }
   td.why, td.values, td.name:first-child { min-width: 0; }
   td.name { min-width: 7rem; }
+  .tiles { grid-template-columns: repeat(4, 1fr); }
   .charts { grid-template-columns: 1fr 1fr; }
   .curves { grid-template-columns: 1fr 1fr 1fr; }
   svg { min-width: 0 !important; }
   .bar { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
-  figure, .tile, tr { break-inside: avoid; }
+  figure, .tile, tr, .beside > .scroll { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
 }
 """
