@@ -186,7 +186,7 @@ def test_a_single_case_is_told_with_the_nearest_group_behind_it():
             assert decision.cause in (Cause.UNSEEN, Cause.THIN) or decision.counts_label != decision.label, reason
             continue
         assert (behind[1], behind[2]) == (f"{decision.label} training case", decision.label)
-        assert "By these alone" not in reason
+        assert "alone it would be" not in reason
         gauges = recomputed.gauges((decisions.rows[i] - model.shift) / model.scale)
         inside = [recomputed.inside[y == label].sum(axis=0) for label in model.classes]
         is_of_label = model.classes[np.argmax(inside, axis=0)] == decision.label
@@ -194,6 +194,17 @@ def test_a_single_case_is_told_with_the_nearest_group_behind_it():
         assert told_counts(behind[3]) == sorted((n for n in counts if n), reverse=True), reason
         n_checked += 1
     assert n_checked > 10
+
+
+def test_another_label_by_counts_is_said_of_the_cases_told_before(decided):
+    _, decisions, reasons = decided
+    for i, reason in enumerate(reasons):
+        said = re.search(r"By (these|that case) alone it would be ('\w+'|\d)\.", reason)
+        if said is None:
+            continue
+        assert said[2].strip("'") == str(decisions.counts_label[i])
+        assert decisions.counts_label[i] != decisions.label[i]
+        assert (said[1] == "that case") == ("a single" in reason[: said.start()]), reason
 
 
 def test_too_few_like_it_is_said_beside_no_group_that_it_seems_to_be_in(decided):

@@ -75,6 +75,7 @@ def test_a_review_not_begun_holds_up_those_after_it_until_it_is_closed():
         assert held.learn(third, truth(third)).n_labels == 210
 
 
+@pytest.mark.slow  # attacks/test_known_breaks.py does the same in every run
 def test_wrong_labels_that_come_late_prove_nothing():
     # Of all rows 4 % are wrong, and 2 % are promised. Whoever reviews keeps what shows an error for 30 days.
     n_false, model = 0, LogisticRegression().fit(X[:1000], Y[:1000])

@@ -168,7 +168,9 @@ def disagreement(decision: SEPDecision) -> list[Sentence]:
     """The label that the cases around the row alone would give, if it is another one."""
     if decision.counts_label == decision.label or decision.model.weights is None:
         return []
-    return [Sentence(f"By these alone it would be {shown(decision.counts_label)}.", (Shorter(Loss.OTHER_COUNTS, ""),))]
+    these = "that case" if _is_beside_a_single_case(decision) or decision.counts.sum() == 1 else "these"
+    sentence = f"By {these} alone it would be {shown(decision.counts_label)}."
+    return [Sentence(sentence, (Shorter(Loss.OTHER_COUNTS, ""),))]
 
 
 def counted_cases(model: SEPModel, counts: IntArray) -> str:
