@@ -177,7 +177,12 @@ def test_killed_processes_leave_a_whole_file(tmp_path, monkeypatch):
     """A small part of `benchmarks/killed_saves.py`."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     killed_saves = pytest.importorskip("killed_saves")
-    record = killed_saves.attack(tmp_path, 20)
-    assert record["neither"] == 0
-    assert min(record["first"], record["second"]) > 0
-    assert record["unfinished"] > 0
+    seen = dict.fromkeys(("first", "second", "unfinished"), 0)
+    for i in range(6):  # on a busy machine few kills hit the moment of writing
+        (tmp_path / f"{i}").mkdir()
+        record = killed_saves.attack(tmp_path / f"{i}", 20)
+        assert record["neither"] == 0
+        seen = {name: n + record[name] for name, n in seen.items()}
+        if all(seen.values()):
+            return
+    pytest.fail(f"no kill hit the writing of a file: {seen}")
