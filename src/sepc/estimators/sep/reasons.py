@@ -52,14 +52,14 @@ def sentences_about(decision: SEPDecision) -> list[Sentence]:
 
 def placed(head: str, decision: SEPDecision, detail: str = "") -> Sentence:
     """A head, a detail about it, and the training cases that the row lies among or beside."""
-    cases, group = place(decision), _group_behind_a_single_case(decision)
+    cases, group = _place(decision), _group_behind_a_single_case(decision)
     shorter = [Shorter(Loss.DETAIL, f"{head}{detail}: {cases}.")] if group else []
     if detail:
         shorter.append(Shorter(Loss.DETAIL, f"{head}: {cases}."))
     return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
 
 
-def place(decision: SEPDecision) -> str:
+def _place(decision: SEPDecision) -> str:
     """The training cases that the row lies among or beside, with their labels."""
     model: SEPModel = decision.model
     is_outside, is_far = decision.rule is Rule.NEAREST, decision.cause is Cause.UNSEEN
