@@ -23,7 +23,7 @@ def rows_of(day, n=N_A_DAY):
     """Four clouds, two of either class; from the day of the drift, the upper right one belongs to the other class."""
     cloud = rng.integers(4, size=n)
     other = np.isin(cloud, [1, 2]) | ((day >= DRIFT) & (cloud == 3))
-    return centers[cloud] + 0.6 * rng.normal(size=(n, 2)), np.where(other, "orange", "blue")
+    return centers[cloud] + 0.75 * rng.normal(size=(n, 2)), np.where(other, "orange", "blue")
 
 
 # %%

@@ -11,6 +11,8 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sepc import SEPClassifier
+from sepc.estimators.sep.crossing import Crossing
+from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.weighing import weigh
 from sepc.model.signature_table import SignatureTable
 from sepc.points.proportional_sample import ClassSample
@@ -20,14 +22,16 @@ class CurvesAlone(ClassifierMixin, BaseEstimator):
     """The weights of `SEPClassifier` on features only; without ellipsoids nothing tells what is far, so none fades."""
 
     def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> Self:
-        """Fit the curves with the same knots and penalty."""
+        """Fit the curves with the same knots; penalties are learned in the same way."""
         smallest = SEPClassifier(trust="counts", max_rounds=1, max_ellipsoids=1).fit(X, y).model_
         d = X.shape[1]
         none = {"centers": np.empty((0, d)), "roots": np.empty((0, d, d)), "isolated": np.empty((0, d))}
         table = SignatureTable(np.empty((1, 0), dtype=bool), smallest.class_counts[None, :])
         model = replace(smallest, **none, owners=np.empty(0, int), isolated_owners=np.empty(0, int), table=table)
         self.classes_ = model.classes
-        weights = weigh(model, [ClassSample(X[y == label], 1.0) for label in model.classes], (), 1.0)
+        no_pieces = Pieces((), (), model.owners, model.isolated, model.isolated_owners)
+        samples = [ClassSample(X[y == label], 1.0) for label in model.classes]
+        weights = weigh(model, no_pieces, samples, Crossing(np.zeros(len(X), dtype=int), ()))
         self.model_ = replace(model, weights=weights, is_terminal=np.empty(0, dtype=bool))
         return self
 

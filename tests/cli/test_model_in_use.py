@@ -377,7 +377,7 @@ def test_a_slip_of_the_pen_is_no_error_of_the_model(asked, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("column", "cells", "said"),
     [
-        ("row", [1, 10_000], "column 'row' holds 10000, which is not in review 1"),
+        ("row", ["its own", 10_000], "column 'row' holds 10000, which is not in review 1"),
         ("row", ["x", "y"], "'x' is not a number"),
         ("row", [1.5, 2], "leave it as sepc review wrote it"),
         ("review", [7, 7], "review 7, which is not open in this state; open: 1"),
@@ -387,6 +387,7 @@ def test_a_slip_of_the_pen_is_no_error_of_the_model(asked, tmp_path, capsys):
 def test_a_sheet_that_was_changed(column, cells, said, asked, tmp_path, capsys):
     words, _, _ = asked
     sheet = pd.read_csv(tmp_path / "asked.csv")[:2].astype({"true_label": object, column: object})
+    cells = [own if cell == "its own" else cell for cell, own in zip(cells, sheet[column], strict=True)]
     sheet["true_label"], sheet[column] = ["right", "right"], cells
     sheet.to_csv(tmp_path / "changed.csv", index=False)
     before = (tmp_path / "queue.sepc").read_bytes()

@@ -87,7 +87,7 @@ def test_standardization_survives_constants_and_extremes():
 def test_weights_never_see_more_than_their_share_of_rows(monkeypatch, fit_rows):
     seen = []
     monkeypatch.setattr("sepc.estimators.sep.fitting.WEIGHED_ROWS", 500)
-    monkeypatch.setattr("sepc.estimators.sep.fitting.weigh", lambda model, samples, *_: seen.append(samples))
+    monkeypatch.setattr("sepc.estimators.sep.fitting.weigh", lambda model, pieces, samples, *_: seen.append(samples))
     X = np.random.default_rng(0).normal(size=(3_000, 2))
     classes = [ArrayPoints(X[:1_500]), ArrayPoints(X[1_500:] + 3.0)]
     fitted(classes, 2, fit_rows=fit_rows)

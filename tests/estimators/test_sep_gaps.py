@@ -12,7 +12,7 @@ from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
 from sepc.model.asking import settled_by
 from sepc.model.completion import completed, kinds_of
-from sepc.model.mixture import Mixture, Pattern
+from sepc.model.mixture import Mixture, Pattern, _points
 from sepc.model.possible import cuts_of
 
 
@@ -253,3 +253,9 @@ def test_gaps_of_very_many_features_take_little_memory_and_see_both_classes():
     assert (kinds.class_rows.sum(axis=0) > 0).all()
     gaps = np.where(rng.random((20, 400)) < 0.1, np.nan, rows[:20])
     assert (SEPClassifier().fit(rows, labels).decide(gaps).label == labels[:20]).mean() > 0.8
+
+
+def test_completions_of_many_gaps_lean_to_neither_side():
+    points = _points(20, 60)
+    assert ((points > 0.0) & (points < 1.0)).all()
+    assert np.abs(points.mean(axis=0) - 0.5).max() < 0.12

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from sepc import SEPClassifier
-from sepc.estimators.sep.weighing import knots_of
+from sepc.estimators.sep.weighed_columns import knots_of
 
 
 def noisy(n, seed, d=6):

@@ -350,3 +350,11 @@ def test_what_cannot_be_watched_is_refused():
         monitor().update(X, y[:-1])
     with pytest.raises(ValueError, match="reference has no labels"):
         Monitor(model(), X).update(X, y)
+
+
+def test_a_day_without_labels_raises_no_alarm():
+    X, y = moons(10, 6)
+    watching = monitor()
+    assert watching.update_labels(X[:0], y[:0]) == []
+    with pytest.raises(ValueError, match="0 sample"):
+        watching.update_labels(X[:0], y[:1])

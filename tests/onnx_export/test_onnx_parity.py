@@ -231,8 +231,7 @@ def test_rows_on_knots_and_one_step_beside_them(tmp_path):
     X = np.column_stack([rng.normal(1e3, 1.0, 400), rng.integers(0, 2, 400), rng.exponential(1e-6, 400), np.ones(400)])
     with pytest.warns(FlatSetWarning):
         model = SEPClassifier().fit(X, X[:, 0] + X[:, 1] > 1e3 + rng.standard_normal(400))
-    n_knots = model.model_.weights.n_knots
-    assert sorted(n_knots.tolist()) == [0, 1, 20, 20]
+    assert model.model_.weights.n_knots[[0, 2]].tolist() == [20, 20]
     beside = np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)])
     assert_same(model, session_of(model, tmp_path), beside)
 

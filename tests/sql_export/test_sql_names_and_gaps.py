@@ -265,7 +265,7 @@ def test_a_view_is_an_error_in_sqlite_and_none_elsewhere(engine, iris):
 
 
 def test_more_columns_than_a_database_allows():
-    X = np.random.default_rng(0).standard_normal((20, 1100))
+    X = np.random.default_rng(0).standard_normal((15, 1100))
     model = SEPClassifier().fit(X, X[:, 0] > 0.0)
     for dialect, most in (("postgres", "1,664"), ("sqlite", "2,000")):
         with pytest.raises(ValueError, match=f"columns in a SELECT, where the database allows {most}"):

@@ -52,7 +52,8 @@ def _gigabytes(text: str) -> float:
 
 def needed_bytes(n_rows: int, n_features: int) -> int:
     """About how much memory a fit takes."""
-    from sepc.estimators.sep.weighing import WEIGHED_ROWS, most_knots
+    from sepc.estimators.sep.weighed_columns import most_knots
+    from sepc.estimators.sep.weighing import WEIGHED_ROWS
 
     weighed = min(n_rows, WEIGHED_ROWS)
     n_weights = n_features * (1 + most_knots(weighed)) + OTHER_WEIGHTS

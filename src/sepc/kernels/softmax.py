@@ -62,6 +62,7 @@ def fit_softmax(
     weights: ArrayLike | None = None,
     tol: float = 1e-9,
     max_rounds: int = 100,
+    start: Softmax | None = None,
 ) -> Softmax:
     """Weights of features for each class, as scikit-learn's `LogisticRegression` has them with ``C = 1 / penalty``.
 
@@ -87,6 +88,8 @@ def fit_softmax(
         Converged once another Newton step would move no score by more than this.
     max_rounds : int, default=100
         The largest number of Newton steps. 7 to 15 are usual.
+    start : Softmax, default=None
+        Where to start, such as the solution for a penalty nearby; by default no feature has a weight.
 
     Returns
     -------
@@ -109,10 +112,14 @@ def fit_softmax(
     shares = targets @ w / w.sum()
     # One score is enough for two classes: that of the second less that of the first.
     loss: Loss = _Binomial(targets[1], w) if n_classes == 2 else _Multinomial(targets, w)
-    offsets = np.log(shares[1:] / shares[0]) if n_classes == 2 else np.log(shares) - np.log(shares).mean()
     linear, center, scale = _centred(F, w, penalty)
-    start = np.concatenate([np.zeros((len(offsets), F.shape[1])), offsets[:, None] / scale[-1]], axis=1)
-    minimum = minimise(loss, linear, start, tol=tol, max_rounds=max_rounds)
+    if start is None:
+        first = np.concatenate([np.zeros((F.shape[1], n_classes)), np.log(shares)[np.newaxis]]).T
+    else:
+        offsets = start.offsets + center @ start.coefficients
+        first = np.concatenate([start.coefficients, offsets[np.newaxis]]).T
+    first = first[1:] - first[0] if n_classes == 2 else first - first.mean(axis=0)
+    minimum = minimise(loss, linear, first / scale, tol=tol, max_rounds=max_rounds)
     V = minimum.coefficients * scale
     V[:, -1] -= V[:, :-1] @ center
     V = np.concatenate([-V, V]) / 2 if n_classes == 2 else V - V.mean(axis=0)

@@ -105,6 +105,11 @@ class SteppedColumns:
         dense = centred_array(self.dense, center[S:], scale[S:])
         return replace(self, shift=self.shift + center[:S] / self.scale, scale=self.scale * scale[:S], dense=dense)
 
+    def scaled(self, factors: FloatArray) -> SteppedColumns:
+        """Every column times its factor; steps must not be shifted."""
+        S = len(self.shift)
+        return replace(self, scale=self.scale * factors[:S], dense=self.dense * factors[S:])
+
     def sizes(self) -> SteppedColumns:
         """The absolute values of all entries; steps must not be shifted."""
         return replace(self, dense=np.abs(self.dense), scale=np.abs(self.scale))

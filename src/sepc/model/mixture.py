@@ -18,6 +18,9 @@ from sepc._typing import BoolArray, FloatArray
 # Completions of each row.
 N_DRAWS = 20
 
+# Columns of the sequence that these are drawn from; the base of the eighth is 19.
+HALTON_COLUMNS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
@@ -96,8 +99,17 @@ def _normalized(logs: FloatArray) -> FloatArray:
 
 @lru_cache
 def _points(n: int, d: int) -> FloatArray:
-    """Points of a low-discrepancy sequence, strictly inside the unit cube."""
+    """Points spread evenly over the unit cube, strictly inside it.
+
+    The first columns are a Halton sequence. A later one would need more points than there are to get beyond small
+    numbers, so it has evenly spaced numbers in an order of its own.
+    """
+    n_halton = min(d, HALTON_COLUMNS)
+    points = np.empty((n, d))
     # The first point of the sequence is the origin.
-    points = np.asarray(qmc.Halton(d, scramble=False).random(n + 1)[1:])
+    points[:, :n_halton] = qmc.Halton(n_halton, scramble=False).random(n + 1)[1:]
+    even = (np.arange(n) + 0.5) / n
+    for j in range(n_halton, d):
+        points[:, j] = np.random.default_rng(j).permutation(even)
     points.flags.writeable = False
     return points

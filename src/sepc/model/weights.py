@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.model.membership import slabwise, whole_slabs
 from sepc.model.step_curves import CurveBlock, curve_blocks
@@ -124,6 +124,15 @@ class Weights(ShownAsCard):
         """Size of all arrays together."""
         return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
+    @property
+    def matters(self) -> BoolArray:
+        """Which features have a weight at all, of shape (d,); fitting takes the curves of the others to nothing."""
+        matters = (self.n_knots > 0) | self.lines.any(axis=1)
+        ends = np.cumsum(self.n_categories)
+        for j, n, end in zip(self.category_features.tolist(), self.n_categories, ends, strict=True):
+            matters[j] |= self.category_levels[end - n : end].any()
+        return np.asarray(matters)
+
     @cached_property
     def curves(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
         """Knots and levels, of shapes (s,) and (C, s + 1), of each feature."""
@@ -212,8 +221,10 @@ class Weights(ShownAsCard):
 
     def _card(self) -> Card:
         (d, n_classes), n_curved = self.lines.shape, int((self.n_knots > 0).sum())
+        n_used = int(self.matters.sum())
+        features = f"{d:,}" if n_used == d else f"{n_used:,} of {d:,} matter"
         facts = [
-            ("features", f"{d:,}, {n_curved:,} with a curve ({counted(len(self.knots), 'step')} in all)"),
+            ("features", f"{features}, {n_curved:,} with a curve ({counted(len(self.knots), 'step')} in all)"),
             ("ellipsoids", f"{len(self.near):,}"),
             ("size", f"{self.n_bytes:,} bytes"),
         ]

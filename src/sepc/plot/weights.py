@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepc._typing import BoolArray
 from sepc.cards import ShownOnOneLine
 from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import for_matplotlib, panels
@@ -38,7 +39,8 @@ class WeightsDisplay(ShownOnOneLine):
     Create it with `from_estimator`. Each curve shows what a feature adds to the log-odds of a class against the other
     class or, if there are more, against their average; the terms of a row add up. Positive terms speak for the class,
     negative ones against it. All curves share one scale; a feature with few distinct values has bars instead. The
-    histogram at the foot shows where rows lie: a curve means little where there are none.
+    histogram at the foot shows where rows lie: a curve means little where there are none. The title says how many
+    features matter, if some have no weight.
 
     A bar in the last panel shows what lying in an ellipsoid adds, in the colour of the ellipsoid's class; the thin line
     covers the terms of 90 % of the rows, inside or not. Isolated rows have terms too, which are not drawn.
@@ -138,7 +140,14 @@ class WeightsDisplay(ShownOnOneLine):
                 axes.tick_params(labelleft=False)
         if self.ax_ellipsoids_ is not None:
             self._draw_ellipsoids(self.ax_ellipsoids_)
+        matters = self._matters
+        if not matters.all():
+            self.axes_[0].set_title(f"{matters.sum():,} of {len(matters):,} features matter", fontsize="small")
         return self
+
+    @property
+    def _matters(self) -> BoolArray:
+        return np.ones(0, dtype=bool) if self.model.weights is None else self.model.weights.matters
 
     @property
     def _label(self) -> Any:

@@ -13,8 +13,9 @@ from sepc.recourses.choices import Choice, Options
 from sepc.recourses.reaching import Box, Entry, Reach
 from sepc.recourses.targets import Target
 
-# Ellipsoids whose depths are looked at, and that are walked into: the cheapest to reach.
-MOST_DEPTHS, MOST_WALKS = 12, 2
+# Ellipsoids whose depths are looked at: the cheapest to reach. Of these, so many are walked into for being cheapest,
+# and as many for having the most training rows, where a label is rather trusted.
+MOST_DEPTHS, MOST_WALKS = 12, 4
 # A walk goes from the boundary inwards in so many steps.
 STEPS = np.linspace(0.0, 1.0, 7)
 # A category is kept if it is at least this frequent in an ellipsoid, as a share of the most frequent one.
@@ -24,7 +25,9 @@ FREQUENT = 0.2
 def entries(target: Target, reached: Reach) -> list[Entry]:
     """Where to enter the ellipsoids that are cheapest to reach, the cheapest first."""
     every, found = Box.whole(target.limits), list(reached.entries)
-    for k in reached.nearest(MOST_WALKS):
+    near = reached.nearest(MOST_DEPTHS)
+    largest = sorted(near, key=target.limits.model.table.rows_inside.__getitem__, reverse=True)
+    for k in dict.fromkeys([*near[:MOST_WALKS], *largest[:MOST_WALKS]]):
         if all(entry.ellipsoid != k for entry in found):
             found += _entered(k, every)
         if target.limits.choices:

@@ -11,12 +11,15 @@ from sepc.recourses.pulling import pulled
 from sepc.recourses.reaching import Reach
 from sepc.recourses.targets import Target
 
+# Ellipsoids in which the cheapest row is looked for: those that are cheapest to enter.
+PULLED = 6
+
 
 def find(target: Target, reached: Reach) -> FloatArray:
     """A row that is what is looked for, as cheap as could be found, of shape (1, d + Q); none if none was found."""
     ways = entries(target, reached)
     first = target.candidates(np.concatenate([depths(target, reached), *map(walk, ways)]))
-    found = [first.found, *(pulled(target, entry) for entry in ways[:1])]
+    found = [first.found, *(pulled(target, entry) for entry in ways[:PULLED])]
     if len(first) and target.limits.choices:
         found.append(raised(target, first.rows[first.costs.argmin()]))
     if len(first) and not sum(map(len, found)):
@@ -24,7 +27,7 @@ def find(target: Target, reached: Reach) -> FloatArray:
     best = target.cheapest(np.concatenate(found))
     if len(best) == 0:
         return best
-    tried = {entry.ellipsoid for entry in ways[:1]}
+    tried = {entry.ellipsoid for entry in ways[:PULLED]}
     others = [entry for entry in beside(target, best[0]) if target.limits.choices or entry.ellipsoid not in tried]
     best = target.cheapest(np.concatenate([best, *(pulled(target, entry) for entry in others)]))
     return tidied(target, saved(target, best[0]))[np.newaxis]

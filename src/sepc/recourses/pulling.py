@@ -16,7 +16,7 @@ from sepc.recourses.reaching import Box, Entry
 from sepc.recourses.targets import Target
 
 # How often the slope is taken.
-ROUNDS = 2
+ROUNDS = 3
 # Lengths of the first pull in deviations, and of later ones as shares of the one that was enough.
 FIRST_PULLS = 0.4 * 2.0 ** np.arange(6)
 LATER_PULLS = np.array([0.55, 0.7, 0.85, 1.0])

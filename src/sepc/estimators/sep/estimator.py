@@ -30,7 +30,7 @@ from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.spoken_features import spoken_features
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet, is_collection
-from sepc.estimators.sep.weighing import CategoryColumn
+from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
 from sepc.model.gap_rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel

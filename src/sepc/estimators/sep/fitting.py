@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sepc.estimators.sep.crossing import cross, ellipsoid_arrays, unseen
 from sepc.estimators.sep.describing import MOST_ROWS, described
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.standardization import Standardization
-from sepc.estimators.sep.weighing import WEIGHED_ROWS, CategoryColumn, grown, weigh
+from sepc.estimators.sep.weighed_columns import CategoryColumn
+from sepc.estimators.sep.weighing import WEIGHED_ROWS, weigh
 from sepc.kernels.threads import single_threaded
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
@@ -32,6 +34,7 @@ FEWEST_ROWS = 1_000
 
 # The most ellipsoids of a partition, for few rows and for many.
 MOST_ELLIPSOIDS = (40, 60)
+FEW_ROWS, MANY_ROWS = 2_000, 10_000
 
 # By default so many rows are partitioned for each feature, between these two: ellipsoids of many features need more
 # rows. With 20, 35 and 50 features 4,000 rows cost 1 to 4 points of accuracy against 10,000; with few, next to nothing.
@@ -46,7 +49,8 @@ def most_partitioned(n_features: int) -> int:
 
 def most_ellipsoids(n_rows: int) -> int:
     """The default of `max_ellipsoids` for this many training rows."""
-    return round(grown(n_rows, MOST_ELLIPSOIDS))
+    ends = np.log([FEW_ROWS, MANY_ROWS])
+    return round(float(np.exp(np.interp(np.log(n_rows), ends, np.log(MOST_ELLIPSOIDS)))))
 
 
 @single_threaded
@@ -78,22 +82,26 @@ def fit_model(
     share, is_weighed = n_partitioned / n_rows, trust == "weights"
     n_drawn = max(n_partitioned if share < 1.0 else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
     drawn = _samples(classes, n_drawn, seed)
-    chosen = (
-        classes
-        if share == 1.0
-        else [ArrayPoints(sample.rows) for sample in _fewer(drawn, n_drawn, n_partitioned, seed)]
-    )
+    chosen = _fewer(drawn, n_drawn, n_partitioned, seed) if share < 1.0 else None
+    partitioned = classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
     settings = settings.for_share(share)
-    pieces = partition_classes([standard.of_set(points) for points in chosen], settings, on_round, n_jobs)
+    pieces = partition_classes([standard.of_set(points) for points in partitioned], settings, on_round, n_jobs)
     model = _model_of(pieces, classes, labels, names, standard, trust, settings.published)
     if row_unit != 1.0:
         model = _in_rows(model, row_unit)
     few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
     if is_weighed:
-        model = replace(model, weights=weigh(model, few, category_columns, row_unit))
+
+        def partition(points: Sequence[ArrayPoints]) -> Pieces:
+            return partition_classes([standard.of_set(own) for own in points], settings, None, n_jobs)
+
+        crossing = None if chosen is None else unseen(few, chosen, pieces)
+        if crossing is None or not crossing.is_enough:
+            crossing = cross(few, standard.apply, partition)
+        model = replace(model, weights=weigh(model, pieces, few, crossing, category_columns, row_unit))
     model = described(model, few, row_unit, spoken or (Spoken(),) * len(names))
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
-    return model, pieces, RowsUsed(n_rows, sum(points.n_points for points in chosen), n_weighed)
+    return model, pieces, RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
 
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:
@@ -115,6 +123,7 @@ def _model_of(
     """The model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
     ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
     d = len(standard.shift)
+    centers, roots = ellipsoid_arrays(pieces, d)
     signatures = standard.of_reduction(StackedSignatures.of(ellipsoids, d, BOUNDARY_SLACK))
     return SEPModel(
         classes=labels,
@@ -122,8 +131,8 @@ def _model_of(
         feature_names=names,
         shift=standard.shift,
         scale=standard.scale,
-        centers=np.array([ellipsoid.center for ellipsoid in ellipsoids]).reshape(-1, d),
-        roots=np.array([ellipsoid.root for ellipsoid in ellipsoids]).reshape(-1, d, d),
+        centers=centers,
+        roots=roots,
         owners=pieces.owners,
         is_terminal=np.array([piece.is_terminal for piece in pieces.ellipsoids], dtype=bool),
         isolated=pieces.isolated,

@@ -3,236 +3,141 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.estimators.sep.crossing import Crossing, ellipsoid_arrays, left_out_radii
+from sepc.estimators.sep.multiclass import Pieces
+from sepc.estimators.sep.weighed_columns import (
+    CATEGORIES,
+    DEEP,
+    ISOLATED,
+    LINES,
+    NEAR,
+    STEPS,
+    CategoryColumn,
+    CurveColumns,
+    PlaceColumns,
+    weights_of,
+)
+from sepc.kernels.evidence import Penalties, learn_penalties
 from sepc.kernels.softmax import fit_softmax
-from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.model.membership import squared_radii
 from sepc.model.sep_model import SEPModel
-from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
+from sepc.model.weights import Weights, depth, isolated_nearness, nearness
 from sepc.points.proportional_sample import ClassSample
 
 # The most rows to fit weights to: a few hundred weights gain nothing from more.
 WEIGHED_ROWS = 40_000
 
+# The most rows to learn penalties from. A penalty says how large weights are, which does not depend on the rows.
+PENALTY_ROWS = 10_000
+
 # Scores are solved for up to this, which moves no probability by more than a quarter of it.
 EXACT_TO = 1e-6
 
-# Some settings grow with the number of training rows between these two, so that few rows are regularised more than
-# many (see `grown`). The ends were settled on the first drawing of the comparison, and on magic and electricity.
-FEW_ROWS, MANY_ROWS = 2_000, 10_000
-
-# Both grow with the rows: the inverse of the penalty, and the weight of one standard deviation of depth.
-INVERSE_PENALTY = (0.1, 1.0)
-DEPTH_UNIT = (0.6, 1.0)
-
-# Knots of a curve: 20 for up to 5,000 rows, then growing with the square root of the rows up to 60.
-FEWEST_KNOTS, MOST_KNOTS = 20, 60
-KNOT_ROWS = 5_000
-
 # Gaussians around isolated rows are this many times as wide as the model's reach; isolated rows beyond the first 1,000
-# have no weight.
+# have no weight, and penalties are learned from the first 200.
 WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 1_000
+PENALTY_ISOLATED = 200
+
+# A group of weights of which the rows determine less than this is left out: its weights would be next to zero.
+NOTHING = 0.05
 
 
-# Of a column with more categories, only the most frequent ones have a step of their own.
-MOST_CATEGORIES = 200
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows to weigh: standardised features, classes, and how much each counts."""
 
-
-class CategoryColumn(NamedTuple):
-    """A column of categories: the first of the features made from it, their number, and the number of categories."""
-
-    feature: int
-    n_features: int
-    n_categories: int
+    values: FloatArray
+    which: IntArray
+    weights: FloatArray
 
 
 def weigh(
-    model: SEPModel, samples: Sequence[ClassSample], category_columns: Sequence[CategoryColumn], row_unit: float
+    model: SEPModel,
+    pieces: Pieces,
+    samples: Sequence[ClassSample],
+    crossing: Crossing,
+    category_columns: Sequence[CategoryColumn] = (),
+    row_unit: float = 1.0,
 ) -> Weights:
     """Fit the weights to samples of the classes, in the user's own features, with codes of categories after these.
 
-    Each row counts as `row_unit` rows.
+    The penalties are learned from rows that a partition has not seen, the weights from all rows, with gauges as if
+    each row had been left out. Each row counts as `row_unit` rows.
     """
     given = np.concatenate([sample.rows for sample in samples])
-    rows, codes = model.standardize(given), given[:, len(model.shift) :].astype(np.int64)
-    which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
-    shares = np.repeat([sample.weight for sample in samples], [len(sample.rows) for sample in samples])
-    n = len(rows) * row_unit
-    columns = _Columns.of(model, rows, codes, category_columns)
-    solution = fit_softmax(
-        columns.values,
-        which,
-        len(samples),
-        penalty=1.0 / grown(n, INVERSE_PENALTY),
-        weights=shares * (n / shares.sum()),
-        tol=EXACT_TO,
+    codes = given[:, len(model.shift) :].astype(np.int64)
+    sizes = [len(sample.rows) for sample in samples]
+    shares = np.repeat([sample.weight for sample in samples], sizes)
+    which = np.repeat(np.arange(len(samples)), sizes)
+    rows = _Rows(model.standardize(given), which, shares * (len(given) * row_unit / shares.sum()))
+    isolated = model.isolated[:MOST_ISOLATED]
+    # Without isolated rows no width is needed; if all rows are equal, any width will do.
+    width = (WIDTH_IN_REACHES * model.reach if len(isolated) else 0.0) or 1.0
+    curves = CurveColumns.of(rows.values, codes, category_columns)
+    squared = squared_radii(rows.values, model.centers, model.roots)
+    learned = _penalties(curves, rows, crossing, width)
+    if learned.n_rounds:
+        kinds, is_kept = curves.kinds, learned.n_effective >= NOTHING
+        curves = curves.only(is_kept[kinds == CATEGORIES], is_kept[kinds == STEPS], is_kept[kinds == LINES])
+        places = PlaceColumns.of(rows.values, left_out_radii(rows.values, pieces), isolated, width)
+        near, deep, beside = (bool(is_kept[kinds == kind].all()) for kind in (NEAR, DEEP, ISOLATED))
+        places = places.only(near=near, deep=deep, isolated=beside)
+    else:
+        places = PlaceColumns.of(rows.values, squared.copy(), isolated, width)
+    roots = np.sqrt(learned.penalties[curves.groups(places)])
+    columns = curves.beside(places).scaled(1.0 / roots)
+    solution = fit_softmax(columns, which, len(samples), penalty=1.0, weights=rows.weights, tol=EXACT_TO)
+    weights = weights_of(
+        curves,
+        places,
+        solution.coefficients / roots[:, np.newaxis],
+        solution.offsets,
+        category_columns=category_columns,
+        n_ellipsoids=model.n_ellipsoids,
+        n_isolated=len(model.isolated),
+        width=width,
     )
-    return columns.weights(solution.coefficients, solution.offsets)
+    beside = isolated_nearness(rows.values, isolated, width).mean(axis=0)
+    return _centred(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
 
 
-def grown(n_rows: float, ends: tuple[float, float]) -> float:
-    """Interpolate between two ends by the number of rows, on logarithmic scales.
-
-    The first end holds for up to 2,000 rows, the second for 10,000 and more.
-
-    Examples
-    --------
-    >>> [round(grown(n, (0.1, 1.0)), 2) for n in (10, 2_000, 4_472, 10_000, 10**6)]
-    [0.1, 0.1, 0.32, 1.0, 1.0]
-    """
-    return float(np.exp(np.interp(np.log(n_rows), np.log([FEW_ROWS, MANY_ROWS]), np.log(ends))))
+def _centred(weights: Weights, near: FloatArray, deep: FloatArray, isolated: FloatArray) -> Weights:
+    """The same weights, with terms of places that are zero on average where nearness and depth have these averages."""
+    means = near[:, np.newaxis] * weights.near + deep[:, np.newaxis] * weights.deep
+    isolated_mean = isolated @ weights.isolated[: len(isolated)]
+    moved = (means - weights.ellipsoid_means).sum(axis=0) + (isolated_mean - weights.isolated_mean)
+    return replace(weights, offsets=weights.offsets + moved, ellipsoid_means=means, isolated_mean=isolated_mean)
 
 
-def most_knots(n_rows: int) -> int:
-    """The most knots of a curve that is fitted to this many rows."""
-    return int(np.clip(FEWEST_KNOTS * np.sqrt(n_rows / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
-
-
-def knots_of(values: FloatArray, n_most: int) -> FloatArray:
-    """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
-
-    A column that is mostly one value, such as zero, has few distinct quantiles; quantiles of its distinct values cover
-    the rest. Steps are at values that occur, never at the smallest.
-
-    Examples
-    --------
-    >>> knots_of(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 3)
-    array([1., 2.])
-    """
-    if n_most == 0:
-        return np.empty(0)
-    values = np.sort(values)
-    distinct = values[np.concatenate([[True], values[1:] > values[:-1]])]
-    if len(distinct) - 1 <= n_most:
-        return np.asarray(distinct[1:])
-    knots = np.unique(_at_ranks(values, n_most))
-    knots = knots[knots > distinct[0]]
-    others = np.setdiff1d(_at_ranks(distinct[1:], n_most), knots)
-    n_missing = min(n_most - len(knots), len(others))
-    return np.union1d(knots, _at_ranks(others, n_missing)) if n_missing else knots
-
-
-def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
-    """Pick `n` of the ordered values at evenly spaced ranks, the last one included."""
-    return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
-
-
-class _Columns:
-    """The columns of the logistic model, and the way back from its coefficients to weights."""
-
-    def __init__(
-        self,
-        model: SEPModel,
-        rows: FloatArray,
-        knots: list[FloatArray],
-        codes: IntArray,
-        category_columns: Sequence[CategoryColumn],
-    ) -> None:
-        self.model, self.knots, self.category_columns = model, knots, category_columns
-        self.step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
-        n, d, K = len(rows), rows.shape[1], model.n_ellipsoids
-        self.n_isolated = min(len(model.isolated), MOST_ISOLATED)
-        # Without isolated rows no width is needed; if all rows are equal, any width will do.
-        self.width = (WIDTH_IN_REACHES * model.reach if self.n_isolated else 0.0) or 1.0
-        squared = squared_radii(rows, model.centers, model.roots)
-        deep = depth(squared)
-        self.deep_mean = deep.mean(axis=0)
-        # An ellipsoid in which all rows lie equally deep carries no information.
-        spread = deep.std(axis=0)
-        self.deep_scale = np.divide(grown(n, DEPTH_UNIT), spread, out=np.zeros(K), where=spread > 1e-9)
-        self.stepped = [_frequent(code, own.n_categories) for code, own in zip(codes.T, category_columns, strict=True)]
-        dense = np.empty((n, d + 2 * K + self.n_isolated))
-        dense[:, :d] = np.clip(rows, -LINE_END, LINE_END)
-        dense[:, d : d + K] = nearness(squared)
-        dense[:, d + K : d + 2 * K] = (deep - self.deep_mean) * self.deep_scale
-        if self.n_isolated:
-            dense[:, d + 2 * K :] = isolated_nearness(rows, model.isolated[: self.n_isolated], self.width)
-        categories = [_places(code, stepped) for code, stepped in zip(codes.T, self.stepped, strict=True)]
-        steps = [np.searchsorted(own, row, side="right") for own, row in zip(knots, rows.T, strict=True)]
-        n_categories, n_steps = list(map(len, self.stepped)), list(map(len, knots))
-        self.values = SteppedColumns(
-            places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, n).T,
-            n_columns=np.array([*n_categories, *n_steps], dtype=np.int64),
-            climbs=np.repeat([False, True], [len(categories), len(steps)]),
-            shift=np.zeros(sum(n_categories) + sum(n_steps)),
-            scale=np.repeat([1.0, self.step], [sum(n_categories), sum(n_steps)]),
-            dense=dense,
-        )
-
-    @classmethod
-    def of(
-        cls, model: SEPModel, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]
-    ) -> _Columns:
-        """Choose the knots, and build the columns; features made from categories have no knots."""
-        n_most = most_knots(len(rows))
-        encoded = {own.feature + k for own in category_columns for k in range(own.n_features)}
-        knots = [knots_of(own, 0 if j in encoded else n_most) for j, own in enumerate(rows.T)]
-        return cls(model, rows, knots, codes, category_columns)
-
-    def weights(self, coefficients: FloatArray, offsets: FloatArray) -> Weights:
-        """Turn coefficients of the columns into weights whose terms are zero on average."""
-        model, (d, K) = self.model, (len(self.knots), self.model.n_ellipsoids)
-        n_categories = np.array([own.n_categories for own in self.category_columns], dtype=np.int64)
-        cuts = np.cumsum([sum(map(len, self.stepped)), sum(map(len, self.knots)), d, K, K])
-        categories, steps, lines, near, deep, isolated = np.split(coefficients, cuts)
-        means, _ = self.values.moments(np.ones(self.values.shape[0]))
-        category_means, step_means, line_means, near_means, _, isolated_means = np.split(means, cuts)
-        deep = deep * self.deep_scale[:, np.newaxis]
-        unweighed = np.zeros((len(model.isolated) - self.n_isolated, len(offsets)))
-        return Weights(
-            offsets=offsets + means @ coefficients,
-            lines=lines,
-            n_knots=np.array(list(map(len, self.knots)), dtype=np.int64),
-            knots=np.concatenate(self.knots),
-            levels=self._levels(lines, steps, line_means, step_means),
-            near=near,
-            deep=deep,
-            ellipsoid_means=near_means[:, np.newaxis] * near + self.deep_mean[:, np.newaxis] * deep,
-            isolated=np.concatenate([isolated, unweighed]),
-            isolated_mean=isolated_means @ isolated,
-            width=self.width,
-            category_features=np.array([own.feature for own in self.category_columns], dtype=np.int64),
-            n_categories=n_categories,
-            category_levels=self._category_levels(categories, category_means),
-        )
-
-    def _category_levels(self, steps: FloatArray, means: FloatArray) -> FloatArray:
-        """The levels of all categories, minus the mean of each column over the rows fitted to."""
-        levels, start = [np.empty((0, steps.shape[1]))], 0
-        for column, own in zip(self.category_columns, self.stepped, strict=True):
-            stop = start + len(own)
-            full = np.zeros((column.n_categories, steps.shape[1]))
-            full[own] = steps[start:stop]
-            levels.append(full - means[start:stop] @ steps[start:stop])
-            start = stop
-        return np.concatenate(levels)
-
-    def _levels(
-        self, lines: FloatArray, steps: FloatArray, line_means: FloatArray, step_means: FloatArray
-    ) -> FloatArray:
-        """The curves without their lines: cumulative steps minus the mean of line and steps."""
-        levels, start = [np.empty((0, lines.shape[1]))], 0
-        for j, own in enumerate(self.knots):
-            stop = start + len(own)
-            mean = line_means[j] * lines[j] + step_means[start:stop] @ steps[start:stop]
-            climbed = np.cumsum(steps[start:stop] * self.step, axis=0)
-            levels.append(np.concatenate([np.zeros((1, lines.shape[1])), climbed]) - mean)
-            start = stop
-        return np.concatenate(levels)
-
-
-def _frequent(codes: IntArray, n_categories: int) -> IntArray:
-    """The categories that have a step of their own, in order."""
-    n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
-    return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
-
-
-def _places(codes: IntArray, stepped: IntArray) -> IntArray:
-    """The place of each code among the categories that have a step, counted from 1; 0 for others."""
-    place = np.minimum(np.searchsorted(stepped, codes), len(stepped) - 1)
-    return np.where(stepped[place] == codes, place + 1, 0)
+def _penalties(curves: CurveColumns, rows: _Rows, crossing: Crossing, width: float) -> Penalties:
+    """Learn a penalty for every group, from rows and partitions that have not seen them."""
+    positions = np.flatnonzero(crossing.folds >= 0)
+    if len(positions) == 0:
+        return Penalties.of_prior(len(curves.kinds))
+    if len(positions) > PENALTY_ROWS:
+        positions = positions[np.linspace(0, len(positions) - 1, PENALTY_ROWS).astype(np.int64)]
+    values, folds = rows.values[positions], crossing.folds[positions]
+    places = PlaceColumns.none(len(positions))
+    for fold, pieces in enumerate(crossing.pieces):
+        is_in = folds == fold
+        if is_in.any():
+            squared = squared_radii(values[is_in], *ellipsoid_arrays(pieces, values.shape[1]))
+            own = PlaceColumns.of(values[is_in], squared, pieces.isolated[:PENALTY_ISOLATED], width)
+            places = places.beside(own.within(is_in))
+    curves = curves.of_rows(positions)
+    # A class of which no row is used has no say.
+    classes, which = np.unique(rows.which[positions], return_inverse=True)
+    return learn_penalties(
+        curves.beside(places),
+        which,
+        len(classes),
+        curves.groups(places),
+        curves.kinds,
+        weights=rows.weights[positions],
+    )

@@ -1,0 +1,130 @@
+"""Places as rows see them that the ellipsoids were not drawn around.
+
+An ellipsoid is drawn around rows by their labels, so to these rows it looks purer than it is: in many dimensions any
+few rows can be enclosed. Weights fitted to what these rows see would be far too sure. So the penalties of the weights
+are learned from rows that a partition has not seen, and the weights from gauges as if each row had been left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.estimators.sep.multiclass import Pieces
+from sepc.model.membership import squared_radii
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.proportional_sample import ClassSample
+from sepc.points.row_hash import row_hashes
+
+# If at least this share of the weighed rows were not partitioned, penalties are learned from these. Otherwise the rows
+# are partitioned once more in folds, each of which is shown to the partition of the others.
+ENOUGH_UNSEEN = 0.5
+N_FOLDS = 2
+NOT_USED = -1
+
+# Rows that are equal to so many digits of a deviation are in one fold, whatever the units of the features are.
+FOLD_DIGITS = 3
+
+# Fewer rows say nothing of how weights will do on others.
+FEWEST_CROSSED = 20
+
+# The largest squared gauge of a row that was left out. The estimate has no upper limit, and the rare huge values would
+# set the scale of depth for all others. On nine small sets 2 was a little better than 3 or 4.
+LARGEST_LEFT_OUT = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """Partitions, and for each of them rows that it has not seen.
+
+    Attributes
+    ----------
+    folds : (n,) array of int
+        For each weighed row, the position in `pieces` of the partition that has not seen it; -1 if there is none.
+    pieces : tuple of Pieces
+    """
+
+    folds: IntArray
+    pieces: tuple[Pieces, ...]
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether enough of the rows have a partition that has not seen them."""
+        return bool(np.mean(self.folds != NOT_USED) >= ENOUGH_UNSEEN)
+
+
+def cross(
+    samples: Sequence[ClassSample],
+    standardize: Callable[[FloatArray], FloatArray],
+    partition: Callable[[Sequence[ArrayPoints]], Pieces],
+) -> Crossing:
+    """Partition the rows outside of each fold; of very few rows none."""
+    sizes = [len(sample.rows) for sample in samples]
+    if sum(sizes) < FEWEST_CROSSED:
+        return Crossing(np.full(sum(sizes), NOT_USED), ())
+    rows = np.concatenate([sample.rows for sample in samples])
+    values = standardize(rows)
+    codes = rows[:, values.shape[1] :]
+    folds = folds_of(
+        np.concatenate([values.round(FOLD_DIGITS), codes], axis=1), np.repeat(np.arange(len(sizes)), sizes)
+    )
+    if not folds.any():
+        return Crossing(folds, ())
+    each = np.split(folds, np.cumsum(sizes)[:-1])
+    pieces = []
+    for fold in range(N_FOLDS):
+        others = [ArrayPoints(sample.rows[own != fold]) for sample, own in zip(samples, each, strict=True)]
+        pieces.append(partition([points for points in others if points.n_points]))
+    return Crossing(folds, tuple(pieces))
+
+
+def folds_of(rows: FloatArray, which: IntArray) -> IntArray:
+    """A fold for each row: equal rows have the same one, and every class has its share of each fold.
+
+    Depends on the values of the rows only. A row that several classes have counts as one of the first of them.
+    """
+    distinct, position = np.unique(row_hashes(rows, seed=0), return_inverse=True)
+    owners = np.full(len(distinct), which.max(initial=0))
+    np.minimum.at(owners, position, which)
+    folds = np.empty(len(distinct), dtype=np.int64)
+    folds[np.lexsort((distinct, owners))] = np.arange(len(distinct)) % N_FOLDS
+    return folds[position]
+
+
+def unseen(samples: Sequence[ClassSample], partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
+    """The partition itself, for the rows that are not among those partitioned."""
+    hashes, seen = (row_hashes(np.concatenate([one.rows for one in each]), seed=0) for each in (samples, partitioned))
+    return Crossing(np.where(np.isin(hashes, seen), NOT_USED, 0), (pieces,))
+
+
+def left_out_radii(rows: FloatArray, pieces: Pieces) -> FloatArray:
+    """Squared gauges of rows, of shape (n, K), as if each row had not been there when the ellipsoids were drawn.
+
+    Without a row that does not hold an ellipsoid up, the ellipsoid is the same. A row that does has the weight `u` in
+    its moments, and without it the moments have the squared gauge ``1 / (1 - u (rank + 1))`` there. That is an
+    estimate: the other weights are kept.
+    """
+    centers, roots = ellipsoid_arrays(pieces, rows.shape[1])
+    squared = squared_radii(rows, centers, roots)
+    hashes = row_hashes(rows, seed=0)
+    order = np.argsort(hashes, kind="stable")
+    for k, found in enumerate(pieces.ellipsoids):
+        enclosure = found.enclosure
+        support, position = np.unique(row_hashes(enclosure.support, seed=0), return_inverse=True)
+        left = 1.0 - np.bincount(position, enclosure.weights) * (enclosure.rank + 1)
+        gauges = 1.0 / np.maximum(left, 1.0 / LARGEST_LEFT_OUT)
+        starts, stops = (np.searchsorted(hashes, support, side=side, sorter=order) for side in ("left", "right"))
+        copies = stops - starts
+        which = np.repeat(starts, copies) + np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
+        squared[order[which], k] = np.repeat(gauges, copies)
+    return squared
+
+
+def ellipsoid_arrays(pieces: Pieces, n_features: int) -> tuple[FloatArray, FloatArray]:
+    """Centers and roots of all ellipsoids."""
+    ellipsoids = [found.ellipsoid for found in pieces.ellipsoids]
+    centers = np.array([ellipsoid.center for ellipsoid in ellipsoids]).reshape(-1, n_features)
+    return centers, np.array([ellipsoid.root for ellipsoid in ellipsoids]).reshape(-1, n_features, n_features)

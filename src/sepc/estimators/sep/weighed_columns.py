@@ -1,0 +1,293 @@
+"""The columns of the logistic model behind the weights, and the way back from its coefficients to weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.kernels.stepped_columns import SteppedColumns
+from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
+
+# Knots of a curve: 20 for up to 5,000 rows, then growing with the square root of the rows up to 60.
+FEWEST_KNOTS, MOST_KNOTS = 20, 60
+KNOT_ROWS = 5_000
+
+# Of a column with more categories, only the most frequent ones have a step of their own.
+MOST_CATEGORIES = 200
+
+# The kinds of terms, whose penalties are alike.
+N_KINDS = 6
+CATEGORIES, STEPS, LINES, NEAR, DEEP, ISOLATED = range(N_KINDS)
+
+
+class CategoryColumn(NamedTuple):
+    """A column of categories: the first of the features made from it, their number, and the number of categories."""
+
+    feature: int
+    n_features: int
+    n_categories: int
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceColumns:
+    """Nearness to ellipsoids, depth in them and nearness to isolated rows: a column for each, a row for each row.
+
+    Depth is centred and scaled to a deviation of one: `deep` is ``(depth - deep_mean) * deep_scale``.
+    """
+
+    near: FloatArray
+    deep: FloatArray
+    isolated: FloatArray
+    deep_mean: FloatArray
+    deep_scale: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, squared: FloatArray, isolated: FloatArray, width: float) -> PlaceColumns:
+        """The columns of rows with these squared gauges; an isolated row does not see itself."""
+        deep = depth(squared)
+        mean, spread = deep.mean(axis=0), deep.std(axis=0)
+        # An ellipsoid in which all rows lie equally deep carries no information.
+        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-9)
+        beside = isolated_nearness(rows, isolated, width)
+        beside[beside == 1.0] = 0.0
+        return cls(nearness(squared), (deep - mean) * scale, beside, mean, scale)
+
+    @classmethod
+    def none(cls, n_rows: int) -> PlaceColumns:
+        """No columns."""
+        empty = np.empty((n_rows, 0))
+        return cls(empty, empty, empty, np.empty(0), np.empty(0))
+
+    def within(self, is_in: BoolArray) -> PlaceColumns:
+        """Centred columns of more rows, which are zero for the others; these rows are those of `is_in`."""
+        near, deep, isolated = (_filled(own - own.mean(axis=0), is_in) for own in (self.near, self.deep, self.isolated))
+        return replace(self, near=near, deep=deep, isolated=isolated)
+
+    def beside(self, other: PlaceColumns) -> PlaceColumns:
+        """The columns of both."""
+        pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
+        return PlaceColumns(*(np.concatenate(pair, axis=-1) for pair in pairs))
+
+    def only(self, *, near: bool, deep: bool, isolated: bool) -> PlaceColumns:
+        """Without the kinds that are not wanted."""
+        return replace(
+            self,
+            near=self.near[:, : None if near else 0],
+            deep=self.deep[:, : None if deep else 0],
+            isolated=self.isolated[:, : None if isolated else 0],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CurveColumns:
+    """The columns of the curves of some rows.
+
+    Attributes
+    ----------
+    rows : (n, d) array
+        Standardised.
+    has_line : (d,) array of bool
+    knots : list of arrays
+        Where the curve of each feature steps.
+    codes : (n, Q) array of int
+    stepped : list of arrays
+        The categories of each column that have a step of their own.
+    step : float
+        The height of a step with a coefficient of one; more knots have smaller steps.
+    """
+
+    rows: FloatArray
+    has_line: BoolArray
+    knots: list[FloatArray]
+    codes: IntArray
+    stepped: list[IntArray]
+    step: float
+
+    @classmethod
+    def of(cls, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]) -> CurveColumns:
+        """Choose the knots; features made from categories have none."""
+        n_most = most_knots(len(rows))
+        encoded = {own.feature + k for own in category_columns for k in range(own.n_features)}
+        knots = [knots_of(own, 0 if j in encoded else n_most) for j, own in enumerate(rows.T)]
+        stepped = [_frequent(code, own.n_categories) for code, own in zip(codes.T, category_columns, strict=True)]
+        step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
+        return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step)
+
+    def of_rows(self, positions: IntArray) -> CurveColumns:
+        """The same for some of the rows."""
+        return replace(self, rows=self.rows[positions], codes=self.codes[positions])
+
+    def only(self, categories: BoolArray, steps: BoolArray, lines: BoolArray) -> CurveColumns:
+        """Without the curves that are not wanted."""
+        return replace(
+            self,
+            has_line=lines,
+            knots=[own[: None if kept else 0] for own, kept in zip(self.knots, steps.tolist(), strict=True)],
+            stepped=[own[: None if kept else 0] for own, kept in zip(self.stepped, categories.tolist(), strict=True)],
+        )
+
+    def beside(self, places: PlaceColumns) -> SteppedColumns:
+        """All columns: categories, steps, lines, nearness, depth, isolated rows."""
+        lines = np.clip(self.rows[:, self.has_line], -LINE_END, LINE_END)
+        categories = [_places(code, own) for code, own in zip(self.codes.T, self.stepped, strict=True)]
+        steps = [np.searchsorted(own, row, side="right") for own, row in zip(self.knots, self.rows.T, strict=True)]
+        n_categories, n_steps = list(map(len, self.stepped)), list(map(len, self.knots))
+        return SteppedColumns(
+            places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, len(self.rows)).T,
+            n_columns=np.array([*n_categories, *n_steps], dtype=np.int64),
+            climbs=np.repeat([False, True], [len(categories), len(steps)]),
+            shift=np.zeros(sum(n_categories) + sum(n_steps)),
+            scale=np.repeat([1.0, self.step], [sum(n_categories), sum(n_steps)]),
+            dense=np.concatenate([lines, places.near, places.deep, places.isolated], axis=1),
+        )
+
+    @property
+    def kinds(self) -> IntArray:
+        """The kind of each group.
+
+        There is a group for each column of categories, for the steps and for the line of each feature, and one for each
+        kind of places.
+        """
+        Q, d = len(self.stepped), len(self.knots)
+        return np.repeat(np.arange(N_KINDS), [Q, d, d, 1, 1, 1])
+
+    def groups(self, places: PlaceColumns) -> IntArray:
+        """The group of each column."""
+        lines = self.has_line.astype(np.int64).tolist()
+        widths = [own.shape[1] for own in (places.near, places.deep, places.isolated)]
+        sizes = [*map(len, self.stepped), *map(len, self.knots), *lines, *widths]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def weights_of(
+    curves: CurveColumns,
+    places: PlaceColumns,
+    coefficients: FloatArray,
+    offsets: FloatArray,
+    *,
+    category_columns: Sequence[CategoryColumn],
+    n_ellipsoids: int,
+    n_isolated: int,
+    width: float,
+) -> Weights:
+    """Turn coefficients of the columns into weights whose terms are zero on average.
+
+    Columns may be fewer than ellipsoids and isolated rows; those without a column have no weight.
+    """
+    columns = curves.beside(places)
+    means, _ = columns.moments(np.ones(columns.shape[0]))
+    sizes = [sum(map(len, curves.stepped)), sum(map(len, curves.knots)), int(curves.has_line.sum())]
+    cuts = np.cumsum([*sizes, places.near.shape[1], places.deep.shape[1]])
+    categories, steps, lines, near, deep, isolated = np.split(coefficients, cuts)
+    category_means, step_means, line_means, near_means, _, isolated_means = np.split(means, cuts)
+    lines, line_means = _filled(lines, curves.has_line), _filled(line_means, curves.has_line)
+    near, near_means = _extended(near, n_ellipsoids), _extended(near_means, n_ellipsoids)
+    deep = _extended(deep, n_ellipsoids) * places.deep_scale[:, np.newaxis]
+    return Weights(
+        offsets=offsets + means @ coefficients,
+        lines=lines,
+        n_knots=np.array(list(map(len, curves.knots)), dtype=np.int64),
+        knots=np.concatenate(curves.knots),
+        levels=_levels(curves, lines, steps, line_means, step_means),
+        near=near,
+        deep=deep,
+        ellipsoid_means=near_means[:, np.newaxis] * near + places.deep_mean[:, np.newaxis] * deep,
+        isolated=_extended(isolated, n_isolated),
+        isolated_mean=isolated_means @ isolated,
+        width=width,
+        category_features=np.array([own.feature for own in category_columns], dtype=np.int64),
+        n_categories=np.array([own.n_categories for own in category_columns], dtype=np.int64),
+        category_levels=_category_levels(curves, category_columns, categories, category_means),
+    )
+
+
+def _filled(values: FloatArray, is_there: BoolArray) -> FloatArray:
+    """Zeros, and the values where they belong."""
+    full = np.zeros((len(is_there), *values.shape[1:]))
+    full[is_there] = values
+    return full
+
+
+def _extended(values: FloatArray, n: int) -> FloatArray:
+    """The values, followed by zeros."""
+    return np.concatenate([values, np.zeros((n - len(values), *values.shape[1:]))])
+
+
+def _category_levels(
+    curves: CurveColumns, category_columns: Sequence[CategoryColumn], steps: FloatArray, means: FloatArray
+) -> FloatArray:
+    """The levels of all categories, minus the mean of each column over the rows fitted to."""
+    levels, start = [np.empty((0, steps.shape[1]))], 0
+    for column, own in zip(category_columns, curves.stepped, strict=True):
+        stop = start + len(own)
+        full = np.zeros((column.n_categories, steps.shape[1]))
+        full[own] = steps[start:stop]
+        levels.append(full - means[start:stop] @ steps[start:stop])
+        start = stop
+    return np.concatenate(levels)
+
+
+def _levels(
+    curves: CurveColumns, lines: FloatArray, steps: FloatArray, line_means: FloatArray, step_means: FloatArray
+) -> FloatArray:
+    """The curves without their lines: cumulative steps minus the mean of line and steps."""
+    levels, start = [np.empty((0, lines.shape[1]))], 0
+    for j, own in enumerate(curves.knots):
+        stop = start + len(own)
+        mean = line_means[j] * lines[j] + step_means[start:stop] @ steps[start:stop]
+        climbed = np.cumsum(steps[start:stop] * curves.step, axis=0)
+        levels.append(np.concatenate([np.zeros((1, lines.shape[1])), climbed]) - mean)
+        start = stop
+    return np.concatenate(levels)
+
+
+def most_knots(n_rows: int) -> int:
+    """The most knots of a curve that is fitted to this many rows."""
+    return int(np.clip(FEWEST_KNOTS * np.sqrt(n_rows / KNOT_ROWS), FEWEST_KNOTS, MOST_KNOTS))
+
+
+def knots_of(values: FloatArray, n_most: int) -> FloatArray:
+    """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
+
+    A column that is mostly one value, such as zero, has few distinct quantiles; quantiles of its distinct values cover
+    the rest. Steps are at values that occur, never at the smallest.
+
+    Examples
+    --------
+    >>> knots_of(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 3)
+    array([1., 2.])
+    """
+    if n_most == 0:
+        return np.empty(0)
+    values = np.sort(values)
+    distinct = values[np.concatenate([[True], values[1:] > values[:-1]])]
+    if len(distinct) - 1 <= n_most:
+        return np.asarray(distinct[1:])
+    knots = np.unique(_at_ranks(values, n_most))
+    knots = knots[knots > distinct[0]]
+    others = np.setdiff1d(_at_ranks(distinct[1:], n_most), knots)
+    n_missing = min(n_most - len(knots), len(others))
+    return np.union1d(knots, _at_ranks(others, n_missing)) if n_missing else knots
+
+
+def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
+    """Pick `n` of the ordered values at evenly spaced ranks, the last one included."""
+    return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
+
+
+def _frequent(codes: IntArray, n_categories: int) -> IntArray:
+    """The categories that have a step of their own, in order."""
+    n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
+    return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
+
+
+def _places(codes: IntArray, stepped: IntArray) -> IntArray:
+    """The place of each code among the categories that have a step, counted from 1; 0 for others."""
+    if not len(stepped):
+        return np.zeros(len(codes), dtype=np.int64)
+    place = np.minimum(np.searchsorted(stepped, codes), len(stepped) - 1)
+    return np.where(stepped[place] == codes, place + 1, 0)

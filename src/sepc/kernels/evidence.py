@@ -1,0 +1,232 @@
+"""Penalties for groups of weights, learned from the rows by maximising the evidence.
+
+Weights of a group share a normal prior with mean zero, and its precision is the penalty. MacKay's fixed point, which is
+also Fellner and Schall's for the smoothing parameters of additive models, sets each penalty to the number of weights
+that the rows determine (the effective number) over the sum of their squares. A weak prior keeps penalties near each
+other where the rows say little, but lets the penalty of a useless group grow without bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+from scipy.special import softmax
+
+from sepc._typing import FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
+from sepc.kernels.softmax import Softmax, fit_softmax
+from sepc.kernels.stepped_columns import SteppedColumns
+from sepc.kernels.threads import single_threaded
+
+# The prior: a pool's penalty is this, as if seen in so many weights of the pool. The penalty of a group is that of its
+# pool, as if seen in so many weights of the group, but no more than the group has.
+PRIOR_PENALTY = 10.0
+POOL_WEIGHTS, GROUP_WEIGHTS = 3.0, 1.5
+
+# Where columns are many for their rows, penalties start higher, by this times columns per row, up to a limit: from
+# below, useless groups let go slowly, since their weights fit the noise.
+START_PER_COLUMN, MOST_TIMES = 20.0, 30.0
+
+# Where rows can be separated without error, weights would grow until nothing is left to doubt, so penalties have a
+# smallest value. At the largest, a group is as good as absent.
+SMALLEST_PENALTY, LARGEST_PENALTY = 1.0, 1e6
+
+# Penalties move slowly towards where they end. As long as one moves in the same direction, each round takes a longer
+# multiple of the plain step, which is on a logarithmic scale; once it turns, the plain step again. No step is longer
+# than the last of these.
+LONGER, LONGEST_MULTIPLE, LONGEST_STEP = 1.5, 4.0, np.log(30.0)
+
+# How exactly the weights of a round are solved for, in scores.
+ROUND_TOL = 0.1
+
+# If all weights together are fewer than this, they are as good as none.
+FEWEST_EFFECTIVE = 0.1
+
+# Decimal digits of the logarithms of penalties that are kept.
+DIGITS = 2
+
+# With more classes, effective numbers come from this many of them, evenly spaced by their number of rows: penalties
+# are shared by all classes.
+MOST_CLASSES = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Penalties(ShownOnOneLine):
+    """Penalties of groups of weights, and how far they are from settled.
+
+    Attributes
+    ----------
+    penalties : (G,) array
+    n_effective : (G,) array
+        The number of weights of each group that the rows determine, summed over the classes looked at.
+    change : float
+        The certificate: the share of all effective weights that another plain round could change at most, to first
+        order: where a penalty grows by one percent, the effective number falls by one percent at most. Penalties
+        themselves need not settle: that of a useless group grows without bound.
+    n_rounds : int
+    converged : bool
+        Whether `change` is as small as was asked for.
+    """
+
+    penalties: FloatArray
+    n_effective: FloatArray
+    change: float
+    n_rounds: int
+    converged: bool
+
+    @classmethod
+    def of_prior(cls, n_groups: int) -> Self:
+        """What is known without rows."""
+        return cls(np.full(n_groups, PRIOR_PENALTY), np.zeros(n_groups), 0.0, 0, True)
+
+
+@single_threaded
+def learn_penalties(
+    columns: SteppedColumns,
+    which: IntArray,
+    n_classes: int,
+    groups: IntArray,
+    pools: IntArray,
+    *,
+    weights: FloatArray,
+    tol: float = 0.1,
+    max_rounds: int = 20,
+) -> Penalties:
+    """Learn a penalty for each group of columns of a multinomial logistic model.
+
+    Parameters
+    ----------
+    columns : SteppedColumns of shape (n, P)
+    which : (n,) array of int
+        The class of each row.
+    n_classes : int
+        With a single class there is nothing to learn, and all penalties are those of the prior.
+    groups : (P,) array of int
+        The group of each column.
+    pools : (G,) array of int
+        The pool of each group. Penalties of one pool are expected to be alike.
+    weights : (n,) array
+        The weight of each row.
+    tol : float, default=0.1
+        Converged once another round would change effective numbers by at most this share of their sum.
+    max_rounds : int, default=20
+        The largest number of rounds.
+
+    Returns
+    -------
+    Penalties
+    """
+    n, P = columns.shape
+    if n_classes == 1 or P == 0:
+        return Penalties.of_prior(len(pools))
+    looked_at = _looked_at(which, n_classes)
+    prior = np.clip(np.bincount(groups, minlength=len(pools)).astype(np.float64), 1.0, GROUP_WEIGHTS)
+    pooled = np.full(pools.max(initial=0) + 1, PRIOR_PENALTY)
+    penalties = np.full(len(pools), PRIOR_PENALTY * np.clip(START_PER_COLUMN * P / n, 1.0, MOST_TIMES))
+    n_effective = np.zeros(len(pools))
+    multiples, moves, last = np.ones(len(pools)), np.zeros(len(pools)), np.zeros(len(pools))
+    fit, change, n_rounds = None, np.inf, 0
+    while n_rounds < max_rounds and change > tol:
+        if n_rounds:
+            multiples = np.where(moves * last > 0.0, np.minimum(LONGER * multiples, LONGEST_MULTIPLE), 1.0)
+            steps = np.clip(multiples * moves, -LONGEST_STEP, LONGEST_STEP)
+            penalties, last = _within_limits(penalties * np.exp(steps)), moves
+        n_rounds += 1
+        roots = np.sqrt(penalties)[groups]
+        scaled = columns.scaled(1.0 / roots)
+        start = None if fit is None else replace(fit, coefficients=fit.coefficients * roots[:, np.newaxis])
+        fit = fit_softmax(scaled, which, n_classes, penalty=1.0, weights=weights, tol=ROUND_TOL, start=start)
+        n_effective = _n_effective(scaled, fit, looked_at, weights, groups, len(pools))
+        fit = replace(fit, coefficients=fit.coefficients / roots[:, np.newaxis])
+        squares = np.bincount(groups, _squares(fit, looked_at), minlength=len(pools)).astype(np.float64)
+        wanted, pooled = _wanted(penalties, pooled, n_effective, squares, pools, prior)
+        moves = np.log(_within_limits(wanted) / penalties)
+        change = float(n_effective @ np.abs(moves) / max(n_effective.sum(), FEWEST_EFFECTIVE))
+    return Penalties(_rounded(penalties), n_effective, change, n_rounds, change <= tol)
+
+
+def _within_limits(penalties: FloatArray) -> FloatArray:
+    return np.clip(penalties, SMALLEST_PENALTY, LARGEST_PENALTY)
+
+
+def _rounded(penalties: FloatArray) -> FloatArray:
+    """Round to `DIGITS` on a logarithmic scale: more say nothing, and would differ with the order of the rows."""
+    return np.asarray(10.0 ** np.log10(penalties).round(DIGITS))
+
+
+def _looked_at(which: IntArray, n_classes: int) -> IntArray:
+    """The classes whose effective numbers are computed; of two classes one tells everything."""
+    if n_classes == 2:
+        return np.array([1])
+    by_size = np.argsort(np.bincount(which, minlength=n_classes), kind="stable")
+    return np.sort(by_size[np.linspace(0, n_classes - 1, min(n_classes, MOST_CLASSES)).round().astype(np.int64)])
+
+
+def _squares(fit: Softmax, looked_at: IntArray) -> FloatArray:
+    """Squares of each column's weights, summed over some classes; for two classes of their difference."""
+    coefficients = fit.coefficients[:, looked_at]
+    if fit.coefficients.shape[1] == 2:
+        coefficients = 2.0 * coefficients
+    return np.asarray((coefficients**2).sum(axis=1))
+
+
+def _wanted(
+    penalties: FloatArray,
+    pooled: FloatArray,
+    n_effective: FloatArray,
+    squares: FloatArray,
+    pools: IntArray,
+    prior: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """The next penalties of groups and of pools, by MacKay's rule; `prior` is the weight of each group's prior."""
+    held = POOL_WEIGHTS * _fading_above(pooled, PRIOR_PENALTY)
+    n_pooled, pooled_squares = np.bincount(pools, n_effective), np.bincount(pools, squares)
+    pooled = np.asarray((n_pooled + held) / (pooled_squares + held / PRIOR_PENALTY))
+    around = pooled[pools]
+    held = prior * _fading_above(penalties, around)
+    own = (n_effective + held) / (squares + held / around)
+    is_alone = np.bincount(pools)[pools] == 1
+    return np.where(is_alone, around, own), pooled
+
+
+def _fading_above(penalties: FloatArray, around: FloatArray | float) -> FloatArray:
+    """How strongly the prior holds: fully up to its own penalty, then ever less, faster than the rows let go."""
+    return np.asarray(np.minimum(1.0, 2.0 * around / (around + penalties)) ** 2)
+
+
+def _n_effective(
+    columns: SteppedColumns, fit: Softmax, looked_at: IntArray, weights: FloatArray, groups: IntArray, n_groups: int
+) -> FloatArray:
+    """The effective number of weights of each group, if the penalty of every column is one."""
+    p = softmax(fit.offsets[:, np.newaxis] + columns.scores(fit.coefficients.T), axis=0)[looked_at]
+    total = np.zeros(columns.shape[1])
+    for curvature in weights * p * (1.0 - p):
+        total += determined(columns, curvature)
+    return np.bincount(groups, total, minlength=n_groups).astype(np.float64)
+
+
+def determined(columns: SteppedColumns, curvature: FloatArray) -> FloatArray:
+    """How far the rows determine the weight of each column, from 0 to 1, beside a free offset and penalties of one.
+
+    One minus the diagonal of the inverse of the penalised second derivative.
+    """
+    n, P = columns.shape
+    if not curvature.sum() > 0.0:
+        return np.zeros(P)
+    center, _ = columns.moments(curvature)
+    centred = columns.centred(center, np.ones(P + 1))
+    if n < P:
+        array = centred.to_array()[:, :P] * np.sqrt(curvature)[:, np.newaxis]
+        products = array @ array.T
+        products.flat[:: n + 1] += 1.0
+        factor = np.linalg.cholesky(products)
+        shares = solve_triangular(factor, array, lower=True, check_finite=False)
+        return np.asarray(np.einsum("ij,ij->j", shares, shares))
+    products = centred.gram(np.arange(n), curvature)[:P, :P]
+    products.flat[:: P + 1] += 1.0
+    factor, _ = lapack.dpotrf(np.asfortranarray(products), lower=1, overwrite_a=1)
+    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    return np.asarray(1.0 - inverse.diagonal())
