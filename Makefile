@@ -105,6 +105,7 @@ bench:
 	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
 	$(PY) benchmarks/groups.py --output benchmarks/results/groups.json
 	$(PY) benchmarks/shift.py --output benchmarks/results/shift.json
+	$(PY) benchmarks/wide.py --output benchmarks/results/wide.json
 	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json
 	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
 	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json

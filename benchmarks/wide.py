@@ -4,6 +4,7 @@ Tables of normal columns: `line` is x0 + x1 + 0.7 noise > 0, `curve` is x0 + x1^
 20, 60 and 120 columns. `classes` has ten classes, sectors of the plane of x0 and x1, of which 20 % of the labels are
 random. `categories` has a column of 500 categories that each shift the log-odds, beside five numbers; peers see it
 through a target encoder that is fitted in folds. All rows of one table and seed are tested on the same 50,000 others.
+A layer is a `TrustedClassifier` around a peer, which fits it and our model six times; layers are left out unless named.
 
 Finished cells are kept in a cache, so a run that was stopped goes on where it was.
 """
@@ -24,7 +25,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 SIZES = (1_000, 2_000, 5_000, 10_000, 50_000)
 COLUMNS = (20, 60, 120)
-LEARNERS = ("SEP-C", "HGB", "LightGBM", "RF", "LR", "CatBoost")
+MODELS = ("SEP-C", "HGB", "LightGBM", "RF", "LR", "CatBoost")
+LAYERS = ("layer on HGB", "layer on RF", "layer on LR")
+LEARNERS = (*MODELS, *LAYERS)
 N_TEST, N_SEEDS, MIN_TRUST = 50_000, 3, 0.95
 N_CLASSES, N_CATEGORIES = 10, 500
 
@@ -45,10 +48,9 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for rows in options.rows:
         for seed in range(options.seeds):
             for table in options.tables:
-                for columns in COLUMNS if table in ("line", "curve") else (6,):
-                    if columns <= options.most_columns:
-                        for learner in options.learners:
-                            yield Cell(table, rows, columns, seed, learner)
+                for columns in options.columns if table in ("line", "curve") else (6,):
+                    for learner in options.learners:
+                        yield Cell(table, rows, columns, seed, learner)
 
 
 def drawn(cell: Cell, n_test: int) -> tuple[Any, Any, Any, Any]:
@@ -82,13 +84,15 @@ def learner_of(cell: Cell) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import TargetEncoder
 
-    from sepc import SEPClassifier
+    from sepc import SEPClassifier, TrustedClassifier
 
     if cell.learner == "SEP-C":
         return SEPClassifier()
     from peers import PEERS
 
-    peer = clone(PEERS[cell.learner])
+    peer = clone(PEERS[cell.learner.removeprefix("layer on ")])
+    if cell.learner in LAYERS:
+        return TrustedClassifier(peer)
     if cell.table != "categories":
         return peer
     return make_pipeline(make_column_transformer((TargetEncoder(random_state=0), [5]), remainder="passthrough"), peer)
@@ -96,8 +100,8 @@ def learner_of(cell: Cell) -> Any:
 
 def tried(cell: Cell, n_test: int) -> dict[str, Any]:
     """How the learner does on rows it has not seen."""
-    import numpy as np
     import pandas as pd
+    from learners import label_and_trust
 
     from sepc.metrics import aurc, ece
 
@@ -108,8 +112,8 @@ def tried(cell: Cell, n_test: int) -> dict[str, Any]:
     started = time.process_time()
     model = learner_of(cell).fit(X, y)
     seconds = time.process_time() - started
-    probabilities = np.asarray(model.predict_proba(X_new))
-    right, trust = model.classes_[probabilities.argmax(axis=1)] == y_new, probabilities.max(axis=1)
+    label, trust = label_and_trust(model, X_new)
+    right = label == y_new
     accepted = trust >= MIN_TRUST
     return {
         "accuracy": float(right.mean()),
@@ -141,21 +145,29 @@ def summary(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
     return table
 
 
+def finished(cache: Path) -> dict[Cell, dict[str, Any]]:
+    """The cells that were finished before."""
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    lines = cache.read_text(encoding="utf-8").splitlines() if cache.exists() else []
+    return {Cell(**record["cell"]): record["figures"] for record in map(json.loads, lines)}
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smallest", action="store_true", help="two tiny tables and two learners")
     parser.add_argument("--tables", nargs="+", default=["line", "curve", "classes", "categories"], metavar="TABLE")
-    parser.add_argument("--learners", nargs="+", default=LEARNERS, choices=LEARNERS, metavar="LEARNER")
+    parser.add_argument("--learners", nargs="+", default=MODELS, choices=LEARNERS, metavar="LEARNER")
     parser.add_argument("--rows", nargs="+", type=int, default=SIZES)
-    parser.add_argument("--most-columns", type=int, default=max(COLUMNS))
+    parser.add_argument("--columns", nargs="+", type=int, default=COLUMNS, help="of the normal tables")
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--again", nargs="+", default=[], metavar="LEARNER", help="forget what these learners did")
     parser.add_argument("--cache", type=Path, default=ROOT / ".bench-trust" / "wide.jsonl", help="finished cells")
     parser.add_argument("--output", type=Path, help="write the figures to this file as JSON")
     options = parser.parse_args()
     if options.smallest:
-        options.rows, options.seeds, options.most_columns = [200], 1, min(COLUMNS)
+        options.rows, options.seeds, options.columns = [200], 1, [min(COLUMNS)]
         options.learners = [name for name in options.learners if name in ("SEP-C", "LR")]
+        options.cache = None
     return options
 
 
@@ -167,16 +179,15 @@ def main() -> None:
     warnings.simplefilter("ignore")
     from measure import save, show
 
-    options.cache.parent.mkdir(parents=True, exist_ok=True)
-    lines = options.cache.read_text(encoding="utf-8").splitlines() if options.cache.exists() else []
-    done = {Cell(**record["cell"]): record["figures"] for record in map(json.loads, lines)}
+    done = {} if options.cache is None else finished(options.cache)
     done = {cell: figures for cell, figures in done.items() if cell.learner not in options.again}
     asked = list(cells(options))
     for cell in asked:
         if cell not in done:
             done[cell] = tried(cell, 1_000 if options.smallest else N_TEST)
-            with options.cache.open("a", encoding="utf-8") as cache:
-                cache.write(json.dumps({"cell": asdict(cell), "figures": done[cell]}) + "\n")
+            if options.cache is not None:
+                with options.cache.open("a", encoding="utf-8") as cache:
+                    cache.write(json.dumps({"cell": asdict(cell), "figures": done[cell]}) + "\n")
     tables = {"wide": summary({cell: done[cell] for cell in asked})}
     show("wide", tables["wide"])
     save(options.output, tables)

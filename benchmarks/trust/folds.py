@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from learners import AT_FULL_SIZE, DEFAULT, KNOWN, LAYERED, LAYERS, LEARNERS, SCORES, settings_of
+from learners import AT_FULL_SIZE, DEFAULT, KNOWN, LAYERED, LAYERS, LEARNERS, SCORES, STRONGEST, settings_of
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-from suite import FULL_SIZE, LARGE, MOST_ROWS, QUICK, SETS, SMALLEST, UNSEEN, Rows, rows_of
+from suite import EQUAL_ROWS, FULL_SIZE, LARGE, MOST_ROWS, QUICK, SETS, SMALLEST, UNSEEN, Rows, rows_of
 from thinning import is_left_out
 
 DONE, TOO_SLOW, FAILED = "done", "too slow", "failed"
 SHARE_LEFT_OUT = 0.3  # where there is a single split instead of folds
+BY_CHANCE, TOGETHER, BY_TIME = "by chance", "equal rows together", "by time"
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold of one data set for one learner; if `n_folds` is 1, a single split."""
+    """One fold of one data set for one learner; if `n_folds` is 1, a single split.
+
+    Rows are split by chance; or by chance with equal rows on one side; or the last ones are left out.
+    """
 
     data_set: str
     most_rows: int
@@ -31,6 +35,7 @@ class Fold:
     seed: int
     fold: int
     n_folds: int
+    split_by: str = BY_CHANCE
 
     @cached_property
     def settings(self) -> str:
@@ -40,7 +45,7 @@ class Fold:
     @property
     def file(self) -> str:
         """Where the cache keeps the arrays."""
-        name = f"{self.learner}-{self.seed}-{self.fold}of{self.n_folds}-{self.settings}.npz"
+        name = f"{self.learner}-{self.seed}-{self.fold}of{self.n_folds}-{self.split_by}-{self.settings}.npz"
         return f"{self.data_set}-{self.most_rows}/{name}"
 
     def rows(self, cache: Path) -> Rows:
@@ -49,11 +54,28 @@ class Fold:
 
     def split(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Positions of the rows to fit, and of those left out."""
+        if self.split_by == BY_TIME:
+            first = np.arange(len(rows.y)) < (1.0 - SHARE_LEFT_OUT) * len(rows.y)
+            return np.flatnonzero(first), np.flatnonzero(~first)
+        if self.split_by == TOGETHER:
+            return self._together(rows)
         if self.n_folds == 1:
             splitter: Any = StratifiedShuffleSplit(1, test_size=SHARE_LEFT_OUT, random_state=self.seed)
         else:
             splitter = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.seed)
         return list(splitter.split(rows.X, rows.y))[self.fold]
+
+    def _together(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same folds, but every row is in that of the first row equal to it."""
+        fold, splitter = (
+            np.empty(len(rows.y), dtype=int),
+            StratifiedKFold(self.n_folds, shuffle=True, random_state=self.seed),
+        )
+        for k, (_, test) in enumerate(splitter.split(rows.X, rows.y)):
+            fold[test] = k
+        _, first, same = np.unique(rows.X, axis=0, return_index=True, return_inverse=True)
+        is_left_out = fold[first][same.ravel()] == self.fold
+        return np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out)
 
 
 @dataclass(frozen=True)
@@ -66,10 +88,12 @@ class Plan:
     n_seeds: int
     n_folds: int
     most_rows: int = MOST_ROWS
+    split_by: str = BY_CHANCE
 
     def of(self, data_set: str, learner: str, seed: int) -> list[Fold]:
         """All folds of one data set, learner and seed."""
-        return [Fold(data_set, self.most_rows, learner, seed, fold, self.n_folds) for fold in range(self.n_folds)]
+        numbers = range(self.n_folds)
+        return [Fold(data_set, self.most_rows, learner, seed, k, self.n_folds, self.split_by) for k in numbers]
 
     def tasks(self, learners: Iterable[str]) -> list[Fold]:
         """The folds of some learners in the order of fitting: first seed first."""
@@ -88,7 +112,9 @@ PARTS = {
     for plan in (
         Plan("models", SETS, tuple(LEARNERS), n_seeds=2, n_folds=5),
         Plan("unseen", UNSEEN, tuple(LEARNERS), n_seeds=1, n_folds=5),
+        Plan("together", EQUAL_ROWS, STRONGEST, n_seeds=1, n_folds=5, split_by=TOGETHER),
         Plan("full size", LARGE, AT_FULL_SIZE, n_seeds=1, n_folds=1, most_rows=FULL_SIZE),
+        Plan("by time", ("electricity",), AT_FULL_SIZE, n_seeds=1, n_folds=1, most_rows=FULL_SIZE, split_by=BY_TIME),
         Plan("layers", SETS, (*SCORES, *LAYERS), n_seeds=1, n_folds=5),
     )
 }
@@ -106,7 +132,7 @@ def plans(options: argparse.Namespace) -> dict[str, Plan]:
     elif options.quick:
         asked = [replace(plan, data_sets=QUICK, n_seeds=1) for plan in asked if plan.data_sets == SETS]
     if options.sets:
-        asked = [replace(plan, data_sets=tuple(options.sets)) for plan in asked]
+        asked = [replace(plan, data_sets=tuple(options.sets)) for plan in asked if plan.split_by != BY_TIME]
     if options.seeds:
         asked = [replace(plan, n_seeds=options.seeds) for plan in asked]
     return {plan.part: plan for plan in asked}

@@ -26,6 +26,7 @@ OURS: dict[str, Any] = {
     LAYERED: TrustedClassifier(PEERS["RF"]),
 }
 LEARNERS = OURS | PEERS
+STRONGEST = tuple(name for name in (DEFAULT, "RF", "HGB", "LightGBM", "CatBoost") if name in LEARNERS)
 AT_FULL_SIZE = tuple(name for name in (DEFAULT, "RF", "HGB", "LightGBM", "LR") if name in LEARNERS)
 
 BASES: dict[str, Any] = {name: PEERS[name] for name in ("HGB", "RF", "LR")}

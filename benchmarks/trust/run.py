@@ -1,8 +1,9 @@
 """Compare SEP-C's trust with that of other models: the whole comparison with one command.
 
-Models that stand alone (`models` on the sets they were compared on before, `unseen` on new ones, `full size` on all
-rows), and `layers`, ways to say how far to trust the labels of a given model. Finished folds are kept in a cache, so a
-run that was stopped goes on where it was, and tables are made of what is there. Needs a system that can fork.
+Models that stand alone (`models` on the sets they were compared on before, `unseen` on new ones, `together` with equal
+rows on one side of each split, `full size` on all rows, `by time` with the last rows left out), and `layers`, ways to
+say how far to trust the labels of a given model. Finished folds are kept in a cache, so a run that was stopped goes on
+where it was, and tables are made of what is there. Needs a system that can fork.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("models", "unseen", "full size", "layers")
+PARTS = ("models", "unseen", "together", "full size", "by time", "layers")
 
 
 def arguments() -> argparse.Namespace:

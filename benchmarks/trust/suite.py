@@ -18,7 +18,10 @@ from sepc.datasets import load
 MOST_ROWS, FULL_SIZE = 2_000, 100_000
 FEWEST_OF_A_CLASS = 10
 FROM_SKLEARN = {"iris": load_iris, "wdbc": load_breast_cancer, "digits": load_digits, "wine": load_wine}
-SMALLEST = {"models": ("iris",), "unseen": ("wine",), "full size": ("iris",), "layers": ("iris",)}
+SMALLEST = {
+    **dict.fromkeys(("models", "together", "full size", "by time", "layers"), ("iris",)),
+    "unseen": ("wine",),
+}
 QUICK = ("parkinsons", "haberman", "vertebral_column_2c", "glass", "ecoli", "blood_transfusion")
 SETS = (  # the quick ones first, so that a run that was stopped says something
     *QUICK,
@@ -43,6 +46,11 @@ SETS = (  # the quick ones first, so that a run that was stopped says something
     "shuttle",
     "wine_quality_red",
     "satimage",
+)
+EQUAL_ROWS = (  # those of `SETS` in which some rows are equal
+    *("haberman", "glass", "blood_transfusion", "ionosphere", "ilpd", "australian_credit", "mammographic_masses"),
+    *("banknote_authentication", "skin_segmentation", "phoneme", "adult", "magic_gamma_telescope", "spambase"),
+    *("page_blocks", "wine_quality_red"),
 )
 UNSEEN = ("iris", "wine", "segment", "yeast", "wine_quality_white", "pendigits", "digits", "covertype", "letter")
 LARGE = (

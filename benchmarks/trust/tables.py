@@ -19,6 +19,7 @@ from suite import rows_of
 
 Table = list[dict[str, Any]]
 HISTORY = Path(__file__).with_name("history.json")  # figures of learners that are gone
+BESIDE = {"together": "models", "by time": "full size"}  # parts that are shown beside the same sets split by chance
 LAYER_COLUMNS = ("base model", "trust", "sets", "mean rank", "AURC", "AUGRC", "ECE", "accepted", "right among these")
 
 
@@ -30,6 +31,8 @@ def all_tables(plans: Mapping[str, Plan], folds: Folds) -> tuple[dict[str, Table
             track_b = {base: outcomes for base, outcomes in layers(plan, folds).items() if outcomes}
             tables |= _layer_tables(track_b)
             compared |= {f"{base}, labels kept": comparable(outcomes, OURS) for base, outcomes in track_b.items()}
+        elif BESIDE.get(part) in plans:
+            tables[part] = _beside(models(plans[BESIDE[part]], folds), models(plan, folds), plan.split_by)
         elif outcomes := models(plan, folds):
             tables |= _model_tables(part, outcomes)
             compared |= {part: comparable(outcomes, DEFAULT)} if part == "models" else {}
@@ -45,7 +48,7 @@ def _sets(plans: Mapping[str, Plan], folds: Folds) -> Table:
     for (name, most_rows), part in found.items():
         rows = rows_of(name, folds.folder, most_rows)
         sizes = {"rows": len(rows.y), "features": rows.X.shape[1], "classes": rows.n_classes}
-        table.append({"part": "models" if part == "layers" else part, "data set": name, **sizes})
+        table.append({"part": "models" if part in ("layers", "together") else part, "data set": name, **sizes})
     return table
 
 
@@ -62,6 +65,24 @@ def _model_tables(part: str, outcomes: Outcomes) -> dict[str, Table]:
     tables |= {f"{part} {name}": _by_set(outcomes, cell) for name, cell in by_set.items()}
     tables[f"{part} against"] = _against_all(outcomes)
     return tables
+
+
+def _beside(by_chance: Outcomes, otherwise: Outcomes, split_by: str) -> Table:
+    """Each learner on the sets of the second part: split by chance, in the first drawing, and otherwise."""
+    learners = dict.fromkeys(learner for row in otherwise.values() for learner in row)
+    table = []
+    for learner in learners:
+        sets = [name for name, row in otherwise.items() if learner in row and learner in by_chance.get(name, {})]
+        shown = {"by chance": [by_chance[name][learner].on([0]) for name in sets]}
+        shown[split_by] = [otherwise[name][learner] for name in sets]
+        table += [_beside_row(learner, split, own) for split, own in shown.items() if own]
+    return table
+
+
+def _beside_row(learner: str, split: str, own: list[Outcome]) -> dict[str, Any]:
+    columns = ("learner", "sets", "AURC", "accuracy", "ECE", "accepted", "right among these", "sets surely below")
+    row = _row(learner, float("nan"), own)
+    return {"split": split} | {name: row[name] for name in columns}
 
 
 def _against_all(outcomes: Outcomes) -> Table:

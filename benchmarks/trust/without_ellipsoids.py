@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sepc import SEPClassifier
 from sepc.estimators.sep.crossing import Crossing
 from sepc.estimators.sep.multiclass import Pieces
-from sepc.estimators.sep.weighing import weigh
+from sepc.estimators.sep.weighing import Weighing
 from sepc.model.signature_table import SignatureTable
 from sepc.points.proportional_sample import ClassSample
 
@@ -31,8 +31,11 @@ class CurvesAlone(ClassifierMixin, BaseEstimator):
         self.classes_ = model.classes
         no_pieces = Pieces((), (), model.owners, model.isolated, model.isolated_owners)
         samples = [ClassSample(X[y == label], 1.0) for label in model.classes]
-        weights = weigh(model, no_pieces, samples, Crossing(np.zeros(len(X), dtype=int), ()))
-        self.model_ = replace(model, weights=weights, is_terminal=np.empty(0, dtype=bool))
+        weighing = Weighing.of(model, samples)
+        penalties = weighing.penalties(Crossing(np.zeros(len(X), dtype=int), (), ()))
+        self.model_ = replace(
+            model, weights=weighing.weights(no_pieces, penalties), is_terminal=np.empty(0, dtype=bool)
+        )
         return self
 
     def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import pytest
 from sepc import SEPClassifier, enclose
 from sepc.estimators.sep.crossing import LARGEST_LEFT_OUT, N_FOLDS, cross, folds_of, left_out_radii, unseen
 from sepc.estimators.sep.multiclass import Pieces
+from sepc.estimators.sep.recoding import Recoder
 from sepc.metrics import ece
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid
 from sepc.points.proportional_sample import ClassSample
@@ -46,9 +47,7 @@ def test_no_partition_has_seen_the_rows_it_is_shown():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(90, 2)), np.repeat([0, 1, 2], 30)
     seen = []
-    crossing = cross(
-        samples_of(X, y), np.array, lambda points: seen.append(np.concatenate([own.rows for own in points]))
-    )
+    crossing = cross(Recoder(X, y), np.array, lambda points: seen.append(np.concatenate([own.rows for own in points])))
     for fold, rows in enumerate(seen):
         shown = {tuple(row) for row in X[crossing.folds == fold].tolist()}
         assert not shown & {tuple(row) for row in rows.tolist()}
@@ -57,7 +56,7 @@ def test_no_partition_has_seen_the_rows_it_is_shown():
 
 def test_rows_that_were_partitioned_are_not_used_and_copies_are_not_either():
     X, y = np.array([[0.0], [1.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 0, 1, 1])
-    crossing = unseen(samples_of(X, y), samples_of(X[[1, 4]], y[[1, 4]]), None)
+    crossing = unseen(Recoder(X, y), samples_of(X[[1, 4]], y[[1, 4]]), None)
     np.testing.assert_array_equal(crossing.folds, [0, -1, -1, 0, -1])
 
 

@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris, make_classification
 from sepc import SEPClassifier
 from sepc.estimators.sep.fitting import _samples, fit_model
 from sepc.estimators.sep.standardization import Extent, Standardization
+from sepc.estimators.sep.weighing import Weighing
 from sepc.partition.separate import Settings
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 
@@ -87,7 +88,10 @@ def test_standardization_survives_constants_and_extremes():
 def test_weights_never_see_more_than_their_share_of_rows(monkeypatch, fit_rows):
     seen = []
     monkeypatch.setattr("sepc.estimators.sep.fitting.WEIGHED_ROWS", 500)
-    monkeypatch.setattr("sepc.estimators.sep.fitting.weigh", lambda model, pieces, samples, *_: seen.append(samples))
+    weighing_of = Weighing.of
+    monkeypatch.setattr(
+        Weighing, "of", lambda model, samples, *rest: seen.append(samples) or weighing_of(model, samples, *rest)
+    )
     X = np.random.default_rng(0).normal(size=(3_000, 2))
     classes = [ArrayPoints(X[:1_500]), ArrayPoints(X[1_500:] + 3.0)]
     fitted(classes, 2, fit_rows=fit_rows)

@@ -213,3 +213,25 @@ def test_a_report_on_a_repaired_model_around_another(moons):
     assert made.figures.regions.n_regions == trusted.partition_.model_.table.n_regions
     assert sum(place.n_accepted for place in places) == decisions.accepted.sum()
     assert made.figures.checks[0].claimed == 0.8
+
+
+def test_training_rows_say_whether_trust_is_believable(moons):
+    X, y, X_new, y_new = moons
+    classifier = SEPClassifier(min_trust=0.8, out_of_fold=True).fit(X, y)
+    held_out, training = report(classifier, X_new, y_new, X_train=X, y_train=y).figures.checks
+    found = classifier.out_of_fold_
+    accepted = found.max(axis=1) >= 0.8
+    n_right = int((found.argmax(axis=1) == y)[accepted].sum())
+    assert (held_out.about, training.about) == (None, "training rows")
+    assert (training.n_accepted, training.seen) == (accepted.sum(), n_right / accepted.sum())
+    assert training.text.startswith(
+        f"Of 300 training rows, each judged by a model of other rows, {accepted.sum()} are "
+    )
+    assert not training.is_contradicted
+    classifier.out_of_fold_ = found[:, ::-1]
+    (contradicted,) = report(classifier, X_new, X_train=X, y_train=y).figures.checks
+    assert contradicted.is_contradicted
+    assert contradicted.head == "Do not rely on trust: training rows contradict it."
+    with pytest.raises(ValueError, match="y_train has 299 labels, but the model was fitted to 300 rows"):
+        report(classifier, X_new, y_new, X_train=X[1:], y_train=y[1:])
+    assert len(report(classifier, X_new, y_new).figures.checks) == 1

@@ -82,6 +82,35 @@ def fit_categories(
     return Categories(known.values, log_odds @ directions), of_rows @ directions
 
 
+def encodings_like(
+    given: FloatArray, codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Encode a column once more, by fewer rows than before, in the directions of the encodings that these rows have.
+
+    Parameters
+    ----------
+    given : (n, k) array
+        The encodings that the rows have.
+    codes : (n,) array
+    labels, n_values, unit, folds
+        As in `fit_categories`.
+
+    Returns
+    -------
+    encodings : (n_values + 1, k) array
+        Of the codes of new rows; the last one is that of unknown categories.
+    of_rows : (n, k) array
+        The cross-fitted encoding of each row.
+    """
+    log_odds, of_rows = _log_odds(codes, labels, n_values, unit, folds)
+    if log_odds.shape[1] == given.shape[1] == 1:
+        directions = np.eye(1)
+    else:
+        left, _, right = np.linalg.svd(log_odds[codes].T @ given, full_matrices=False)
+        directions = left @ right
+    return np.concatenate([log_odds @ directions, np.zeros((1, given.shape[1]))]), of_rows @ directions
+
+
 def known_categories(given: NDArray[Any]) -> Categories:
     """The categories of a column, without numbers for them."""
     values = tuple(sorted({category(value) for value in given}, key=_order))

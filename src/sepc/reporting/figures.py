@@ -41,7 +41,7 @@ from sepc.reporting.partitions import category_positions, gives_labels, partitio
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.reported_rows import ReportedRow, RowReporter
-from sepc.reporting.trust_check import TrustCheck, checks_of
+from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check
 from sepc.reporting.what_counts import WhatCounts, what_counts
 from sepc.views.category_bars import categories_by_feature
 from sepc.views.outcomes import is_right
@@ -72,7 +72,8 @@ class ReportFigures(ShownAsCard):
     promise : tuple of str
         What the estimator promises, one sentence each.
     checks : tuple of TrustCheck
-        Whether these rows contradict trust or the promise; empty without true labels.
+        Whether these rows contradict trust or the promise, if their true labels are known; and whether training rows
+        do that have out-of-fold probabilities.
     warnings : tuple of str
         What else to beware of.
     groups : GroupComparison or None
@@ -172,7 +173,7 @@ def figures_of(
         scores=() if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes),
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=_promise(estimator),
-        checks=() if labels is None or right is None else checks_of(estimator, decisions, labels, right, keys),
+        checks=_checks(estimator, decisions, labels, right, keys, y_train),
         warnings=(*warnings_of(found), *_unknown(figures)),
         groups=None if keys is None else _compared(estimator, decisions, right, keys),
         landscape=landscape,
@@ -200,6 +201,20 @@ def _decided(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[An
     if groups is None and not has_columns(known.by, X):
         return classifier.decide(X), None
     return classifier.decide(X, groups=groups), known.of(X, groups)
+
+
+def _checks(
+    estimator: Any,
+    decisions: Decisions,
+    y: NDArray[Any] | None,
+    right: BoolArray | None,
+    keys: NDArray[Any] | None,
+    y_train: ArrayLike | None,
+) -> tuple[TrustCheck, ...]:
+    """What held-out rows say of the claims of a model, and training rows that have out-of-fold probabilities."""
+    checks = () if y is None or right is None else checks_of(estimator, decisions, y, right, keys)
+    of_training = None if y_train is None else out_of_fold_check(estimator, column_or_1d(y_train))
+    return checks if of_training is None else (*checks, of_training)
 
 
 def _compared(

@@ -34,7 +34,7 @@ class TrustCheck:
         Trust claims that at least a share `min_trust` of the accepted labels is right; a promise is the one of a
         `SelectiveClassifier`.
     about : str or None
-        The predicted label or the group that the promise is about; None if it is about all rows.
+        The predicted label or the group that the promise is about, or "training rows"; None for all held-out rows.
     n_accepted : int
         Accepted rows that the claim is about.
     claimed, seen : float or None
@@ -96,6 +96,36 @@ def checks_of(
             n, n_right = int(about.sum()), int((about & right).sum())
             checks.append(_of_promise(n, n_right, control.max_risk, whose, level))
     return tuple(checks)
+
+
+def out_of_fold_check(estimator: Any, y_train: NDArray[Any]) -> TrustCheck | None:
+    """The check of trust on training rows, by models that have not seen them; None if there are none."""
+    classifier = unwrap(estimator).classifier
+    found = getattr(classifier, "out_of_fold_", None)
+    if found is None:
+        return None
+    if len(found) != len(y_train):
+        raise ValueError(f"y_train has {len(y_train):,} labels, but the model was fitted to {len(found):,} rows.")
+    judged = ~np.isnan(found[:, 0])
+    label, trust = classifier.classes_[found[judged].argmax(axis=1)], found[judged].max(axis=1)
+    accepted, least = trust >= classifier.min_trust, float(classifier.min_trust)
+    n, n_right = int(accepted.sum()), int((accepted & (label == y_train[judged])).sum())
+    p = _chance(n, n_right, least)
+    is_contradicted = n > 0 and p <= LEVEL
+    if n == 0:
+        head, text = "No training row is accepted.", "So they do not tell whether trust is to be believed."
+    else:
+        told = (
+            f"Of {counted(int(judged.sum()), 'training row')}, each judged by a model of other rows, {n:,} are accepted"
+        )
+        text = f"{told}, and {n_right:,} of these ({percent(n_right / n)}) are right"
+        if is_contradicted:
+            head = "Do not rely on trust: training rows contradict it."
+            text += f". {_how_likely('trust were right', 'right', p, LEVEL)}"
+        else:
+            head = "Training rows agree."
+            text += f"{_within_chance(p, LEVEL, n_right < least * n)}."
+    return _check("trust", "training rows", n, n_right, least, p, LEVEL, is_contradicted, head, text)
 
 
 def min_trust_of(estimator: Any) -> float:

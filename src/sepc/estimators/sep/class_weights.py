@@ -34,7 +34,7 @@ def check_class_weight(class_weight: Any) -> None:
 
 def with_class_weights(model: SEPModel, class_weight: Any) -> SEPModel:
     """The model for rows among which a class of weight 2 is twice as frequent, beside the others, as in training."""
-    weights = _weights(class_weight, model.classes, model.class_counts)
+    weights = weights_of_classes(class_weight, model.classes, model.class_counts)
     if model.weights is not None:
         logs = np.log(weights)
         offsets = model.weights.offsets + (logs - logs.mean())
@@ -47,7 +47,8 @@ def with_class_weights(model: SEPModel, class_weight: Any) -> SEPModel:
     return replace(model, class_counts=weighted.sum(axis=0), table=replace(model.table, counts=weighted))
 
 
-def _weights(class_weight: Any, classes: NDArray[Any], counts: NDArray[Any]) -> FloatArray:
+def weights_of_classes(class_weight: Any, classes: NDArray[Any], counts: NDArray[Any]) -> FloatArray:
+    """The weight of each class, given the number of its rows."""
     if isinstance(class_weight, str):
         return np.asarray(counts.sum() / (len(counts) * counts))
     unknown = [label for label in class_weight if label not in classes]

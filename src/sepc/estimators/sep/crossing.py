@@ -14,6 +14,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.estimators.sep.multiclass import Pieces
+from sepc.estimators.sep.recoding import Recoded, Recoder
 from sepc.model.membership import squared_radii
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.proportional_sample import ClassSample
@@ -45,40 +46,54 @@ class Crossing:
     folds : (n,) array of int
         For each weighed row, the position in `pieces` of the partition that has not seen it; -1 if there is none.
     pieces : tuple of Pieces
+    seen_by : tuple of Recoded
+        The weighed rows as each partition sees them: with encodings of categories that do not know the labels of the
+        rows that it has not seen.
     """
 
     folds: IntArray
     pieces: tuple[Pieces, ...]
+    seen_by: tuple[Recoded, ...]
 
     @property
     def is_enough(self) -> bool:
         """Whether enough of the rows have a partition that has not seen them."""
         return bool(np.mean(self.folds != NOT_USED) >= ENOUGH_UNSEEN)
 
+    def halved(self, recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> Crossing:
+        """The same with two folds, if there is a single partition."""
+        if len(self.pieces) != 1:
+            return self
+        folds = np.where(self.folds == NOT_USED, NOT_USED, _folds(recoder, standardize))
+        seen_by = tuple(recoder.without(folds == fold) for fold in range(N_FOLDS))
+        return Crossing(folds, self.pieces * N_FOLDS, seen_by)
+
 
 def cross(
-    samples: Sequence[ClassSample],
+    recoder: Recoder,
     standardize: Callable[[FloatArray], FloatArray],
     partition: Callable[[Sequence[ArrayPoints]], Pieces],
 ) -> Crossing:
     """Partition the rows outside of each fold; of very few rows none."""
-    sizes = [len(sample.rows) for sample in samples]
-    if sum(sizes) < FEWEST_CROSSED:
-        return Crossing(np.full(sum(sizes), NOT_USED), ())
-    rows = np.concatenate([sample.rows for sample in samples])
-    values = standardize(rows)
-    codes = rows[:, values.shape[1] :]
-    folds = folds_of(
-        np.concatenate([values.round(FOLD_DIGITS), codes], axis=1), np.repeat(np.arange(len(sizes)), sizes)
-    )
+    if len(recoder.rows) < FEWEST_CROSSED:
+        return Crossing(np.full(len(recoder.rows), NOT_USED), (), ())
+    folds = _folds(recoder, standardize)
     if not folds.any():
-        return Crossing(folds, ())
-    each = np.split(folds, np.cumsum(sizes)[:-1])
-    pieces = []
+        return Crossing(folds, (), ())
+    seen_by, pieces = [], []
     for fold in range(N_FOLDS):
-        others = [ArrayPoints(sample.rows[own != fold]) for sample, own in zip(samples, each, strict=True)]
-        pieces.append(partition([points for points in others if points.n_points]))
-    return Crossing(folds, tuple(pieces))
+        own = recoder.without(folds == fold)
+        each = [own.rows[(recoder.which == k) & (folds != fold)] for k in range(recoder.which.max() + 1)]
+        pieces.append(partition([ArrayPoints(rows) for rows in each if len(rows)]))
+        seen_by.append(own)
+    return Crossing(folds, tuple(pieces), tuple(seen_by))
+
+
+def _folds(recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> IntArray:
+    """A fold for each row."""
+    values = standardize(recoder.rows)
+    rounded = np.concatenate([values.round(FOLD_DIGITS), recoder.rows[:, values.shape[1] :]], axis=1)
+    return folds_of(rounded, recoder.which)
 
 
 def folds_of(rows: FloatArray, which: IntArray) -> IntArray:
@@ -94,10 +109,12 @@ def folds_of(rows: FloatArray, which: IntArray) -> IntArray:
     return folds[position]
 
 
-def unseen(samples: Sequence[ClassSample], partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
+def unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
     """The partition itself, for the rows that are not among those partitioned."""
-    hashes, seen = (row_hashes(np.concatenate([one.rows for one in each]), seed=0) for each in (samples, partitioned))
-    return Crossing(np.where(np.isin(hashes, seen), NOT_USED, 0), (pieces,))
+    hashes, seen = (
+        row_hashes(own, seed=0) for own in (recoder.rows, np.concatenate([one.rows for one in partitioned]))
+    )
+    return Crossing(np.where(np.isin(hashes, seen), NOT_USED, 0), (pieces,), (Recoded(recoder.rows, ()),))
 
 
 def left_out_radii(rows: FloatArray, pieces: Pieces) -> FloatArray:

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,11 +19,13 @@ from sepc.columns.preparation import Preparation
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
-from sepc.estimators.sep.class_weights import check_class_weight, with_class_weights
+from sepc.estimators.sep.class_weights import check_class_weight, weights_of_classes, with_class_weights
+from sepc.estimators.sep.crossing import N_FOLDS, folds_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
-from sepc.estimators.sep.fitting import fit_model, most_ellipsoids, most_partitioned
-from sepc.estimators.sep.given_tables import TakesTables
+from sepc.estimators.sep.fitting import Fit, fit_model, most_ellipsoids, most_partitioned
+from sepc.estimators.sep.fold_models import out_of_fold
+from sepc.estimators.sep.given_tables import Prepared, TakesTables
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
@@ -76,6 +79,9 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         the others, with "balanced" all the same. For a rare class whose rows must not be missed. The fit is the same.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
+    out_of_fold : bool, default=False
+        Also compute `out_of_fold_`: weights are fitted for two more models, without drawing more ellipsoids; of a
+        table with gaps, two more models are fitted. Needs trust="weights" and rows in memory.
     n_jobs : int or None, default=None
         Number of classes to partition in parallel, if there are more than two.
     random_state : int, RandomState or None, default=0
@@ -97,6 +103,10 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
     preparation_ : Preparation or None
         How the columns of a DataFrame become features; None if all of them are numbers and used as they are.
+    out_of_fold_ : (n, C) array
+        With `out_of_fold`: probabilities of the training rows, each from a model of about half of the rows that has
+        not seen it, nor rows equal to it. NaN for rows without one: of more than `fit_rows` rows those that were
+        partitioned, of more than 40,000 also those that were not weighed. Not kept in model files.
     model_ : SEPModel
         The arrays that all decisions are computed from. They hold no training rows except isolated ones.
     n_features_in_, feature_names_in_
@@ -118,6 +128,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
 
     model_: SEPModel
     rows_used_: RowsUsed
+    out_of_fold_: FloatArray
     _local_rows = LOCAL_ROWS
 
     def __init__(
@@ -134,6 +145,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         keep: Collection[Any] | None = None,
         class_weight: Any = None,
         published: bool = False,
+        out_of_fold: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: bool = False,
@@ -149,6 +161,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         self.keep = keep
         self.class_weight = class_weight
         self.published = published
+        self.out_of_fold = out_of_fold
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -184,12 +197,20 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         if is_collection(X):
             if sample_weight is not None:
                 raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
+            if self.out_of_fold:
+                raise TypeError("out_of_fold is for rows in memory; for files and Dask collections it must be False.")
             encoder = self._encoder(X, y)
             preparation = None if encoder is None else encoder.preparation
             return self._fit_points(TrainingSet.of_collection(X, y, encoder), preparation)
-        rows, labels, unit = self._prepare(*self._weighted(X, y, sample_weight))
-        training = TrainingSet.of_arrays(rows, labels, self._n_features)
-        return self._set_fitted_attributes(self._fit_training(training, unit))
+        given = self._prepare(X, y, sample_weight)
+        training = TrainingSet.of_arrays(given.rows, given.labels, self._n_features)
+        fit = self._fit_training(training, given.unit, self.out_of_fold and not given.has_gaps)
+        if hasattr(self, "out_of_fold_"):
+            del self.out_of_fold_
+        if self.out_of_fold:
+            found = self._refitted(X, y, sample_weight, given) if given.has_gaps else self._out_of_fold(fit, given)
+            self.out_of_fold_ = given.of_table(found)
+        return self._set_fitted_attributes(fit.pieces)
 
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
         """Fit to rows as another classifier has prepared them, so that both take the same columns in the same way.
@@ -208,10 +229,10 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
             self.feature_names_in_ = other.feature_names_in_
         rows = self._filled(rows, np.unique(labels, return_inverse=True)[1])
         training = TrainingSet.of_arrays(rows, labels, self._n_features)
-        return self._set_fitted_attributes(self._fit_training(training, 1.0))
+        return self._set_fitted_attributes(self._fit_training(training, 1.0).pieces)
 
     def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
-        return self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None)[0]
+        return self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None).model
 
     def _fit_points(self, training: TrainingSet, preparation: Preparation | None = None) -> Self:
         check_classification_targets(training.labels)
@@ -221,19 +242,44 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
             del self.feature_names_in_
         if training.names is not None:
             self.feature_names_in_ = np.array(training.names, dtype=object)
-        return self._set_fitted_attributes(self._fit_training(training, 1.0))
+        return self._set_fitted_attributes(self._fit_training(training, 1.0).pieces)
 
-    def _fit_training(self, training: TrainingSet, unit: float) -> Pieces:
+    def _fit_training(self, training: TrainingSet, unit: float, out_of_fold: bool = False) -> Fit:
         self.classes_ = training.labels
         training.extent.refuse_extremes(self._names())
         self._warn_if_flat(training)
         with Progress(self) as progress:
-            self.model_, pieces, self.rows_used_ = self._fit_once(training, unit, progress.step)
+            fit = self._fit_once(training, unit, progress.step, out_of_fold)
+        self.model_, self.rows_used_ = fit.model, fit.rows_used
         if self.verbose:
             print(f"[{type(self).__name__}] {self.rows_used_}")  # noqa: T201
         if self.class_weight is not None:
             self.model_ = with_class_weights(self.model_, self.class_weight)
-        return pieces
+        return fit
+
+    def _out_of_fold(self, fit: Fit, given: Prepared) -> FloatArray:
+        """Out-of-fold probabilities of the rows prepared."""
+        found = out_of_fold(fit.fold_models, given.rows, len(self.classes_))
+        if self.class_weight is not None:
+            found *= weights_of_classes(self.class_weight, self.classes_, fit.model.class_counts)
+            found /= found.sum(axis=1, keepdims=True)
+        return found
+
+    def _refitted(self, X: Any, y: Any, sample_weight: Any, given: Prepared) -> FloatArray:
+        """The same from fits to halves of the rows: gaps were filled in by what the labels of all rows say."""
+        labels, positions = np.asarray(y), given.positions
+        folds = folds_of(given.given, np.searchsorted(self.classes_, given.labels))
+        found = np.zeros((len(folds), len(self.classes_)))
+        for fold in range(N_FOLDS):
+            others, own = np.unique(positions[folds != fold]), positions[folds == fold]
+            weights = None if sample_weight is None else np.asarray(sample_weight)[others]
+            model = clone(self).set_params(out_of_fold=False)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the same has been said of all rows
+                model.fit(_safe_indexing(X, others), labels[others], weights)
+            known = np.searchsorted(self.classes_, model.classes_)
+            found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, own))
+        return found
 
     def _set_fitted_attributes(self, pieces: Pieces) -> Self:
         self.model_.check_units()
@@ -243,8 +289,12 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         return self
 
     def _fit_once(
-        self, training: TrainingSet, row_unit: float, on_round: Callable[[Round], None] | None
-    ) -> tuple[SEPModel, Pieces, RowsUsed]:
+        self,
+        training: TrainingSet,
+        row_unit: float,
+        on_round: Callable[[Round], None] | None,
+        out_of_fold: bool = False,
+    ) -> Fit:
         """Fit a model to these rows, of which each counts as `row_unit` rows."""
         own, unstandardized = Standardization.of(training.extent), self.published or not self.standardize
         standard = Standardization.none(training.extent, self._names()) if unstandardized else own
@@ -270,6 +320,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
             seed=self._seed(),
             n_jobs=self.n_jobs,
             on_round=on_round,
+            out_of_fold=out_of_fold,
         )
 
     def _fit_rows(self) -> int | None:
@@ -349,6 +400,8 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         if self.fit_rows not in ("auto", None) and (isinstance(self.fit_rows, str) or self.fit_rows < 1):
             raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, 'auto', or None for all rows.")
         check_class_weight(self.class_weight)
+        if self.out_of_fold and (self.published or self.trust != "weights"):
+            raise ValueError("out_of_fold needs trust='weights'; other trust is not learned from rows.")
 
 
 def _category_columns(preparation: Preparation) -> tuple[CategoryColumn, ...]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.estimators.sep.crossing import cross, ellipsoid_arrays, unseen
+from sepc.estimators.sep.crossing import Crossing, cross, ellipsoid_arrays, unseen
 from sepc.estimators.sep.describing import MOST_ROWS, described
+from sepc.estimators.sep.fold_models import FoldModel
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
+from sepc.estimators.sep.recoding import Recoder
 from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.weighed_columns import CategoryColumn
-from sepc.estimators.sep.weighing import WEIGHED_ROWS, weigh
+from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
+from sepc.kernels.evidence import Penalties
 from sepc.kernels.threads import single_threaded
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
@@ -27,6 +30,7 @@ from sepc.points.in_memory import ArrayPoints
 from sepc.points.joint_reduction import reduce_each
 from sepc.points.proportional_sample import ClassSample, sample_classes
 from sepc.points.protocol import PointSet
+from sepc.points.row_hash import row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 
 # A sample keeps at least this many rows of a class, if the class has them and an even share of `fit_rows` allows.
@@ -53,6 +57,15 @@ def most_ellipsoids(n_rows: int) -> int:
     return round(float(np.exp(np.interp(np.log(n_rows), ends, np.log(MOST_ELLIPSOIDS)))))
 
 
+class Fit(NamedTuple):
+    """A fitted model, its partition, how many rows were used, and models for out-of-fold probabilities, if wanted."""
+
+    model: SEPModel
+    pieces: Pieces
+    rows_used: RowsUsed
+    fold_models: tuple[FoldModel, ...]
+
+
 @single_threaded
 def fit_model(
     classes: Sequence[PointSet],
@@ -68,12 +81,13 @@ def fit_model(
     category_columns: Sequence[CategoryColumn] = (),
     spoken: Sequence[Spoken] = (),
     row_unit: float = 1.0,
-) -> tuple[SEPModel, Pieces, RowsUsed]:
+    out_of_fold: bool = False,
+) -> Fit:
     """Partition the classes, or a sample of `fit_rows` rows, then count all rows in the ellipsoids and weigh them.
 
     The columns of `classes` after the features, one for each of `category_columns`, are codes of categories; these
     count in the weights only. `spoken` says how to speak of each feature; by default they are numbers. Each row counts
-    as `row_unit` rows.
+    as `row_unit` rows. With `out_of_fold`, models are also fitted to parts of the weighed rows.
 
     The classes are in the user's own units: rounding them first could give a row another hash on another engine.
     """
@@ -86,22 +100,99 @@ def fit_model(
     partitioned = classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
     settings = settings.for_share(share)
     pieces = partition_classes([standard.of_set(points) for points in partitioned], settings, on_round, n_jobs)
-    model = _model_of(pieces, classes, labels, names, standard, trust, settings.published)
-    if row_unit != 1.0:
-        model = _in_rows(model, row_unit)
     few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
+    spoken = spoken or (Spoken(),) * len(names)
+    common = _Common(names, standard, trust, settings.published, category_columns, spoken, row_unit)
+    model = common.model(pieces, classes, labels)
+    fold_models: tuple[FoldModel, ...] = ()
     if is_weighed:
 
         def partition(points: Sequence[ArrayPoints]) -> Pieces:
             return partition_classes([standard.of_set(own) for own in points], settings, None, n_jobs)
 
-        crossing = None if chosen is None else unseen(few, chosen, pieces)
+        recoder = common.recoder(few)
+        crossing = None if chosen is None else unseen(recoder, chosen, pieces)
         if crossing is None or not crossing.is_enough:
-            crossing = cross(few, standard.apply, partition)
-        model = replace(model, weights=weigh(model, pieces, few, crossing, category_columns, row_unit))
-    model = described(model, few, row_unit, spoken or (Spoken(),) * len(names))
+            crossing = cross(recoder, standard.apply, partition)
+        weighing = common.weighing(model, few)
+        penalties = weighing.penalties(crossing)
+        model = replace(model, weights=weighing.weights(pieces, penalties))
+        if out_of_fold:
+            crossing = crossing.halved(recoder, standard.apply)
+            fold_models = tuple(
+                common.fold_model(crossing, fold, recoder, [sample.weight for sample in few], labels, penalties)
+                for fold in range(len(crossing.pieces))
+            )
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
-    return model, pieces, RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
+    rows_used = RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
+    return Fit(described(model, few, row_unit, spoken), pieces, rows_used, fold_models)
+
+
+@dataclass(frozen=True, eq=False)
+class _Common:
+    """What the models of one fit have in common."""
+
+    names: tuple[str, ...]
+    standard: Standardization
+    trust: str
+    published: bool
+    category_columns: Sequence[CategoryColumn]
+    spoken: Sequence[Spoken]
+    row_unit: float
+
+    def model(self, pieces: Pieces, classes: Sequence[PointSet], labels: NDArray[Any]) -> SEPModel:
+        """A model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
+        standard, d = self.standard, len(self.standard.shift)
+        ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
+        centers, roots = ellipsoid_arrays(pieces, d)
+        signatures = standard.of_reduction(StackedSignatures.of(ellipsoids, d, BOUNDARY_SLACK))
+        model = SEPModel(
+            classes=labels,
+            class_counts=np.array([points.n_points for points in classes], dtype=np.int64),
+            feature_names=self.names,
+            shift=standard.shift,
+            scale=standard.scale,
+            centers=centers,
+            roots=roots,
+            owners=pieces.owners,
+            is_terminal=np.array([piece.is_terminal for piece in pieces.ellipsoids], dtype=bool),
+            isolated=pieces.isolated,
+            isolated_owners=pieces.isolated_owners,
+            table=SignatureTable.of_classes(reduce_each(classes, signatures)),
+            slack=BOUNDARY_SLACK,
+            trust=self.trust,
+            published=self.published,
+        )
+        return model if self.row_unit == 1.0 else _in_rows(model, self.row_unit)
+
+    def weighing(self, model: SEPModel, samples: Sequence[ClassSample]) -> Weighing:
+        return Weighing.of(model, samples, self.category_columns, self.row_unit)
+
+    def recoder(self, samples: Sequence[ClassSample]) -> Recoder:
+        rows = np.concatenate([sample.rows for sample in samples])
+        which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
+        return Recoder(rows, which, self.category_columns, self.row_unit)
+
+    def fold_model(
+        self,
+        crossing: Crossing,
+        fold: int,
+        recoder: Recoder,
+        weights: Sequence[float],
+        labels: NDArray[Any],
+        penalties: Penalties,
+    ) -> FoldModel:
+        """A model of the rows outside of a fold; classes of which there are none are not known to it.
+
+        `weights` has how many rows each row of a class stands for.
+        """
+        pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
+        known = np.unique(recoder.which[~is_in])
+        samples = [ClassSample(seen.rows[~is_in & (recoder.which == k)], weights[k]) for k in known]
+        model = self.model(pieces, [ArrayPoints(sample.rows) for sample in samples], labels[known])
+        model = replace(model, weights=self.weighing(model, samples).weights(pieces, penalties))
+        model = described(model, samples, self.row_unit, self.spoken)
+        return FoldModel(model, known, row_hashes(recoder.rows[is_in], seed=0), seen.encodings, self.category_columns)
 
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:
@@ -109,39 +200,6 @@ def _in_rows(model: SEPModel, unit: float) -> SEPModel:
     counts = [np.maximum(np.round(own * unit), own > 0) for own in (model.class_counts, model.table.counts)]
     class_counts, table_counts = (own.astype(np.int64) for own in counts)
     return replace(model, class_counts=class_counts, table=replace(model.table, counts=table_counts))
-
-
-def _model_of(
-    pieces: Pieces,
-    classes: Sequence[PointSet],
-    labels: NDArray[Any],
-    names: tuple[str, ...],
-    standard: Standardization,
-    trust: str,
-    published: bool,
-) -> SEPModel:
-    """The model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
-    ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
-    d = len(standard.shift)
-    centers, roots = ellipsoid_arrays(pieces, d)
-    signatures = standard.of_reduction(StackedSignatures.of(ellipsoids, d, BOUNDARY_SLACK))
-    return SEPModel(
-        classes=labels,
-        class_counts=np.array([points.n_points for points in classes], dtype=np.int64),
-        feature_names=names,
-        shift=standard.shift,
-        scale=standard.scale,
-        centers=centers,
-        roots=roots,
-        owners=pieces.owners,
-        is_terminal=np.array([piece.is_terminal for piece in pieces.ellipsoids], dtype=bool),
-        isolated=pieces.isolated,
-        isolated_owners=pieces.isolated_owners,
-        table=SignatureTable.of_classes(reduce_each(classes, signatures)),
-        slack=BOUNDARY_SLACK,
-        trust=trust,
-        published=published,
-    )
 
 
 def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[ClassSample]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.kinds import Kind, kinds_of
@@ -27,6 +27,32 @@ from sepc.estimators.sep.training_gaps import filled
 from sepc.model.sep_model import SEPModel
 
 
+class Prepared(NamedTuple):
+    """Training rows as numbers, each as often as it counts.
+
+    `given` has NaN for gaps, `rows` has them filled in. Each row counts as `unit` rows. `positions` says where each row
+    stands in the table, which has `n_table` rows.
+    """
+
+    given: FloatArray
+    rows: FloatArray
+    labels: NDArray[Any]
+    unit: float
+    positions: IntArray
+    n_table: int
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether gaps were filled in."""
+        return self.rows is not self.given
+
+    def of_table(self, found: FloatArray) -> FloatArray:
+        """What was found for these rows, for the rows of the table; NaN for those that do not count."""
+        of_table = np.full((self.n_table, *found.shape[1:]), np.nan)
+        of_table[self.positions] = found
+        return of_table
+
+
 class TakesTables(BaseEstimator):
     """Reads tables and arrays, and learns in training what the columns of a table are."""
 
@@ -37,39 +63,44 @@ class TakesTables(BaseEstimator):
     feature_names_in_: NDArray[Any]
     preparation_: Preparation | None
 
-    def _weighted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
-        """The rows and labels that have weight, and their weights; None if every row counts once."""
-        if sample_weight is None:
-            return X, y, None
-        X, labels = indexable(X, checked_labels(y, type(self).__name__))
-        weights = checked_weights(sample_weight, len(labels))
-        counts = np.flatnonzero(weights > 0.0)
-        if len(counts) == len(weights):
-            return X, labels, weights
-        return _safe_indexing(X, counts), labels[counts], weights[counts]
-
-    def _prepare(self, X: Any, y: Any, weights: FloatArray | None) -> tuple[FloatArray, NDArray[Any], float]:
-        """Rows of numbers with their copies, labels, and what a copy counts; learns what the columns of a table are."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
+        """Rows of numbers to fit to; learns what the columns of a table are."""
         self.preparation_ = None
+        n_table = _num_samples(X)
+        positions, weights = np.arange(n_table), None
+        if sample_weight is not None:
+            X, y = indexable(X, checked_labels(y, type(self).__name__))
+            weights = checked_weights(sample_weight, len(y))
+            positions = np.flatnonzero(weights > 0.0)
+            if len(positions) < n_table:
+                X, y, weights = _safe_indexing(X, positions), y[positions], weights[positions]
         copies = None if weights is None else Copies.of(weights)
         unit = 1.0 if copies is None else copies.unit
+        given, labels = self._numbers(X, y, copies, unit)
+        if self.preparation_ is not None:
+            self.preparation_.warn_of_left_out()
+        rows = self._filled(given, np.unique(labels, return_inverse=True)[1])
+        return Prepared(
+            given, rows, labels, unit, positions if copies is None else positions[copies.positions], n_table
+        )
+
+    def _numbers(self, X: Any, y: Any, copies: Copies | None, unit: float) -> tuple[FloatArray, NDArray[Any]]:
+        """Rows of numbers with NaN for gaps, and labels, as often as they count."""
         if is_table(X):
             validate_data(self, X, skip_check_array=True)
-            given = checked_labels(y, type(self).__name__)
-            check_consistent_length(X, given)
+            labels = checked_labels(y, type(self).__name__)
+            check_consistent_length(X, labels)
             columns = kinds_of(X, self._categorical(), self.keep or ())
             if any(column.kind is not Kind.NUMBER for column in columns):
-                X, given = _repeated(X, given, copies)
-                classes = np.unique(given, return_inverse=True)[1]
-                self.preparation_, prepared = Preparation.fitted(X, columns, classes, unit, self._seed())
-                self.preparation_.warn_of_left_out()
-                return self._filled(self.preparation_.check_finite(prepared), classes), given, unit
+                X, labels = _repeated(X, labels, copies)
+                classes = np.unique(labels, return_inverse=True)[1]
+                self.preparation_, rows = Preparation.fitted(X, columns, classes, unit, self._seed())
+                return self.preparation_.check_finite(rows), labels
         elif self._categorical() or self.keep:
             raise TypeError("categorical_features and keep name columns of a table, and X is none.")
         rows, labels = self._validated(X, y, ensure_min_samples=2, ensure_all_finite="allow-nan")
         check_classification_targets(labels)
-        rows, labels = _repeated(rows, labels, copies)
-        return self._filled(rows, np.unique(labels, return_inverse=True)[1]), labels, unit
+        return _repeated(rows, labels, copies)
 
     def _encoder(self, X: Any, y: Any) -> TrainingRows | None:
         """Encodes the columns of a collection as a sample tells; None if all are numbers and used as they are."""

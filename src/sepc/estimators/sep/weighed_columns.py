@@ -117,9 +117,9 @@ class CurveColumns:
         step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step)
 
-    def of_rows(self, positions: IntArray) -> CurveColumns:
-        """The same for some of the rows."""
-        return replace(self, rows=self.rows[positions], codes=self.codes[positions])
+    def of_rows(self, rows: FloatArray, positions: IntArray) -> CurveColumns:
+        """The same knots for some of the rows, whose encodings of categories may be others."""
+        return replace(self, rows=rows, codes=self.codes[positions])
 
     def only(self, categories: BoolArray, steps: BoolArray, lines: BoolArray) -> CurveColumns:
         """Without the curves that are not wanted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -49,62 +50,111 @@ NOTHING = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """Rows to weigh: standardised features, classes, and how much each counts."""
+class Weighing:
+    """Rows to fit the weights of a model to.
 
+    Attributes
+    ----------
+    model : SEPModel
+        Without weights, or with others.
+    values : (n, d) array
+        Standardised.
+    which : (n,) array of int
+        The class of each row.
+    counts : (n,) array
+        How much each row counts.
+    curves : CurveColumns
+    category_columns : sequence of CategoryColumn
+    """
+
+    model: SEPModel
     values: FloatArray
     which: IntArray
-    weights: FloatArray
+    counts: FloatArray
+    curves: CurveColumns
+    category_columns: Sequence[CategoryColumn]
 
+    @classmethod
+    def of(
+        cls,
+        model: SEPModel,
+        samples: Sequence[ClassSample],
+        category_columns: Sequence[CategoryColumn] = (),
+        row_unit: float = 1.0,
+    ) -> Self:
+        """From samples of the classes, in the user's own features, with codes of categories after these.
 
-def weigh(
-    model: SEPModel,
-    pieces: Pieces,
-    samples: Sequence[ClassSample],
-    crossing: Crossing,
-    category_columns: Sequence[CategoryColumn] = (),
-    row_unit: float = 1.0,
-) -> Weights:
-    """Fit the weights to samples of the classes, in the user's own features, with codes of categories after these.
+        Each row counts as `row_unit` rows.
+        """
+        given = np.concatenate([sample.rows for sample in samples])
+        sizes = [len(sample.rows) for sample in samples]
+        shares = np.repeat([sample.weight for sample in samples], sizes)
+        values, codes = model.standardize(given), given[:, len(model.shift) :].astype(np.int64)
+        curves = CurveColumns.of(values, codes, category_columns)
+        counts = shares * (len(given) * row_unit / shares.sum())
+        return cls(model, values, np.repeat(np.arange(len(samples)), sizes), counts, curves, category_columns)
 
-    The penalties are learned from rows that a partition has not seen, the weights from all rows, with gauges as if
-    each row had been left out. Each row counts as `row_unit` rows.
-    """
-    given = np.concatenate([sample.rows for sample in samples])
-    codes = given[:, len(model.shift) :].astype(np.int64)
-    sizes = [len(sample.rows) for sample in samples]
-    shares = np.repeat([sample.weight for sample in samples], sizes)
-    which = np.repeat(np.arange(len(samples)), sizes)
-    rows = _Rows(model.standardize(given), which, shares * (len(given) * row_unit / shares.sum()))
-    isolated = model.isolated[:MOST_ISOLATED]
-    # Without isolated rows no width is needed; if all rows are equal, any width will do.
-    width = (WIDTH_IN_REACHES * model.reach if len(isolated) else 0.0) or 1.0
-    curves = CurveColumns.of(rows.values, codes, category_columns)
-    squared = squared_radii(rows.values, model.centers, model.roots)
-    learned = _penalties(curves, rows, crossing, width)
-    if learned.n_rounds:
-        kinds, is_kept = curves.kinds, learned.n_effective >= NOTHING
-        curves = curves.only(is_kept[kinds == CATEGORIES], is_kept[kinds == STEPS], is_kept[kinds == LINES])
-        places = PlaceColumns.of(rows.values, left_out_radii(rows.values, pieces), isolated, width)
-        near, deep, beside = (bool(is_kept[kinds == kind].all()) for kind in (NEAR, DEEP, ISOLATED))
-        places = places.only(near=near, deep=deep, isolated=beside)
-    else:
-        places = PlaceColumns.of(rows.values, squared.copy(), isolated, width)
-    roots = np.sqrt(learned.penalties[curves.groups(places)])
-    columns = curves.beside(places).scaled(1.0 / roots)
-    solution = fit_softmax(columns, which, len(samples), penalty=1.0, weights=rows.weights, tol=EXACT_TO)
-    weights = weights_of(
-        curves,
-        places,
-        solution.coefficients / roots[:, np.newaxis],
-        solution.offsets,
-        category_columns=category_columns,
-        n_ellipsoids=model.n_ellipsoids,
-        n_isolated=len(model.isolated),
-        width=width,
-    )
-    beside = isolated_nearness(rows.values, isolated, width).mean(axis=0)
-    return _centred(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
+    def penalties(self, crossing: Crossing) -> Penalties:
+        """Learn a penalty for every group, from rows and partitions that have not seen them."""
+        positions = np.flatnonzero(crossing.folds >= 0)
+        if len(positions) == 0:
+            return Penalties.of_prior(len(self.curves.kinds))
+        if len(positions) > PENALTY_ROWS:
+            positions = positions[np.linspace(0, len(positions) - 1, PENALTY_ROWS).astype(np.int64)]
+        values, folds = self.values[positions], crossing.folds[positions]
+        places = PlaceColumns.none(len(positions))
+        for fold, (pieces, seen) in enumerate(zip(crossing.pieces, crossing.seen_by, strict=True)):
+            is_in = folds == fold
+            if is_in.any():
+                values[is_in] = self.model.standardize(seen.rows[positions[is_in]])
+                squared = squared_radii(values[is_in], *ellipsoid_arrays(pieces, values.shape[1]))
+                own = PlaceColumns.of(values[is_in], squared, pieces.isolated[:PENALTY_ISOLATED], self._width)
+                places = places.beside(own.within(is_in))
+        curves = self.curves.of_rows(values, positions)
+        # A class of which no row is used has no say.
+        classes, which = np.unique(self.which[positions], return_inverse=True)
+        return learn_penalties(
+            curves.beside(places),
+            which,
+            len(classes),
+            curves.groups(places),
+            curves.kinds,
+            weights=self.counts[positions],
+        )
+
+    def weights(self, pieces: Pieces, penalties: Penalties) -> Weights:
+        """Fit the weights at these penalties, with gauges as if each row had been left out of the partition."""
+        model, curves = self.model, self.curves
+        isolated, width = model.isolated[:MOST_ISOLATED], self._width
+        squared = squared_radii(self.values, model.centers, model.roots)
+        if penalties.n_rounds:
+            kinds, is_kept = curves.kinds, penalties.n_effective >= NOTHING
+            curves = curves.only(is_kept[kinds == CATEGORIES], is_kept[kinds == STEPS], is_kept[kinds == LINES])
+            places = PlaceColumns.of(self.values, left_out_radii(self.values, pieces), isolated, width)
+            near, deep, beside = (bool(is_kept[kinds == kind].all()) for kind in (NEAR, DEEP, ISOLATED))
+            places = places.only(near=near, deep=deep, isolated=beside)
+        else:
+            places = PlaceColumns.of(self.values, squared.copy(), isolated, width)
+        roots = np.sqrt(penalties.penalties[curves.groups(places)])
+        columns, n_classes = curves.beside(places).scaled(1.0 / roots), len(model.classes)
+        solution = fit_softmax(columns, self.which, n_classes, penalty=1.0, weights=self.counts, tol=EXACT_TO)
+        weights = weights_of(
+            curves,
+            places,
+            solution.coefficients / roots[:, np.newaxis],
+            solution.offsets,
+            category_columns=self.category_columns,
+            n_ellipsoids=model.n_ellipsoids,
+            n_isolated=len(model.isolated),
+            width=width,
+        )
+        beside = isolated_nearness(self.values, isolated, width).mean(axis=0)
+        return _centred(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
+
+    @property
+    def _width(self) -> float:
+        """The width of Gaussians around isolated rows; without such rows, or if all rows are equal, any will do."""
+        return (WIDTH_IN_REACHES * self.model.reach if len(self.model.isolated) else 0.0) or 1.0
 
 
 def _centred(weights: Weights, near: FloatArray, deep: FloatArray, isolated: FloatArray) -> Weights:
@@ -113,31 +163,3 @@ def _centred(weights: Weights, near: FloatArray, deep: FloatArray, isolated: Flo
     isolated_mean = isolated @ weights.isolated[: len(isolated)]
     moved = (means - weights.ellipsoid_means).sum(axis=0) + (isolated_mean - weights.isolated_mean)
     return replace(weights, offsets=weights.offsets + moved, ellipsoid_means=means, isolated_mean=isolated_mean)
-
-
-def _penalties(curves: CurveColumns, rows: _Rows, crossing: Crossing, width: float) -> Penalties:
-    """Learn a penalty for every group, from rows and partitions that have not seen them."""
-    positions = np.flatnonzero(crossing.folds >= 0)
-    if len(positions) == 0:
-        return Penalties.of_prior(len(curves.kinds))
-    if len(positions) > PENALTY_ROWS:
-        positions = positions[np.linspace(0, len(positions) - 1, PENALTY_ROWS).astype(np.int64)]
-    values, folds = rows.values[positions], crossing.folds[positions]
-    places = PlaceColumns.none(len(positions))
-    for fold, pieces in enumerate(crossing.pieces):
-        is_in = folds == fold
-        if is_in.any():
-            squared = squared_radii(values[is_in], *ellipsoid_arrays(pieces, values.shape[1]))
-            own = PlaceColumns.of(values[is_in], squared, pieces.isolated[:PENALTY_ISOLATED], width)
-            places = places.beside(own.within(is_in))
-    curves = curves.of_rows(positions)
-    # A class of which no row is used has no say.
-    classes, which = np.unique(rows.which[positions], return_inverse=True)
-    return learn_penalties(
-        curves.beside(places),
-        which,
-        len(classes),
-        curves.groups(places),
-        curves.kinds,
-        weights=rows.weights[positions],
-    )

@@ -1,0 +1,117 @@
+"""Out-of-fold probabilities: what a model says of training rows that it has not seen."""
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import cross_val_predict
+
+import sepc
+from sepc import SEPClassifier
+from sepc.estimators.sep.fold_models import FoldModel
+from sepc.metrics import auroc
+
+
+def line(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (X[:, 0] + X[:, 1] + 0.7 * rng.normal(size=n) > 0).astype(int)
+
+
+def fitted(X, y, **options):
+    return SEPClassifier(out_of_fold=True, **options).fit(X, y)
+
+
+@pytest.mark.parametrize(("n", "d", "fit_rows"), [(400, 20, None), (900, 4, 200), (300, 60, None)])
+def test_of_random_labels_they_know_nothing(n, d, fit_rows):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, d)), rng.integers(2, size=n)
+    model = fitted(X, y, fit_rows=fit_rows)
+    has = ~np.isnan(model.out_of_fold_[:, 0])
+    share = auroc(y[has] == 1, model.out_of_fold_[has, 1])
+    assert abs(share - 0.5) < 4.0 / np.sqrt(12 * has.sum() / 4)
+    # What the rows say that were fitted to is another matter.
+    assert auroc(y == 1, model.predict_proba(X)[:, 1]) > share
+
+
+def test_categories_and_gaps_of_random_labels_tell_nothing():
+    pd = package_or_skip("pandas")
+    rng = np.random.default_rng(1)
+    n = 600
+    table = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "c": rng.integers(60, size=n).astype(str)})
+    table.loc[rng.random(n) < 0.3, "b"] = np.nan
+    y = rng.integers(2, size=n)
+    model = fitted(table, y)
+    assert not np.isnan(model.out_of_fold_).any()
+    assert abs(auroc(y == 1, model.out_of_fold_[:, 1]) - 0.5) < 4.0 / np.sqrt(12 * n / 4)
+
+
+def test_they_are_as_good_as_those_of_a_cross_validation():
+    X, y = load_breast_cancer(return_X_y=True)
+    own = fitted(X, y).out_of_fold_
+    refitted = cross_val_predict(SEPClassifier(), X, y, cv=2, method="predict_proba")
+    np.testing.assert_allclose(own.sum(axis=1), 1.0)
+    losses = [-np.log(found[np.arange(len(y)), y]).mean() for found in (own, refitted)]
+    assert losses[0] < 1.25 * losses[1]
+    assert (own.argmax(axis=1) == y).mean() > 0.95
+
+
+def test_no_model_has_seen_the_rows_it_speaks_of(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "sepc.estimators.sep.fitting.FoldModel", lambda *parts: seen.append(FoldModel(*parts)) or seen[-1]
+    )
+    X, y = line(200, 3, 0)
+    X = np.concatenate([X, X[:50]])  # equal rows, some of them with other labels
+    model = fitted(X, np.concatenate([y, 1 - y[:50]]))
+    assert not np.isnan(model.out_of_fold_).any()
+    np.testing.assert_array_equal(model.out_of_fold_[:50], model.out_of_fold_[200:])
+    assert len(seen) == 2
+    for fold in seen:
+        assert fold.model.class_counts.sum() + len(fold.unseen) == 250
+
+
+def test_rows_that_were_partitioned_have_none():
+    X, y = line(1000, 3, 0)
+    model = fitted(X, y, fit_rows=300)
+    has = ~np.isnan(model.out_of_fold_)
+    assert (has.all(axis=1) | ~has.any(axis=1)).all()
+    assert has[:, 0].sum() == 1000 - model.rows_used_.n_partitioned
+    order = np.random.default_rng(0).permutation(len(X))
+    again = fitted(X[order], y[order], fit_rows=300)
+    np.testing.assert_allclose(again.out_of_fold_, model.out_of_fold_[order], atol=1e-6)
+
+
+def test_weights_of_rows_and_classes():
+    X, y = line(200, 3, 0)
+    weights = np.ones(200)
+    weights[:20], weights[20:40] = 0.0, 2.0
+    model = fitted(X, y)
+    weighted = SEPClassifier(out_of_fold=True).fit(X, y, sample_weight=weights)
+    assert np.isnan(weighted.out_of_fold_[:20]).all()
+    assert not np.isnan(weighted.out_of_fold_[20:]).any()
+    leaning = fitted(X, y, class_weight={1: 3.0})
+    p = model.out_of_fold_[:, 1]
+    np.testing.assert_allclose(leaning.out_of_fold_[:, 1], 3 * p / (3 * p + 1 - p))
+
+
+def test_a_class_with_one_row_is_not_known_without_it():
+    X, y = load_iris(return_X_y=True)
+    y = np.where(np.arange(150) == 7, "odd", y.astype(str))
+    found = fitted(X, y).out_of_fold_
+    assert found[7, 3] == 0.0
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_they_are_for_trust_by_weights_and_rows_in_memory(tmp_path):
+    X, y = line(100, 2, 0)
+    with pytest.raises(ValueError, match="out_of_fold needs trust='weights'"):
+        fitted(X, y, trust="counts")
+    with pytest.raises(TypeError, match="out_of_fold is for rows in memory"):
+        fitted(str(tmp_path), "y")
+    model = fitted(X, y)
+    sepc.save(model, tmp_path / "model.sepc")
+    loaded = sepc.load(tmp_path / "model.sepc")
+    assert loaded.out_of_fold
+    assert not hasattr(loaded, "out_of_fold_")
+    assert not hasattr(model.set_params(out_of_fold=False).fit(X, y), "out_of_fold_")
