@@ -87,6 +87,20 @@ def test_copies_of_a_supporting_row_are_left_out_together():
     assert (squared > 1.5).any()
 
 
+def test_weights_are_fitted_as_if_each_row_had_been_left_out(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "sepc.estimators.sep.weighing.left_out_radii",
+        lambda rows, pieces: asked.append(left_out_radii(rows, pieces)) or asked[-1],
+    )
+    X, y = wide(300, 6, 0)
+    SEPClassifier().fit(X, y)
+    (squared,) = asked
+    # Rows that hold an ellipsoid up lie on it, and outside of it without them.
+    assert squared.shape[0] == 300
+    assert (squared > 1.1).any(axis=1).sum() > 30
+
+
 def wide(n, d, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))

@@ -34,16 +34,31 @@ def test_of_random_labels_they_know_nothing(n, d, fit_rows):
     assert auroc(y == 1, model.predict_proba(X)[:, 1]) > share
 
 
-def test_categories_and_gaps_of_random_labels_tell_nothing():
+def with_categories(seed):
     pd = package_or_skip("pandas")
-    rng = np.random.default_rng(1)
-    n = 600
-    table = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "c": rng.integers(60, size=n).astype(str)})
-    table.loc[rng.random(n) < 0.3, "b"] = np.nan
-    y = rng.integers(2, size=n)
-    model = fitted(table, y)
-    assert not np.isnan(model.out_of_fold_).any()
-    assert abs(auroc(y == 1, model.out_of_fold_[:, 1]) - 0.5) < 4.0 / np.sqrt(12 * n / 4)
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"a": rng.normal(size=400), "c": rng.integers(40, size=400).astype(str)})
+    return table, rng.integers(2, size=400)
+
+
+def with_gaps(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 4))
+    X[rng.random(X.shape) < 0.5] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+    return X, rng.integers(2, size=len(X))
+
+
+# Where encodings knew the labels of all rows, the mean was 0.58; where gaps were filled in by these, 0.59.
+@pytest.mark.parametrize("draw", [with_categories, with_gaps])
+def test_labels_do_not_leak_through_encodings_or_gaps(draw):
+    found = []
+    for seed in range(3):
+        X, y = draw(seed)
+        model = fitted(X, y)
+        assert not np.isnan(model.out_of_fold_).any()
+        found.append(auroc(y == 1, model.out_of_fold_[:, 1]))
+    assert np.mean(found) < 0.55
 
 
 def test_they_are_as_good_as_those_of_a_cross_validation():
