@@ -105,7 +105,9 @@ bench:
 	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
 	$(PY) benchmarks/groups.py --output benchmarks/results/groups.json
 	$(PY) benchmarks/shift.py --output benchmarks/results/shift.json
-	$(PY) benchmarks/wide.py --output benchmarks/results/wide.json
+	$(PY) benchmarks/wide.py --learners SEP-C HGB LightGBM LR --rows 2000 5000 10000 --output benchmarks/results/wide.json
+	$(PY) benchmarks/wide.py --tables line curve --columns 60 --rows 2000 --seeds 1 \
+	  --learners HGB RF LR "layer on HGB" "layer on RF" "layer on LR" --output benchmarks/results/wide_layers.json
 	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json
 	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
 	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json
