@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sepc import SEPClassifier, enclose
-from sepc.estimators.sep.crossing import LARGEST_LEFT_OUT, N_FOLDS, cross, folds_of, left_out_radii, unseen
+from sepc.estimators.sep.crossing import LARGEST_LEFT_OUT, N_FOLDS, cross, folds_by_hash, left_out_radii, unseen
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.recoding import Recoder
 from sepc.metrics import ece
@@ -26,11 +26,11 @@ def test_equal_rows_have_one_fold_and_classes_their_share_of_each():
     rng = np.random.default_rng(0)
     X = rng.integers(6, size=(600, 3)).astype(float)
     y = np.sort(rng.integers(3, size=600))
-    folds = folds_of(X, y)
+    folds = folds_by_hash(X, y)
     by_row = {}
     for row, fold in zip(X.tolist(), folds.tolist(), strict=True):
         assert by_row.setdefault(tuple(row), fold) == fold
-    distinct = folds_of(rng.normal(size=(600, 3)), y)
+    distinct = folds_by_hash(rng.normal(size=(600, 3)), y)
     for k in range(3):
         counts = np.bincount(distinct[y == k], minlength=N_FOLDS)
         assert counts.max() - counts.min() <= 1
@@ -40,7 +40,7 @@ def test_folds_do_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(100, 2)), np.repeat([0, 1], 50)
     order = rng.permutation(100)
-    np.testing.assert_array_equal(folds_of(X, y)[order], folds_of(X[order], y[order]))
+    np.testing.assert_array_equal(folds_by_hash(X, y)[order], folds_by_hash(X[order], y[order]))
 
 
 def test_no_partition_has_seen_the_rows_it_is_shown():

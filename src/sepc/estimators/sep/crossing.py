@@ -93,10 +93,10 @@ def _folds(recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) ->
     """A fold for each row."""
     values = standardize(recoder.rows)
     rounded = np.concatenate([values.round(FOLD_DIGITS), recoder.rows[:, values.shape[1] :]], axis=1)
-    return folds_of(rounded, recoder.which)
+    return folds_by_hash(rounded, recoder.which)
 
 
-def folds_of(rows: FloatArray, which: IntArray) -> IntArray:
+def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
     """A fold for each row: equal rows have the same one, and every class has its share of each fold.
 
     Depends on the values of the rows only. A row that several classes have counts as one of the first of them.

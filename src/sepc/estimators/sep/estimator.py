@@ -9,8 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,11 +19,10 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.class_weights import check_class_weight, weights_of_classes, with_class_weights
-from sepc.estimators.sep.crossing import N_FOLDS, folds_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import Fit, fit_model, most_ellipsoids, most_partitioned
-from sepc.estimators.sep.fold_models import out_of_fold
+from sepc.estimators.sep.fold_models import out_of_fold, refitted
 from sepc.estimators.sep.given_tables import Prepared, TakesTables
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
@@ -208,7 +206,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         if hasattr(self, "out_of_fold_"):
             del self.out_of_fold_
         if self.out_of_fold:
-            found = self._refitted(X, y, sample_weight, given) if given.has_gaps else self._out_of_fold(fit, given)
+            found = refitted(self, X, y, sample_weight, given) if given.has_gaps else self._out_of_fold(fit, given)
             self.out_of_fold_ = given.of_table(found)
         return self._set_fitted_attributes(fit.pieces)
 
@@ -263,22 +261,6 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         if self.class_weight is not None:
             found *= weights_of_classes(self.class_weight, self.classes_, fit.model.class_counts)
             found /= found.sum(axis=1, keepdims=True)
-        return found
-
-    def _refitted(self, X: Any, y: Any, sample_weight: Any, given: Prepared) -> FloatArray:
-        """The same from fits to halves of the rows: gaps were filled in by what the labels of all rows say."""
-        labels, positions = np.asarray(y), given.positions
-        folds = folds_of(given.given, np.searchsorted(self.classes_, given.labels))
-        found = np.zeros((len(folds), len(self.classes_)))
-        for fold in range(N_FOLDS):
-            others, own = np.unique(positions[folds != fold]), positions[folds == fold]
-            weights = None if sample_weight is None else np.asarray(sample_weight)[others]
-            model = clone(self).set_params(out_of_fold=False)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the same has been said of all rows
-                model.fit(_safe_indexing(X, others), labels[others], weights)
-            known = np.searchsorted(self.classes_, model.classes_)
-            found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, own))
         return found
 
     def _set_fitted_attributes(self, pieces: Pieces) -> Self:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from sepc._typing import FloatArray, IntArray
+from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash
+from sepc.estimators.sep.given_tables import Prepared
 from sepc.estimators.sep.recoding import recoded
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.gap_rules import probabilities_of
@@ -52,4 +58,21 @@ def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -
         if len(where):
             found[where] = 0.0
             found[np.ix_(where, fold.classes)] = fold.probabilities(rows[where])
+    return found
+
+
+def refitted(classifier: Any, X: Any, y: Any, sample_weight: Any, given: Prepared) -> FloatArray:
+    """The same for rows with gaps, from fits of a classifier to halves: gaps are filled in by labels of all rows."""
+    labels, positions, classes = np.asarray(y), given.positions, classifier.classes_
+    folds = folds_by_hash(given.given, np.searchsorted(classes, given.labels))
+    found = np.zeros((len(folds), len(classes)))
+    for fold in range(N_FOLDS):
+        others, own = np.unique(positions[folds != fold]), positions[folds == fold]
+        weights = None if sample_weight is None else np.asarray(sample_weight)[others]
+        model = clone(classifier).set_params(out_of_fold=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the same has been said of all rows
+            model.fit(_safe_indexing(X, others), labels[others], weights)
+        known = np.searchsorted(classes, model.classes_)
+        found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, own))
     return found
