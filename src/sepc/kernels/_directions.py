@@ -20,6 +20,8 @@ PATIENCE, MOVED = 8, 0.3
 # that what they would add to the penalty, as a trace, is at most so many times the penalty. Half to three quarters of
 # the rows can go for one iteration in 14 more.
 SPARED, SPARED_PENALTIES = 0.05, 50.0
+# Of the rest it uses every so many-th by curvature, as long as there are so many rows for each column.
+ROWS_A_COLUMN = 4
 # No direction should need this many iterations; one that does is still a descent direction.
 MAX_ITERATIONS = 300
 # How exactly a direction is solved for: roughly at first, then up to the error of Newton's method. Single precision
@@ -80,12 +82,14 @@ class Directions:
         held = np.divide(1.0, penalty, out=np.zeros_like(penalty), where=penalty > 0)
         return float(self.linear.columns.row_squares(held).max(initial=1.0))
 
-    def heaviest(self, weights: Floats) -> Indices:
-        """The rows that a factor with these weights needs, in order."""
+    def heaviest(self, weights: Floats) -> tuple[Indices, int]:
+        """The rows that a factor with these weights needs, in order, and how many each of them stands for."""
         upwards = np.sort(weights).astype(np.float64)
         spared = min(SPARED * upwards.sum(), SPARED_PENALTIES / self.reach)
         lighter = int(np.searchsorted(np.cumsum(upwards), spared))
-        return np.flatnonzero(weights >= upwards[min(lighter, len(weights) - 1)])
+        needed = np.flatnonzero(weights >= upwards[min(lighter, len(weights) - 1)])
+        every = max(len(needed) // (ROWS_A_COLUMN * self.columns.shape[1]), 1)
+        return np.sort(needed[np.argsort(weights[needed], kind="stable")[every // 2 :: every]]), every
 
     def direction(self, curvature: Curvature, gradient: FloatArray, tol: float) -> FloatArray | None:
         """The Newton direction, or None if this precision is not enough to compute it."""
@@ -138,9 +142,10 @@ class _Factor:
 
     def __init__(self, inner: Directions, rows: Floats) -> None:
         self.inner = inner
-        self.parts = [inner.heaviest(weights) if len(rows) > 1 else np.arange(len(weights)) for weights in rows]
+        chosen = [inner.heaviest(weights) if len(rows) > 1 else (np.arange(len(weights)), 1) for weights in rows]
         build = self._of_rows if inner.linear.is_wide else self._of_columns
-        self.factors = [build(part, weights[part]) for part, weights in zip(self.parts, rows, strict=True)]
+        self.factors = [build(part, every * weights[part]) for (part, every), weights in zip(chosen, rows, strict=True)]
+        self.parts = [part for part, _ in chosen]
         self.rows = rows
 
     def _of_columns(self, part: Indices, weights: Floats) -> Floats:

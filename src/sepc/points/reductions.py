@@ -152,9 +152,15 @@ class ProjectionRange(_RangeJoin):
     def map(self, block: FloatArray) -> Range:
         """Find the range of one block."""
         shape = self.directions.shape[1:]
-        values = [project(block, w, self.origin) for w in self.directions.reshape(block.shape[1], -1).T]
-        lowest = np.array([v.min(initial=np.inf) for v in values])
-        highest = np.array([v.max(initial=-np.inf) for v in values])
+        directions = self.directions.reshape(block.shape[1], -1).T
+        lowest, highest = np.full(len(directions), np.inf), np.full(len(directions), -np.inf)
+        origin = np.zeros(block.shape[1]) if self.origin is None else self.origin
+        for tile in row_tiles(block):
+            with np.errstate(over="ignore", invalid="ignore"):
+                moved = np.subtract(tile, origin, order="F")
+            values = [project(moved, direction) for direction in directions]
+            lowest = np.minimum(lowest, [v.min() for v in values])
+            highest = np.maximum(highest, [v.max() for v in values])
         return lowest.reshape(shape), highest.reshape(shape)
 
 

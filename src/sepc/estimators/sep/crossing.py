@@ -22,7 +22,7 @@ from sepc.points.row_hash import row_hashes
 
 # If at least this share of the weighed rows were not partitioned, penalties are learned from these. Otherwise the rows
 # are partitioned once more in folds, each of which is shown to the partition of the others.
-ENOUGH_UNSEEN = 0.5
+ENOUGH_UNSEEN = 0.4
 N_FOLDS = 2
 NOT_USED = -1
 
