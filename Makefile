@@ -28,8 +28,8 @@ types:
 test:  ## what a change breaks first, in minutes
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or cluster or docs or bench)"
 
-test-all:  ## the same with clusters, the code of the pages and every benchmark at its smallest size
-	$(PYTEST) -n $(N) --dist worksteal -m "not slow"
+test-all:  ## the same with clusters and the code of the pages; with WITH=bench, every benchmark at its smallest size
+	$(PYTEST) -n $(N) --dist worksteal -m "not slow $(if $(WITH),,and not bench)"
 
 coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or docs or bench)" --cov --cov-report=json:coverage.json
@@ -37,8 +37,8 @@ coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PY) tools/draw_badges.py
 	$(PY) benchmarks/write_tables.py
 
-test-slow:
-	$(PY) -m pytest -m slow
+test-slow:  ## what runs weekly: long tests, notebooks and every benchmark at its smallest size
+	$(PYTEST) -n $(N) --dist worksteal -m "slow or bench"
 
 wheel:  ## the source archive and the wheel made from it, in dist/
 	$(PY) -m build --no-isolation --outdir dist
@@ -106,6 +106,7 @@ bench:
 	$(PY) benchmarks/groups.py --output benchmarks/results/groups.json
 	$(PY) benchmarks/shift.py --output benchmarks/results/shift.json
 	$(PY) benchmarks/wide.py --learners SEP-C HGB LightGBM LR --rows 2000 5000 10000 --output benchmarks/results/wide.json
+	$(PY) benchmarks/wide.py --tables line --rows 50000 --seeds 1 --output benchmarks/results/wide_large.json
 	$(PY) benchmarks/wide.py --tables line curve --columns 60 --rows 2000 --seeds 1 \
 	  --learners HGB RF LR "layer on HGB" "layer on RF" "layer on LR" --output benchmarks/results/wide_layers.json
 	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json

@@ -4,9 +4,11 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+import zoo
 from hypothesis import settings
 from optional import SkippingWithoutPackages
 
@@ -24,8 +26,12 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 def pytest_configure(config):
-    """Skip tests for missing packages everywhere, also the examples in docstrings."""
+    """Skip tests for missing packages everywhere, also the examples in docstrings; and make a folder for the zoo."""
     config.pluginmanager.register(SkippingWithoutPackages())
+    if not hasattr(config, "workerinput"):  # Other processes of the run are started later, with this environment.
+        folder = tempfile.TemporaryDirectory(prefix="sepc-zoo-")
+        os.environ[zoo.HOME_VARIABLE] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 @pytest.fixture(scope="session")
@@ -38,12 +44,14 @@ def distributed():
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs a Dask cluster, Spark or a PostgreSQL server, and begin with it and with the benchmarks.
+    """Mark slow cases, and what needs a Dask cluster, Spark or a PostgreSQL server; begin with that and the benchmarks.
 
     pytest-xdist gives every process a stretch of tests, and one that is done gets the end of another's. So engines are
     started by one process only, and what is left for the end is short.
     """
     for item in items:
+        if any(item.callspec.id in mark.args for mark in item.iter_markers("slow_cases")):
+            item.add_marker("slow")
         if {"cluster", "spark", "postgres"} & set(item.fixturenames):
             item.add_marker("cluster")
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("cluster", "bench")])

@@ -22,6 +22,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from zoo import fitted_once
 
 import sepc
 from sepc import Cause, Decision, Decisions, RepairedClassifier, model_card, report
@@ -77,7 +78,7 @@ def around(model, how):
     return model
 
 
-@cache
+@fitted_once
 def fitted(name, how="alone", kind="array"):
     X, y = rows()
     return around(clone(MODELS[name]), how).fit(table(kind, X[:200]), y[:200])
@@ -94,6 +95,7 @@ def same(left, right):
         np.testing.assert_array_equal(getattr(left, column), getattr(right, column), err_msg=column)
 
 
+@pytest.mark.slow_cases("repaired trusted-search-array", "repaired trusted-search-polars")
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("how", AROUND)
 @pytest.mark.parametrize("name", MODELS)

@@ -97,6 +97,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, request):
     run_blocks(page, ("python", "sh"))
 
 
+@pytest.mark.slow_cases("docs/howto/scale.md")
 @pytest.mark.docs
 @pytest.mark.usefixtures("spark")
 @pytest.mark.filterwarnings("ignore")  # those of Dask, Spark and MLflow

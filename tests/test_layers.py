@@ -15,7 +15,7 @@ SOURCE = Path(sepc.__file__).parent
 
 # Packages on one line stand side by side and do not import one another.
 LAYERS = [
-    {"_typing", "errors", "plain_values"},
+    {"_typing", "errors", "plain_values", "records"},
     {"wording", "statistics"},
     {"cards"},
     {"shapes"},

@@ -34,7 +34,7 @@ def pictures_of(path):
     return [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
 
 
-@pytest.mark.docs
+@pytest.mark.slow
 @each_notebook
 def test_runs_and_prints_what_it_holds(path, tool, monkeypatch, request):
     if HOME_VARIABLE in path.read_text():

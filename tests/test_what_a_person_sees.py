@@ -9,6 +9,7 @@ import pytest
 from optional import package_or_skip
 from sklearn.linear_model import LogisticRegression
 from test_cards import Tags
+from zoo import fitted_once
 
 import sepc
 from sepc import Costs, Landscape, SelectiveClassifier, SEPClassifier, StratifiedClassifier, report
@@ -47,13 +48,13 @@ def changed(X, y):
     return np.where(np.abs(X.to_numpy()[:, :2] - 0.5).max(axis=1) < 0.3, BAD, y)
 
 
-@cache
+@fitted_once
 def classifier():
     X, y = rows()
     return SEPClassifier().fit(X[:1000], y[:1000])
 
 
-@cache
+@fitted_once
 def monitor(alarmed=True):
     X, y = rows()
     watching = Monitor(classifier(), X[1000:2000], y[1000:2000])
@@ -61,7 +62,7 @@ def monitor(alarmed=True):
     return watching
 
 
-@cache
+@fitted_once
 def queue(n_days=3):
     X, y = rows(20_000, seed=2)
     made = ReviewQueue(classifier(), budget=300, max_risk=0.1, coverage=0.3, certify_share=0.9, random_state=0)
@@ -77,19 +78,19 @@ def review():
     return queue(1).reviews_[2]
 
 
-@cache
+@fitted_once
 def audited():
     X, y = rows()
     return audit(classifier(), X[1000:], changed(X, y)[1000:])
 
 
-@cache
+@fitted_once
 def repaired():
     X, y = rows()
     return repair(classifier(), X[1000:], changed(X, y)[1000:])
 
 
-@cache
+@fitted_once
 def selective():
     X, y = rows()
     return SelectiveClassifier(classifier(), max_risk=0.1).fit(X[:2000], y[:2000])
@@ -101,7 +102,7 @@ def reported(labelled=True):
     return report(classifier(), X[1000:], y[1000:] if labelled else None, title=COLUMNS[0])
 
 
-@cache
+@fitted_once
 def landscape():
     X, y = rows()
     y = y.astype(object)
@@ -109,7 +110,7 @@ def landscape():
     return Landscape(X, y)
 
 
-@cache
+@fitted_once
 def strata():
     X, y = rows()
     X = X.assign(**{"<b>kind": np.where(X[COLUMNS[1]] > 0.2, "<i>one", None), "sex": np.arange(len(X)) % 3})

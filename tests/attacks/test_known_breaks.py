@@ -15,6 +15,7 @@ COSTS = Costs(5.0 * (1 - np.eye(3)), review=1.0)
 ATTACKS = {attack.tried: attack for attack in every_attack()}
 
 
+@pytest.mark.slow_cases("300 rare codes in 4 % of rows")
 @pytest.mark.parametrize("tried", RARE_LABELS)
 def test_rare_labels_are_errors_that_calibration_sees(tried):
     """Their only row once always trained the model: broken in 212 and 300 of 300 draws."""
@@ -52,6 +53,7 @@ def fitted(seed):
     return selective.fit(*with_a_class_of_two(seed))
 
 
+@pytest.mark.slow_cases("4 % wrong, reviews with an error 30 days late", "short reviews with an error 10 days late")
 @pytest.mark.parametrize("tried", LATE_LABELS)
 def test_labels_prove_nothing_before_those_drawn_earlier(tried):
     """They once counted in the order of `learn`: 30 days late, nearly every stream got a false certificate."""
@@ -76,6 +78,7 @@ def test_closing_a_review_counts_its_rows_as_wrong_for_good():
         people.queue.learn(review, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tried", MERGED_AGAIN)
 def test_workers_that_go_on_may_be_merged_again(tried):
     """Their rows once counted again at every merge: 51 and 85 of 100 streams had a false alarm."""

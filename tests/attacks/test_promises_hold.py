@@ -44,6 +44,7 @@ CHOSEN = [
 ]
 
 
+@pytest.mark.slow_cases("error rate under another mix of regions: 300 tiny regions")
 @pytest.mark.parametrize(("attack", "n_draws"), CHOSEN)
 def test_promise_holds(attack, n_draws):
     assert holds(attack, n_draws)

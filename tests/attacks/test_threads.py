@@ -42,6 +42,7 @@ def test_a_monitor_counts_every_row_and_label():
     assert shared.evidence().equals(alone.evidence())
 
 
+@pytest.mark.slow
 def test_a_monitor_is_merged_and_saved_while_rows_come():
     shared = started(np.random.default_rng(0))
     workers = [shared.fresh() for _ in range(2)]

@@ -66,6 +66,7 @@ def test_only_what_promises_cover_is_corrected_for():
     assert [record["broken"] for record in other_records(found, Kind.RULED_OUT)] == [900]
 
 
+@pytest.mark.slow_cases("no harm is tested at the full level in every group", "merged rows count again and again")
 @pytest.mark.parametrize("control", list(controls()), ids=lambda control: control.tried)
 def test_every_control_is_seen(control):
     n_draws = N_DRAWS.get(control.tried, 25)

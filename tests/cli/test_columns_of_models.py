@@ -175,6 +175,7 @@ def test_categories_that_look_like_numbers(visits, capsys, tmp_path):
         assert load(tmp_path / "m.sepc").preparation_.categories["ward"].values == ("171", "815")
 
 
+@pytest.mark.slow
 def test_a_column_that_is_empty_for_long(capsys, tmp_path):
     """What its first cells do not show, all of them do."""
     rng = np.random.default_rng(0)

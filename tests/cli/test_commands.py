@@ -60,6 +60,7 @@ def models(wdbc):
     return estimators(wdbc)
 
 
+@pytest.mark.slow_cases("sep-csv")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_the_decisions(kind, suffix, models, wdbc, folder, tmp_path, capsys, monkeypatch):
@@ -298,6 +299,7 @@ def test_explained_rows_are_those_asked_for(folder, wdbc, capsys):
     assert "has 569 rows; there is no row 570" in complaint(run_here(capsys, *words, "--row", "570"))
 
 
+@pytest.mark.slow
 def test_a_command_that_wants_no_more_of_a_table_ends_well(folder, tmp_path):
     """Threads still read the table when the row is explained; many such runs once ended in an abort, or never."""
     cells = np.random.default_rng(0).normal([14.0, 19.0, 880.0], [3.0, 4.0, 500.0], size=(20_000, 3)).round(4)
@@ -453,6 +455,7 @@ def test_version_and_no_pyarrow(folder, capsys, monkeypatch):
     assert 'pip install "sepc[table]"' in line
 
 
+@pytest.mark.slow
 def test_the_installed_command(folder):
     words = [sys.executable, "-m", "sepc.cli", "inspect", folder / "model.sepc", "--json"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

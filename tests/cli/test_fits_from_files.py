@@ -88,6 +88,7 @@ def test_small_files_are_read_without_a_word(capsys, tmp_path):
     assert "Read" not in run_here(capsys, *words).out
 
 
+@pytest.mark.slow
 def test_a_fit_from_a_file_takes_little_memory(tmp_path):
     """In memory it would take 200 MB more."""
     table_of(1_500_000, 8).to_parquet(tmp_path / "t.parquet", row_group_size=100_000)

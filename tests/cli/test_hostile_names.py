@@ -109,6 +109,7 @@ def texts_in(document):
     return "".join(map(texts_in, document)) if isinstance(document, list) else str(document)
 
 
+@pytest.mark.slow
 def test_no_name_acts_on_the_terminal(hidden, capsys):
     """Every command that prints, in words and as JSON, and lines that only a name could have made."""
     table, target, ward = hidden / "table.csv", f"target{HIDDEN}", f"ward{HIDDEN}"
@@ -170,6 +171,7 @@ def test_no_name_acts_on_the_terminal_from_an_error(hidden, capsys):
         assert SEEN.findall(line) == []
 
 
+@pytest.mark.slow
 def test_warnings_and_progress_name_nothing_that_acts(hidden, capsys):
     from sepc.cli.progress_bar import ProgressBar
 

@@ -70,6 +70,7 @@ def test_an_archive_of_three_gigabytes(kind, command, folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["bomb.csv.gz"]
 
 
+@pytest.mark.slow
 def test_an_archive_of_zstandard(tmp_path, folder):
     bomb = tmp_path / "bomb.csv.zst"
     bomb.write_bytes(pa.compress(HEADER + b"0" * 2**30, "zstd", asbytes=True))

@@ -26,6 +26,7 @@ def long_words(folder, tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fit", "report"])
 def test_in_the_middle_of_a_fit(name, long_words, tmp_path):
     words = [sys.executable, "-m", "sepc.cli", *map(str, long_words[name])]

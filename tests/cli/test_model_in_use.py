@@ -277,6 +277,7 @@ def test_numbers_in_the_file_may_be_text_in_the_model(place, tmp_path, capsys):
         assert json.loads(ran.out)["wrong"] == int((model.predict(fresh[NAMES]) != truth).sum())
 
 
+@pytest.mark.slow
 def test_a_repair_is_that_of_the_library(place, tmp_path, capsys):
     words = ["repair", place / "model.sepc", place / "changed.csv", "--target", "side", "--output"]
     ran = run_here(capsys, *words, tmp_path / "repaired.sepc")
@@ -291,6 +292,7 @@ def test_a_repair_is_that_of_the_library(place, tmp_path, capsys):
     assert "is also an input" in complaint(run_here(capsys, *words, place / "model.sepc"))
 
 
+@pytest.mark.slow
 def test_a_repair_with_training_rows(place, tmp_path, capsys):
     words = ["repair", place / "model.sepc", place / "changed.csv", "--target", "side", "--training"]
     ran = run_here(capsys, *words, place / "train.csv", "--output", tmp_path / "r.sepc")
@@ -456,6 +458,7 @@ def test_what_a_review_needs(place, tmp_path, capsys, write_csv):
     assert run_here(capsys, *words, *same, place / "reference.csv").code == 0
 
 
+@pytest.mark.slow_cases("repaired")
 @pytest.mark.parametrize("kind", ["selective", "repaired", "no names"])
 def test_other_models(kind, place, tmp_path, capsys):
     """Wrappers, repaired models, and models that know no names."""

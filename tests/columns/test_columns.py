@@ -188,6 +188,7 @@ def test_columns_that_held_numbers_in_training_must_hold_them_later():
         classifier.decide(numbers.assign(age="old", pay=table["since"]))
 
 
+@pytest.mark.slow
 def test_of_very_many_categories_only_the_frequent_ones_have_a_step():
     rng = np.random.default_rng(0)
     code = np.concatenate([np.arange(500), rng.integers(100, size=3_000)])
@@ -285,6 +286,7 @@ def test_a_row_alone_has_gaps_of_any_kind():
     assert re.search(r"(age and since|2 values) are missing", alone.why(0))
 
 
+@pytest.mark.slow
 def test_dates_are_dates_in_any_dress():
     table, y = people()
     table["since"] = table["since"].where(table["age"] > 25).dt.floor("s")
@@ -320,6 +322,7 @@ def test_columns_of_other_kinds_are_refused_by_name():
         classifier.decide(table.drop(columns="job"))
 
 
+@pytest.mark.slow
 def test_numbers_alone_need_no_preparation():
     table, y = people()
     numbers = table[["age", "pay"]]

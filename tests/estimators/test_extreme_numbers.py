@@ -94,6 +94,7 @@ def test_within_a_class_a_feature_may_vary_by_next_to_nothing(tiny):
     assert SEPClassifier(trust="counts").fit(X, y).score(X, y) > 0.95
 
 
+@pytest.mark.slow_cases("trusted")
 @pytest.mark.parametrize("name", ["weights", "counts", "trusted", "selective"])
 def test_rows_at_the_end_of_all_numbers_are_unseen(name):
     X, y = rows()

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from monte_carlo import exceeds
 from optional import package_or_skip
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -110,6 +111,7 @@ def test_the_promise_is_kept_over_many_draws(error_rate, risk_at):
     assert violations <= MOST_VIOLATIONS
 
 
+@pytest.mark.slow
 def test_promises_per_class_are_kept_together_over_many_draws():
     rng = np.random.default_rng(2)
     slopes, risks = {0: 0.2, 1: 0.5}, {0: 0.05, 1: 0.2}
@@ -128,6 +130,7 @@ def test_promises_per_class_are_kept_together_over_many_draws():
     assert 0.2 < np.mean(coverage) < 0.6
 
 
+@pytest.mark.slow_cases("unfitted-sepc")
 @pytest.mark.parametrize(
     "estimator",
     [LogisticRegression(), SEPClassifier(), make_pipeline(StandardScaler(), SEPClassifier(trust="counts"))],
@@ -150,7 +153,8 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
     assert (type(decided.inner) is Decisions) == isinstance(estimator, LogisticRegression)
     assert decided.accepted.mean() == pytest.approx(fitted.coverage_, abs=0.06)
     assert fitted.coverage_ > 0.5
-    assert (decided.label != y[2000:])[decided.accepted].mean() <= 0.065  # of some 900 rows
+    wrong = (decided.label != y[2000:])[decided.accepted]
+    assert not exceeds(wrong.sum(), len(wrong), 0.05)
     assert fitted.risk_bound_ <= 0.05
     assert list(fitted.classes_) == [0, 1]
 
@@ -205,6 +209,7 @@ def with_rare_codes(n, n_codes, seed):
     return X, np.where(rng.random(n) < 0.04, 2 + rng.integers(n_codes, size=n), y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_codes", [300, 10**9])
 def test_rare_labels_are_errors_that_calibration_sees(n_codes):
     # Whatever is accepted is wrong at 3.9 % at least: a label in 600 is not to be guessed from its place.
@@ -214,11 +219,12 @@ def test_rare_labels_are_errors_that_calibration_sees(n_codes):
             .fit(*with_rare_codes(1000, n_codes, seed))
             .threshold_
         )
-        for seed in range(40)
+        for seed in range(400)
     ]
-    assert np.mean(broken) <= 0.15
+    assert not exceeds(sum(broken), len(broken), 0.05)
 
 
+@pytest.mark.slow
 def test_a_class_of_two_rows_never_raises():
     X, y = blobs(300)
     y[:2] = 2
@@ -263,6 +269,7 @@ def test_labels_the_classifier_does_not_know_have_probability_zero(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), probabilities)
 
 
+@pytest.mark.slow
 def test_a_rare_class_of_two_does_not_keep_the_classifier_from_fitting():
     X, y = blobs(60)
     y[:] = 0
@@ -345,6 +352,7 @@ def test_no_threshold_is_possible():
     assert "most trusted" in str(hopeless)
 
 
+@pytest.mark.slow
 def test_certificates_hold_together():
     X, y = blobs(3000)
     fitted = SelectiveClassifier(SEPClassifier(), 0.05, random_state=0).fit(X[:2000], y[:2000])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from monte_carlo import exceeds
 from optional import package_or_skip
 from scipy.stats import fisher_exact
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -166,7 +167,7 @@ def test_promises_of_all_groups_are_kept_together_over_many_draws(one_threshold)
         drawn = trust[rng.integers(50, size=1500)]
         controls, _ = control_groups(drawn, wrong, code, sizes, fixed_grid(), 0.05, 0.95, one_threshold)[:2]
         n_broken += any(math.isfinite(control.threshold) for control in controls.values())
-    assert n_broken <= 0.05 * n_draws + 2 * math.sqrt(n_draws * 0.05 * 0.95)
+    assert not exceeds(n_broken, n_draws, 0.05)
     assert one_threshold or n_broken >= 4  # the level is used, not thrown away
 
 

@@ -57,6 +57,7 @@ def frame(X, y=None):
     return table if y is None else table.assign(target=y)
 
 
+@pytest.mark.slow
 def test_arrays_give_the_model_of_their_blocks(client, rows):
     X, y = rows
     expected = on_blocks(X, y, (1500, 1500, 1000))
@@ -124,6 +125,7 @@ def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
         assert fitted.model_.table.counts.sum() == N
 
 
+@pytest.mark.slow
 def test_more_than_two_classes(client, rows):
     X, _ = rows
     y = np.digitize(X[:, 0], [-1.0, 1.0])
@@ -318,6 +320,7 @@ def strata():
     return X.iloc[:, :3].assign(group=np.where(X.iloc[:, 3] > 550, "large", "small")), y
 
 
+@pytest.mark.slow_cases("folds")
 @pytest.mark.parametrize("kind", ["folds", "strata"])
 def test_folds_and_strata_are_spread_over_the_cluster(kind, client, strata):
     from dask.distributed import get_task_stream

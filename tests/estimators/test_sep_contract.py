@@ -34,6 +34,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_works_in_pipeline_search_and_cross_validation():
     X, y = make_moons(200, noise=0.1, random_state=0)
     search = GridSearchCV(

@@ -107,6 +107,7 @@ def wide(n, d, seed):
     return X, (X[:, 0] + X[:, 1] + 0.7 * rng.normal(size=n) > 0).astype(int)
 
 
+@pytest.mark.slow
 def test_trust_holds_on_a_wide_noisy_table():
     classifier = SEPClassifier().fit(*wide(2_000, 40, 0))
     new, wanted = wide(20_000, 40, 1)
@@ -118,6 +119,7 @@ def test_trust_holds_on_a_wide_noisy_table():
     assert ece(right, decisions.trust) <= 0.03
 
 
+@pytest.mark.slow
 def test_labels_by_chance_are_not_trusted():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(1_500, 12)), rng.integers(2, size=1_500)

@@ -194,6 +194,7 @@ def test_completions_of_columns_that_are_mostly_zero_are_mostly_zero():
         np.testing.assert_array_equal(known, np.repeat(gone[where][~lacks][:, None], known.shape[1], axis=1))
 
 
+@pytest.mark.slow
 def test_columns_that_are_mostly_zero_cost_no_more_than_in_boosted_trees_with_gaps():
     X, y = zero_heavy(2000)
     gone = with_gaps(X[1::2], 0.4)
@@ -242,6 +243,7 @@ def test_what_is_asked_for_first_adds_most_trust_if_nothing_is_enough(fitted):
     assert advised[0][0] == f"x{1 + int(np.argmax([trust for _, trust in settled]))}"
 
 
+@pytest.mark.slow
 def test_gaps_of_very_many_features_take_little_memory_and_see_both_classes():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(300, 400)), rng.integers(2, size=300)

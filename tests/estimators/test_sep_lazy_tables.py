@@ -57,6 +57,7 @@ def in_memory(table, **options):
     return SEPClassifier(**options).fit(without_target(table), table["target"].to_numpy())
 
 
+@pytest.mark.slow
 def test_decisions_are_those_of_a_fit_in_memory(stored, home):
     adult = datasets.load("adult")
     order = np.random.default_rng(0).permutation(len(adult.target))[:6000]
@@ -85,6 +86,7 @@ def test_dates_categories_and_numbers_are_what_they_are_in_memory(stored):
     assert (there.predict(fresh) == here.predict(fresh)).mean() >= 0.97
 
 
+@pytest.mark.slow
 def test_all_rows_are_partitioned_in_passes(stored, monkeypatch):
     monkeypatch.setattr(SEPClassifier, "_local_rows", 200)
     options = {"fit_rows": None, "max_ellipsoids": 4}
@@ -184,12 +186,14 @@ def test_named_columns_are_kept_or_categories(stored):
         SEPClassifier(categorical_features=["floor"]).fit(stored(table), "target")
 
 
+@pytest.mark.slow
 def test_numbers_alone_need_no_sample(stored, monkeypatch):
     monkeypatch.setattr(collection_tables, "DRAWN_ROWS", None)
     model = SEPClassifier().fit(stored(rows()[["age", "dose", "target"]]), "target")
     assert model.preparation_ is None
 
 
+@pytest.mark.slow
 def test_objects_that_are_numbers_are_numbers(client):
     table = rows()[["age", "dose", "target"]]
     with dask.config.set({"dataframe.convert-string": False}):
@@ -219,6 +223,7 @@ def test_types_of_arrow(tmp_path):
     assert (model.predict(fresh) == here.predict(fresh)).mean() >= 0.97
 
 
+@pytest.mark.slow
 def test_no_row_has_its_own_label_in_its_encoding(stored):
     """Categories of a few rows each tell nothing here, and training must not believe that they do."""
     table = rows(1500)

@@ -50,6 +50,7 @@ def with_gaps(seed):
 
 
 # Where encodings knew the labels of all rows, the mean was 0.58; where gaps were filled in by these, 0.59.
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [with_categories, with_gaps])
 def test_labels_do_not_leak_through_encodings_or_gaps(draw):
     found = []

@@ -117,6 +117,7 @@ def features_told(reason: str) -> list[tuple[str, str, str]]:
     return re.findall(r"(?:: |, (?=[a-z_ ]+ [^(,]+ \()| and )([a-z_ ]+?) ([^ (),:]+) \(([^()]+)\)", reason)
 
 
+@pytest.mark.slow_cases("loans")
 def test_every_value_and_every_usual_range_is_recomputed(decided):
     (X, y, model, X_new), decisions, reasons = decided
     rows = pd.concat([X_new, far_away(X_new)], ignore_index=True)
@@ -347,6 +348,7 @@ def test_models_without_weights_have_reasons_too(trust):
     assert sum(" separates it from" in reason for reason in reasons) > len(reasons) / 3
 
 
+@pytest.mark.slow_cases("trusted")
 @pytest.mark.parametrize("wrapped", ["trusted", "selective", "stratified"])
 def test_wrappers_keep_within_the_length(wrapped):
     X, y, X_new, _ = halves(*loans(800))

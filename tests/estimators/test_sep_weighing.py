@@ -22,6 +22,7 @@ def test_the_order_of_rows_moves_no_probability():
     np.testing.assert_allclose(straight.predict_proba(new), shuffled.predict_proba(new), rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_more_rows_are_better_and_accepted_rows_are_right():
     new, wanted = noisy(20_000, 3)
     accuracy = []
@@ -35,6 +36,7 @@ def test_more_rows_are_better_and_accepted_rows_are_right():
     assert accuracy[2] > 0.925  # the best possible is 0.932
 
 
+@pytest.mark.slow
 def test_a_fit_is_the_same_twice_also_of_a_sample():
     X, y = noisy(50_000, 5, d=3)
     first, second = (SEPClassifier().fit(X, y).model_ for _ in range(2))
@@ -52,6 +54,7 @@ def test_far_rows_are_not_accepted(spread):
     assert classifier.decide(far).accepted.mean() <= (0.05 if spread == 3 else 0.02)
 
 
+@pytest.mark.slow
 def test_copies_of_rows_keep_their_share_in_the_sample():
     rng = np.random.default_rng(6)
     X = rng.poisson([1.0, 2.0, 3.0], size=(300_000, 3)).astype(float)

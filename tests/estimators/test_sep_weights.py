@@ -16,6 +16,7 @@ def rare_rows(rng, n, n_rare):
     return rows, np.repeat(["common", "rare"], [n, n_rare])
 
 
+@pytest.mark.slow_cases("weights-load_breast_cancer")
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
 @pytest.mark.parametrize("trust", ["weights", "counts"])
 def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(load, trust):
@@ -38,6 +39,7 @@ def test_a_class_without_weight_is_no_class():
     np.testing.assert_allclose(weighted.predict_proba(X), SEPClassifier().fit(X[y != 1], y[y != 1]).predict_proba(X))
 
 
+@pytest.mark.slow
 def test_categories_are_encoded_with_the_weights():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"kind": rng.choice(list("abcdef"), 2_000), "size": rng.normal(size=2_000)})

@@ -27,6 +27,7 @@ def rows():
     return make_classification(4000, n_informative=4, n_redundant=0, class_sep=1.5, random_state=0)
 
 
+@pytest.mark.slow
 def test_the_estimator_chooses_the_same(shift, rows):
     X, y = rows
     source = replace(shift.by_region(shift.of_rows("drawn", X, y, N_TRAINING)), n_calibration=1500, n_target=3000)

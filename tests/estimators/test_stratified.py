@@ -182,6 +182,7 @@ def test_a_pooled_model_of_its_own_sees_all_columns():
     assert "with trust" in decisions[0].why()
 
 
+@pytest.mark.slow
 def test_classes_that_a_stratum_lacks_have_probability_0():
     rng = np.random.default_rng(0)
     place, y = np.repeat([0, 1], 300), rng.integers(2, size=600)
@@ -196,6 +197,7 @@ def test_classes_that_a_stratum_lacks_have_probability_0():
     assert classifier.score(X, y) > 0.97
 
 
+@pytest.mark.slow
 def test_a_stratum_of_one_class_is_pooled_unless_asked_for():
     X, y = towns(1000, 4)
     y[(X["town"] == "north").to_numpy()] = "no"
@@ -221,6 +223,7 @@ def test_methods_are_those_of_the_estimators():
     np.testing.assert_array_equal(piped.decide(X).label, piped.predict(X))
 
 
+@pytest.mark.slow
 def test_promises_can_be_made_on_top(fitted):
     X, y = towns(1500, 6)
     promised = SelectiveClassifier(StratifiedClassifier(SMALL, by="town"), random_state=0).fit(X, y)

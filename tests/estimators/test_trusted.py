@@ -26,6 +26,13 @@ from sepc.estimators.trusted.trust_model import N_SIGNALS, signals
 from sepc.metrics import aurc, ece
 
 
+@pytest.mark.slow_cases(
+    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_classes",
+    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_train",
+    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_train(readonly_memmap=True)",
+    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
+    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_fit_idempotent",
+)
 @parametrize_with_checks([TrustedClassifier(LogisticRegression(), cv=2)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -39,6 +46,7 @@ def wdbc():
     return TrustedClassifier(base).fit(X[::2], labels[::2]), X[1::2], labels[1::2]
 
 
+@pytest.mark.slow
 def test_keeps_the_labels_and_probabilities(wdbc):
     trusted, X, _ = wdbc
     base = trusted.estimator_
@@ -106,6 +114,7 @@ def test_causes_are_those_of_the_rows_that_this_trust_refuses(wdbc):
     assert (decisions.cause[only_here] != Cause.ACCEPTED).all()
 
 
+@pytest.mark.slow_cases("base0")
 @pytest.mark.parametrize("base", [HistGradientBoostingClassifier(random_state=0), LogisticRegression(C=1e4)])
 def test_far_rows_are_not_accepted_whatever_the_classifier_says(base):
     X, y = make_moons(600, noise=0.15, random_state=0)
@@ -146,6 +155,7 @@ def test_a_frozen_model_may_know_labels_that_the_held_out_rows_lack():
     assert "The nearest cases say 2 (" in decisions[int(decisions.support.argmin())].why()
 
 
+@pytest.mark.slow
 def test_a_classifier_without_probabilities():
     X, y = load_iris(return_X_y=True)
     trusted = TrustedClassifier(RidgeClassifier()).fit(X, y)
@@ -156,6 +166,7 @@ def test_a_classifier_without_probabilities():
     assert "by RidgeClassifier with trust" in decisions[0].why()
 
 
+@pytest.mark.slow
 def test_classifier_and_partition_take_the_table_as_it_is():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.assign(colour=np.where(y == 0, "blue", "red")).astype({"colour": "category"})
@@ -166,6 +177,7 @@ def test_classifier_and_partition_take_the_table_as_it_is():
     assert len(trusted.decide(X)) == 150
 
 
+@pytest.mark.slow_cases("transformer1-frame", "transformer1-array")
 @pytest.mark.parametrize("kind", ["frame", "array"])
 @pytest.mark.parametrize("transformer", [None, SimpleImputer()])
 def test_gaps_are_taken_by_the_partition_or_filled_by_a_transformer(transformer, kind):
@@ -181,6 +193,7 @@ def test_gaps_are_taken_by_the_partition_or_filled_by_a_transformer(transformer,
         trusted.decide(X * np.inf)
 
 
+@pytest.mark.slow
 def test_columns_left_out_are_told_of_once_not_in_every_fold():
     table, y = patients()
     with pytest.warns(LeftOutWarning) as caught:
@@ -189,6 +202,7 @@ def test_columns_left_out_are_told_of_once_not_in_every_fold():
     assert len(caught) == 2
 
 
+@pytest.mark.slow
 def test_folds_may_keep_groups_together():
     X, y = load_iris(return_X_y=True)
     groups = np.arange(150) % 5
@@ -214,6 +228,7 @@ def test_a_number_of_folds_means_rows_drawn_at_random():
     assert len(splits_of(9, np.array(["a", "a", "b", "b", "b"]), None, 0)) == 2
 
 
+@pytest.mark.slow
 def test_a_class_of_one_row_is_never_left_out():
     X, y = load_iris(return_X_y=True)
     trusted = TrustedClassifier(LogisticRegression(max_iter=1000), random_state=0).fit(X[:101], y[:101])
@@ -224,6 +239,7 @@ def test_a_class_of_one_row_is_never_left_out():
         TrustedClassifier(LogisticRegression()).fit(X[[0, 50, 100]], y[[0, 50, 100]])
 
 
+@pytest.mark.slow
 def test_a_partition_of_other_settings_stands_beside():
     X, y = load_iris(return_X_y=True)
     partition = SEPClassifier(trust="counts", max_ellipsoids=4)
@@ -235,6 +251,7 @@ def test_a_partition_of_other_settings_stands_beside():
         TrustedClassifier(LogisticRegression(), partition=LogisticRegression()).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_view_that_looks_at_labels_sees_none_of_the_rows_left_out():
     X, y = load_iris(return_X_y=True)
     seen = []
@@ -248,6 +265,7 @@ def test_a_view_that_looks_at_labels_sees_none_of_the_rows_left_out():
     assert sorted(seen) == [100, 100, 100, 150]
 
 
+@pytest.mark.slow
 def test_flat_rows_are_told_once():
     X, y = load_iris(return_X_y=True)
     flat = np.column_stack([X, X[:, 0] + X[:, 1]])
@@ -263,6 +281,7 @@ def test_a_promise_about_trusted_labels(wdbc):
     assert "The nearest cases " in selective.decide(X)[0].inner.why()
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing():
     X, y = load_iris(return_X_y=True)
     alone = TrustedClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
@@ -293,6 +312,7 @@ def test_signals_grow_with_what_speaks_for_a_label():
     assert (log_odds[:, 1] > 0).tolist() == [True, False, True]
 
 
+@pytest.mark.slow
 def test_polars_frames():
     polars = pytest.importorskip("polars")
     X, y = load_iris(return_X_y=True, as_frame=True)

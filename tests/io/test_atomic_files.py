@@ -173,6 +173,7 @@ def test_many_threads_write_one_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_killed_processes_leave_a_whole_file(tmp_path, monkeypatch):
     """A small part of `benchmarks/killed_saves.py`."""
     monkeypatch.syspath_prepend(BENCHMARKS)

@@ -30,6 +30,7 @@ def parts(model):
     return decode(to_bytes(model))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # other models may overflow where they decide
 def test_damaged_and_forged_files_are_refused_or_work(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(BENCHMARKS)
@@ -65,23 +66,23 @@ def test_a_flipped_bit_is_noticed(model):
         ("counts", lambda a: -a, "out of range"),
         ("memberships", lambda a: a[::-1], "not in order"),
         ("memberships", lambda a: np.zeros_like(a), "not in order"),
-        ("memberships", lambda a: a[:0], "empty"),
+        ("memberships", lambda a: a[:0], "shape"),
         ("is_terminal", lambda a: (a.view(np.uint8) + 2).view(bool), "not booleans"),
-        ("centers", lambda a: a * 1e200, "impossibly far away"),
+        ("centers", lambda a: a * 1e200, "out of range"),
         ("scale", lambda a: -a, "not positive"),
         ("scale", lambda a: a * 1e-310, "too large for its features"),
         ("weights/offsets", lambda a: a[:1], "shape"),
         ("weights/offsets", lambda a: a * np.inf, "NaN or infinity"),
         ("weights/lines", lambda a: a.T[:1], "shape"),
-        ("weights/lines", lambda a: a + 1e200, "impossibly large weights"),
+        ("weights/lines", lambda a: a + 1e200, "out of range"),
         ("weights/n_knots", lambda a: a + 1, "number of knots"),
         ("weights/n_knots", lambda a: -a, "out of range"),
         ("weights/n_knots", lambda a: a * 2**50, "out of range"),
         ("weights/n_knots", lambda a: a[:1], "shape"),
         ("weights/knots", lambda a: a[::-1], "do not ascend"),
         ("weights/knots", lambda a: np.append(a[1], a[1:]), "do not ascend"),
-        ("weights/knots", lambda a: a * 1e150, "do not ascend within a feature, or lie farther away"),
-        ("weights/knots", lambda a: a[1:], "out of range|number of knots"),
+        ("weights/knots", lambda a: a * 1e150, "out of range"),
+        ("weights/knots", lambda a: a[1:], "shape"),
         ("weights/levels", lambda a: a[1:], "shape"),
         ("weights/near", lambda a: a[1:], "shape"),
         ("weights/deep", lambda a: np.concatenate([a, a]), "shape"),
@@ -92,13 +93,13 @@ def test_a_flipped_bit_is_noticed(model):
         ("row_kinds/quantiles", lambda a: a[:, ::-1], "do not ascend"),
         ("row_kinds/quantiles", lambda a: a[:, :0], "or none"),
         ("row_kinds/centers", lambda a: a[1:], "shape"),
-        ("row_kinds/centers", lambda a: a + 1e10, "impossible means"),
+        ("row_kinds/centers", lambda a: a + 1e10, "out of range"),
         ("row_kinds/covariances", lambda a: -a, "impossible means or covariances"),
         ("row_kinds/covariances", lambda a: a * 1e-12, "impossible means or covariances"),
         ("row_kinds/covariances", lambda a: a + [[0, 1e-3], [0, 0]], "impossible means or covariances"),
         ("row_kinds/class_rows", lambda a: a * 0, "kinds without rows"),
-        ("row_kinds/class_rows", lambda a: -a, "kinds without rows"),
-        ("row_kinds/class_rows", lambda a: a[:0], "no kinds"),
+        ("row_kinds/class_rows", lambda a: -a, "out of range"),
+        ("row_kinds/class_rows", lambda a: a[:0], "shape"),
         ("usual/ellipsoid", lambda a: a - 1, "out of range"),
         ("usual/ellipsoid", lambda a: a + 100, "out of range"),
         ("usual/ellipsoid", lambda a: np.full_like(a, -1), "missing, repeated or not in order"),
@@ -111,9 +112,9 @@ def test_a_flipped_bit_is_noticed(model):
         ("usual/overall", lambda a: a[:, ::-1], "do not ascend"),
         ("usual/overall", lambda a: a[:, 1:], "shape"),
         ("usual/n_levels", lambda a: a + 100, "out of range"),
-        ("usual/n_levels", lambda a: a + 1, "shape"),
+        ("usual/n_levels", lambda a: a + 1, "levels that do not match"),
         ("usual/levels", lambda a: np.ones(1), "shape"),
-        ("usual/category_counts", lambda a: np.ones((len(a), 1), dtype=np.int64), "shape"),
+        ("usual/category_counts", lambda a: np.ones((len(a), 1), dtype=np.int64), "other features or categories"),
     ],
 )
 def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, message):
@@ -129,12 +130,12 @@ def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, messag
         ("slack", 0.5, "out of range"),
         ("slack", 10**400, "out of range"),
         ("slack", True, "wrong type"),
-        ("trust", "blind", "weights without trust by weights"),
+        ("trust", "blind", "does not know"),
         ("trust", "counts", "weights without trust by weights"),
         ("weights", None, "trust by weights without them"),
         ("weights", [], "wrong type"),
         ("row_kinds", [], "wrong type"),
-        ("usual", None, "wrong type"),
+        ("usual", None, "groups that are missing"),
         ("weights", {}, "width is missing"),
         ("weights", {"width": 0.0}, "out of range"),
         ("weights", {"width": -1.0}, "out of range"),
@@ -171,7 +172,7 @@ def test_signed_files_with_trust_that_makes_no_sense(trust, published):
     X, y = make_moons(60, noise=0.3, random_state=0)
     arrays, content = decode(to_bytes(SEPClassifier(trust="counts").fit(X, y)))
     content["model"]["model"] |= {"trust": trust, "published": published}
-    with pytest.raises(FormatError, match="unknown way"):
+    with pytest.raises(FormatError, match="unknown way|does not know"):
         from_bytes(encode(arrays, content))
 
 

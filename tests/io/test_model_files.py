@@ -17,6 +17,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from warm_python import warm_python
+from zoo import fitted_once
 
 import sepc
 from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
@@ -51,6 +52,7 @@ def same(model, again, rows):
     return True
 
 
+@fitted_once
 def fitted(kind):
     X, y = moons()
     text = np.where(y == 0, "left", "right")
@@ -116,6 +118,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow_cases("promise on trust")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore::sepc.errors.FlatSetWarning")
 def test_round_trip(kind, tmp_path):
@@ -185,6 +188,7 @@ def test_the_same_fit_gives_the_same_bytes_in_another_process(tmp_path):
     assert (tmp_path / "there.sepc").read_bytes() == to_bytes(here)
 
 
+@pytest.mark.slow
 def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
     X, y = load_breast_cancer(return_X_y=True)
     base = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
@@ -260,6 +264,7 @@ def test_inspect_tells_what_is_inside(tmp_path):
     assert "min_trust=0.95" in text
 
 
+@pytest.mark.slow_cases("counts", "published")
 @pytest.mark.parametrize("kind", ["weights", "counts", "published", "multiclass", "isolated only", "one class"])
 def test_a_script_without_sepc_comes_to_the_same_decisions(kind, tmp_path):
     model, X = fitted(kind)

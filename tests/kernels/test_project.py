@@ -53,6 +53,7 @@ def test_the_point_is_in_both_and_no_bound_is_above_it(seed, flat):
         assert flat >= 7.0 or found.bound >= found.squared * (1.0 - 1e-8) - 1e-9
 
 
+@pytest.mark.slow
 def test_proofs_about_very_flat_ellipsoids_are_tight_as_a_rule():
     found = [own.project(point) for point, own in (problem(seed, flat=7.0) for seed in range(150))]
     ratios = np.array([own.bound / own.squared for own in found if own.is_feasible and own.squared > 0.0])

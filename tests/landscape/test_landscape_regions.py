@@ -43,6 +43,7 @@ def test_small_disjuncts_hold_few_rows_of_their_label(told):
     assert everything.small_share == pytest.approx((60 + 4 + 20 + 6 + 3 + 2) / 100)
 
 
+@pytest.mark.slow
 def test_counting_in_one_product_is_counting_one_by_one():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 3)), rng.integers(3, size=3000)

@@ -74,6 +74,7 @@ def test_frames(classifier, feedback):
     assert disjuncts["x1 from"][0] >= 0.2
 
 
+@pytest.mark.slow
 def test_regions_false_discoveries_are_few_where_claims_are_true():
     """2,000 audits of 40 regions whose claims hold but for two: the share of false alarms stays below the level."""
     rng = np.random.default_rng(0)
@@ -108,6 +109,7 @@ def test_published_trust_claims_certainty_so_one_error_is_too_many():
     assert found.failing.all()
 
 
+@pytest.mark.slow
 def test_scan_rarely_finds_a_cluster_where_there_is_none():
     """Errors as claimed, and claims that change over the rows: a cluster in at most a tenth of the trials."""
     rng = np.random.default_rng(0)
@@ -169,6 +171,7 @@ def test_few_rows_or_errors_give_no_cluster(classifier):
     assert scan(np.zeros((0, 2)), np.zeros(0, dtype=bool), np.zeros(0), 0.1, 0) == ()
 
 
+@pytest.mark.slow
 def test_other_estimators(feedback):
     X, y = feedback
     X_train, y_train = two_sides(1200, seed=4)

@@ -82,6 +82,7 @@ def fitted(name, how):
     return fit_alone(name, X, y) if how == "alone" else FrozenEstimator(fit_alone(name, X, y))
 
 
+@pytest.mark.slow_cases("trusted-search", "trusted-selective around a pipeline", "selective around trusted-alone")
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_every_model_is_monitored(name, how):
     model, calm = fitted(name, how), rows(1000, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from monte_carlo import exceeds
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 
@@ -79,7 +80,7 @@ def test_a_review_not_begun_holds_up_those_after_it_until_it_is_closed():
 def test_wrong_labels_that_come_late_prove_nothing():
     # Of all rows 4 % are wrong, and 2 % are promised. Whoever reviews keeps what shows an error for 30 days.
     n_false, model = 0, LogisticRegression().fit(X[:1000], Y[:1000])
-    for seed in range(6):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         queue = ReviewQueue(model, 20, coverage=1.0, rows=X[1000:], random_state=seed)
         late = []
@@ -92,7 +93,7 @@ def test_wrong_labels_that_come_late_prove_nothing():
             for _, *given in [one for one in late if one[0] == day]:
                 queue.learn(*given)
         n_false += queue.certificate().is_certified
-    assert n_false <= 2  # of 6; labels counted as they come would certify nearly all
+    assert not exceeds(n_false, 40, 0.05)  # labels counted as they come would certify nearly all
 
 
 def test_a_review_of_another_queue_is_refused():

@@ -60,6 +60,7 @@ def same_decisions(one, two):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name), name)
 
 
+@pytest.mark.slow
 def test_errors_in_repaired_regions_fall_by_half_and_nothing_else_changes(classifier, repaired, fresh):
     X, y = fresh
     before, after = classifier.decide(X), repaired.decide(X)
@@ -186,6 +187,7 @@ def test_regions_with_few_rows_are_tested_together():
     assert groups_to_test([3, 1, 2], rows) == [[1], [3, 2]]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_no_better_is_not_kept(classifier):
     X, y = two_sides(600, 4)
     regions = np.bincount(classifier.apply(X)[classifier.apply(X) >= 0]).argsort()[-2:]
@@ -198,6 +200,7 @@ def test_a_model_that_is_no_better_is_not_kept(classifier):
     assert set(every.repaired_) == set(regions)
 
 
+@pytest.mark.slow
 def test_models_of_noise_are_seldom_kept(classifier):
     """Labels that no model can know: what is kept is kept by chance, in a tenth of the regions at most."""
     kept, regions = [], range(len(classifier.regions_))
@@ -209,12 +212,14 @@ def test_models_of_noise_are_seldom_kept(classifier):
     assert np.mean(kept) < 0.1 + 3.0 * np.sqrt(0.09 / len(kept))
 
 
+@pytest.mark.slow
 def test_the_order_of_the_feedback_does_not_matter(classifier, repaired):
     X, y = two_sides(2000, 1, changed=True)
     mixed = np.random.default_rng(0).permutation(len(X))
     assert repair(classifier, X[mixed], y[mixed]).changes_ == repaired.changes_
 
 
+@pytest.mark.slow
 def test_old_rows_help_only_where_they_are_still_true(classifier, fresh):
     X, y = fresh
     feedback = two_sides(2000, 1, changed=True)
@@ -223,6 +228,7 @@ def test_old_rows_help_only_where_they_are_still_true(classifier, fresh):
     assert (with_old.predict(X) != y).mean() < 0.6 * (classifier.predict(X) != y).mean()
 
 
+@pytest.mark.slow
 def test_audit_and_regions_choose(classifier):
     X, y = two_sides(2000, 1, changed=True)
     found = audit(classifier, X, y)
@@ -232,6 +238,7 @@ def test_audit_and_regions_choose(classifier):
     assert [change.region for change in one.changes_] == found.to_repair[:1].tolist()
 
 
+@pytest.mark.slow
 def test_a_repaired_model_is_audited_and_repaired_again(repaired, fresh):
     X, y = fresh
     y = np.where(np.abs(X[:, :2] + 0.5).max(axis=1) < 0.25, "right", y)
@@ -248,6 +255,7 @@ def test_fit_is_a_full_refit(repaired):
     np.testing.assert_array_equal(anew.predict(X), SEPClassifier().fit(X, y).predict(X))
 
 
+@pytest.mark.slow
 def test_names_of_features_and_number_labels():
     pd = package_or_skip("pandas")
     X, y = two_sides(1000, 0)

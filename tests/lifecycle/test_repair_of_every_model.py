@@ -1,7 +1,5 @@
 """Audit and repair of every model we recommend, and of what stands around it."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from optional import package_or_skip
@@ -11,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from zoo import fitted_once
 
 import sepc
 from sepc import FormatError, RepairedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
@@ -53,12 +52,12 @@ def sides(n, seed, changed=False):
     return X, y
 
 
-@cache
+@fitted_once
 def fitted(name):
     return clone(MODELS[name]).fit(*sides(900, 0))
 
 
-@cache
+@fitted_once
 def repaired(name):
     return repair(fitted(name), *sides(1500, 1, changed=True), cv=2)
 
@@ -69,6 +68,7 @@ def classifier_in(model):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_repaired_regions_are_better_and_nothing_else_changes(name):
     X, y = sides(3000, 2, changed=True)
@@ -149,6 +149,7 @@ def test_tables_name_the_regions():
     assert found.disjuncts_to_frame()["where"].tolist() == [disjunct.where for disjunct in found.disjuncts]
 
 
+@pytest.mark.slow
 def test_old_rows_of_a_pipeline_are_given_as_they_are():
     X, y = sides(900, 0)
     again = repair(fitted("pipeline"), *sides(1500, 1, changed=True), X_train=X, y_train=y, cv=2)
@@ -156,6 +157,7 @@ def test_old_rows_of_a_pipeline_are_given_as_they_are():
     assert again.score(*fresh) > fitted("pipeline").score(*fresh)
 
 
+@pytest.mark.slow
 def test_an_audit_of_other_feedback_chooses_regions():
     found = audit(fitted("trusted"), *sides(1900, 8, changed=True))
     chosen = repair(fitted("trusted"), *sides(1500, 1, changed=True), audit=found, cv=2)

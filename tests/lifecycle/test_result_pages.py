@@ -123,6 +123,7 @@ class Page(HTMLParser):
             self.texts.append(data.replace("\u00a0", " "))
 
 
+@pytest.mark.slow_cases("repair")
 @pytest.mark.parametrize("name", RESULTS)
 def test_the_page_stands_alone_and_begins_with_the_summary(name, tmp_path):
     result = RESULTS[name]()

@@ -26,6 +26,7 @@ def is_warned(model, feedback, labels) -> bool:
     return any(one.category is TrainingRowsWarning for one in caught)
 
 
+@pytest.mark.slow
 def test_training_rows_are_recognised_and_others_are_not():
     model = SEPClassifier().fit(X[:2000], Y[:2000])
     assert is_warned(model, X[:2000], Y[:2000])
@@ -41,12 +42,14 @@ def test_the_warning_says_how_many_and_what_to_do():
         repair(model, X[:500], Y[:500])
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_are_remembered():
     model = SEPClassifier(trust="counts").fit(X, Y)
     assert len(model.model_.seen_rows.hashes) <= 1000
     assert is_warned(model, X[::5], Y[::5])
 
 
+@pytest.mark.slow_cases("20")
 @pytest.mark.parametrize("n_values", [2, 4, 20])
 def test_new_rows_that_repeat_old_ones_by_chance_are_fine(n_values):
     rng = np.random.default_rng(n_values)
@@ -55,6 +58,7 @@ def test_new_rows_that_repeat_old_ones_by_chance_are_fine(n_values):
     assert not any(is_warned(model, coarse[i : i + 600], labels[i : i + 600]) for i in range(3000, 6000, 600))
 
 
+@pytest.mark.slow
 def test_tables_with_categories_and_models_in_files_and_wrappers(tmp_path):
     table = pd.DataFrame(X, columns=list("abcde")).assign(kind=np.where(X[:, 0] > 0.3, "u", "v"))
     model = SEPClassifier().fit(table[:1000], Y[:1000])

@@ -38,6 +38,7 @@ def classifier(rows):
     return SEPClassifier().fit(X[::2], y[::2])
 
 
+@pytest.mark.slow
 def test_logged_and_loaded(rows, classifier, tmp_path, monkeypatch):
     X, y = rows
     monkeypatch.chdir(tmp_path)
@@ -173,6 +174,7 @@ def test_served_decisions_are_those_of_the_model(port, rows, classifier):
     np.testing.assert_allclose(trust, classifier.decide(gaps).trust, rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_wrong_inputs_are_the_callers_fault(port, rows):
     X = rows[0][:2]
     split = as_body(X)["dataframe_split"]

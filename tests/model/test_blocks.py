@@ -22,6 +22,7 @@ def tables():
     return bits.map(lambda drawn: np.array([[n >> b & 1 for b in range(drawn[0])] for n in sorted(drawn[1])], bool))
 
 
+@pytest.mark.slow
 @given(tables(), st.integers(1, 40), st.integers(1, 3))
 def test_tables_are_counted_in_blocks_of_any_size(sets, block, n_classes):
     sets = sets[np.lexsort(sets.T[::-1])]
@@ -59,6 +60,7 @@ def decided(trust):
     return classifier, classifier.decide(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trust", ["weights", "counts"])
 def test_decisions_in_small_blocks_are_the_same_to_the_last_bit(trust, monkeypatch):
     classifier, expected = decided(trust)
@@ -69,6 +71,7 @@ def test_decisions_in_small_blocks_are_the_same_to_the_last_bit(trust, monkeypat
         np.testing.assert_array_equal(getattr(again, name), getattr(expected, name), name)
 
 
+@pytest.mark.slow
 def test_isolated_rows_weighed_in_blocks_are_the_same_but_for_rounding(monkeypatch):
     classifier, expected = decided("weights")
     terms = expected.terms()
@@ -77,6 +80,7 @@ def test_isolated_rows_weighed_in_blocks_are_the_same_but_for_rounding(monkeypat
     np.testing.assert_allclose(classifier.decide(ROWS).terms().isolated, terms.isolated, atol=1e-12)
 
 
+@pytest.mark.slow_cases("weights")
 @pytest.mark.parametrize("trust", ["weights", "counts"])
 def test_rows_measured_without_polynomials_are_decided_alike(trust, monkeypatch):
     classifier, expected = decided(trust)

@@ -8,6 +8,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
+@pytest.mark.slow
 def test_planted_causes_are_found(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     planted = pytest.importorskip("causes")

@@ -29,6 +29,7 @@ def same(left, right):
             np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_model_decides_alike_when_fresh_and_when_used(fitted):
     used = pickle.loads(fitted)
     for row in NEW:

@@ -81,6 +81,7 @@ def test_every_category_is_counted():
         assert shares == pytest.approx([*wanted, 0.0])
 
 
+@pytest.mark.slow
 def test_numbers_of_few_values_are_counted():
     rng = np.random.default_rng(0)
     X, y = np.column_stack([rng.integers(0, 3, 300), rng.normal(size=300)]).astype(float), rng.integers(0, 2, 300)

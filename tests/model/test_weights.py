@@ -89,6 +89,7 @@ def three_classes():
     return SEPClassifier().fit(X, np.array(["a", "b", "c"])[y]), X
 
 
+@pytest.mark.slow
 def test_decisions_are_the_faded_softmax_of_the_scores(three_classes):
     classifier, X = three_classes
     model = classifier.model_
@@ -101,6 +102,7 @@ def test_decisions_are_the_faded_softmax_of_the_scores(three_classes):
     np.testing.assert_array_equal(decisions.trust, decisions.probabilities.max(axis=1))
 
 
+@pytest.mark.slow
 def test_terms_add_up_to_the_log_odds_on_many_rows(three_classes):
     classifier, X = three_classes
     model, rng = classifier.model_, np.random.default_rng(1)

@@ -65,6 +65,7 @@ def test_unfitted_models_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_models_that_are_not_ours_are_refused(tmp_path):
     X, y = make_moons(300, noise=0.2, random_state=0)
     pipeline, repaired = make_pipeline(StandardScaler(), SEPClassifier()), RepairedClassifier(SEPClassifier())

@@ -83,6 +83,7 @@ def test_every_kind_of_trust(trust, tmp_path):
     assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED, Cause.MISSING}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trust", ["weights", "counts"])
 def test_more_ellipsoids_than_a_word_has_bits_and_sets_never_seen(trust, tmp_path):
     X, y = make_moons(1000, noise=0.35, random_state=0)
@@ -201,6 +202,7 @@ def test_labels_that_are_booleans(tmp_path):
     np.testing.assert_array_equal(said["label"], model.predict(X))
 
 
+@pytest.mark.slow_cases("load_digits")
 @pytest.mark.parametrize("load", [load_breast_cancer, load_digits])
 def test_many_features_many_classes_and_isolated_rows_beside_ellipsoids(load, tmp_path):
     X, y = load(return_X_y=True)

@@ -123,6 +123,7 @@ def test_an_empty_text_that_is_a_category_is_no_gap(tmp_path):
     assert_same(model, session, complete(table))
 
 
+@pytest.mark.slow
 def test_a_category_that_is_both_text_and_a_number_is_refused(tmp_path):
     table, y = patients()
     table["ward"] = table["ward"].replace({"east": "1", "north": 1}).astype(object)
@@ -133,6 +134,7 @@ def test_a_category_that_is_both_text_and_a_number_is_refused(tmp_path):
     assert_same(model, session_of(model, tmp_path), complete(table))
 
 
+@pytest.mark.slow_cases("False")
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_promise_about_a_table(frozen, fitted, tmp_path):
     table, y = patients(600, seed=2)

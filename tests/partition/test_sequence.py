@@ -147,6 +147,7 @@ def awkward_pairs(draw):
     return pos, rows, draw(st.sampled_from([0, 1, 5, 0.05, 0.5])), draw(st.booleans())
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(awkward_pairs())
 def test_it_always_ends_and_no_round_but_the_last_is_idle(pair):

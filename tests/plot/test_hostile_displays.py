@@ -39,6 +39,7 @@ def draw_all(classifier, X, y):
     drawn(ReliabilityDisplay.from_estimator(classifier, X, y))
 
 
+@pytest.mark.slow
 def test_one_ellipsoid(rng):
     X = np.r_[rng.normal(size=(30, 2)), [[9.0, 9.0]]]
     classifier = fitted(X, [0] * 30 + [1])
@@ -47,6 +48,7 @@ def test_one_ellipsoid(rng):
     assert PartitionDisplay.from_estimator(classifier).ax_.get_title() == "1 ellipsoid"
 
 
+@pytest.mark.slow_cases("5")
 @pytest.mark.parametrize("d", [2, 5])
 def test_isolated_rows_alone(d, rng):
     X, y = rng.normal(size=(d, d)), np.arange(d) % 2
@@ -55,6 +57,7 @@ def test_isolated_rows_alone(d, rng):
     draw_all(classifier, X, y)
 
 
+@pytest.mark.slow
 def test_a_constant_feature(rng):
     X = np.column_stack([rng.normal(size=80), np.full(80, 7.0), rng.normal(size=80)])
     y = (X[:, 0] > 0).astype(int)
@@ -70,12 +73,14 @@ def test_a_constant_feature_of_two(rng):
     draw_all(fitted(X, X[:, 0] > 0), X, X[:, 0] > 0)
 
 
+@pytest.mark.slow
 def test_rows_far_from_zero(rng):
     X = rng.normal(size=(80, 2)) * [1e-9, 1e12] + [3.0, 1e15]
     y = X[:, 0] > 3.0
     draw_all(fitted(X, y), X, y)
 
 
+@pytest.mark.slow
 def test_thirty_classes():
     X, which = make_blobs(240, centers=30, cluster_std=0.3, random_state=0)
     y = np.array([f"class number {k}" for k in range(30)])[which]
@@ -92,6 +97,7 @@ def test_a_single_feature_is_refused_in_words():
         PartitionDisplay.from_estimator(classifier)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_right", [True, False])
 def test_all_right_and_all_wrong(is_right, rng):
     X = rng.normal(size=(80, 2))

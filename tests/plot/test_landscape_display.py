@@ -82,6 +82,7 @@ def test_one_feature_and_hostile_names():
     np.testing.assert_allclose(ranges, [[0, 11], [12, 19]], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_thirty_classes_have_no_numbers_in_their_cells():
     X, y = make_blobs(300, centers=30, n_features=3, random_state=0)
     display = LandscapeDisplay.from_landscape(summary_of(X, y))

@@ -133,6 +133,7 @@ def test_trust_by_counts_is_called_so(wdbc, moons):
         assert "accepted: trust ≥ 0.95" in entries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", [PartitionDisplay, TrustDisplay, WeightsDisplay])
 def test_estimators_without_one_partition_are_refused(display):
     X, y = load_iris(return_X_y=True)

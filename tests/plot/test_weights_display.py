@@ -49,6 +49,7 @@ def overlapping(figure):
     ]
 
 
+@pytest.mark.slow
 def test_six_curves_and_the_ellipsoids_in_their_own_units(wdbc):
     classifier, X = wdbc
     display = WeightsDisplay.from_estimator(classifier, X)
@@ -70,6 +71,7 @@ def test_six_curves_and_the_ellipsoids_in_their_own_units(wdbc):
     assert overlapping(display.figure_) == []
 
 
+@pytest.mark.slow
 def test_one_of_many_classes(letters):
     classifier, X = letters
     display = WeightsDisplay.from_estimator(classifier, X, label="Q", max_ellipsoids=8)

@@ -49,12 +49,14 @@ def on_blocks(X, y, n_blocks=3, **options):
     return fitted_on_blocks(classifier(**options), np.array_split(X, n_blocks), np.array_split(y, n_blocks))
 
 
+@pytest.mark.slow
 def test_a_file_gives_the_model_of_its_blocks(file, rows):
     fitted = classifier().fit(str(file), "target")
     assert_same_model(fitted, on_blocks(*rows))
     assert fitted.feature_names_in_.tolist() == list(NAMES)
 
 
+@pytest.mark.slow
 def test_a_folder_gives_the_model_of_its_files(rows, tmp_path):
     X, y = rows
     for i, part in enumerate(np.array_split(np.arange(N), 3)):
@@ -79,6 +81,7 @@ def test_fit_rows_reads_the_file_three_times(file, monkeypatch):
     assert 9 <= len(read) <= 10
 
 
+@pytest.mark.slow
 def test_empty_files_and_row_groups_change_nothing(rows, tmp_path):
     X, y = rows
     with pq.ParquetWriter(tmp_path / "b.parquet", table(X, y).schema) as writer:
@@ -170,6 +173,7 @@ def test_what_cannot_be_fitted_is_told_in_their_words(file, rows, tmp_path):
         classifier().fit(tmp_path / "holes.parquet", "target")
 
 
+@pytest.mark.slow
 def test_more_than_two_classes_and_processes(rows, tmp_path):
     X, _ = rows
     y = np.digitize(X[:, 0], [-1.0, 1.0])

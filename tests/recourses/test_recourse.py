@@ -57,6 +57,7 @@ def rows_labelled(model, label, n):
     return [table.iloc[[i]] for i in np.flatnonzero((decisions.label == label) & (decisions.trust > 0.6))[:n]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sep", "counts", "selective", "groups", "repaired"])
 def test_answers_are_accepted_within_limits_and_above_the_bound(name):
     model = models()[name]
@@ -96,6 +97,7 @@ def test_rows_alone_and_rows_of_a_table_are_decided_alike(name):
             assert again.why() == answer.decision.why()
 
 
+@pytest.mark.slow
 def test_a_trusted_classifier_is_asked_with_rows_of_the_table():
     X, y = numbers()
     model = TrustedClassifier(LogisticRegression(), min_trust=0.9).fit(X, y)
@@ -108,6 +110,7 @@ def test_a_trusted_classifier_is_asked_with_rows_of_the_table():
             assert answer.row.shape == (1, 3)
 
 
+@pytest.mark.slow
 def test_changes_are_what_differs_and_costs_add_up():
     for row in rows_labelled(model_of_loans(), "late", 10):
         prices = {"amount": 2.0, "purpose": 0.5}
@@ -129,6 +132,7 @@ def test_changes_are_what_differs_and_costs_add_up():
             assert costs == pytest.approx(sorted(costs, reverse=True))
 
 
+@pytest.mark.slow
 def test_a_dear_feature_changes_less():
     cheap, dear = [], []
     for row in rows_labelled(model_of_loans(), "late", 10):
@@ -227,6 +231,7 @@ def test_rows_of_every_form():
         assert sepc.recourse(model_of_loans(), given, to="paid").answers[0].cost == by_frame.answers[0].cost
 
 
+@pytest.mark.slow
 def test_columns_keep_their_types():
     X, y = numbers()
     table = pd.DataFrame({"flag": X[:, 0] > 0.0, "count": (10.0 * X[:, 1]).astype(int), "level": X[:, 2]})
@@ -377,6 +382,7 @@ def test_cards_are_short():
     assert "Answer with" in str(found.answers[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["german_credit_numeric", "heart_cleveland"])
 def test_on_real_tables(name):
     data = load(name)

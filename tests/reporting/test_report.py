@@ -189,6 +189,7 @@ def test_a_single_feature_has_no_picture(moons):
     assert "A picture needs two features" in made.to_html()
 
 
+@pytest.mark.slow
 def test_many_classes():
     X, y = make_blobs(1040, centers=26, n_features=4, random_state=0)
     letters = np.array([chr(65 + k) for k in range(26)])[y]
@@ -293,6 +294,7 @@ def test_rows_to_review_have_the_terms_that_count_most(moons, classifier):
     assert counted.figures.review[0].terms == ()
 
 
+@pytest.mark.slow
 def test_of_many_classes_that_is_told_which_is_reviewed_most():
     X, y = make_blobs(400, centers=4, cluster_std=3.0, random_state=0)
     classifier = SEPClassifier().fit(X[::2], np.array(list("abcd"))[y[::2]])

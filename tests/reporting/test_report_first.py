@@ -157,6 +157,7 @@ def test_one_count_of_regions_everywhere(moons, classifier):
     assert told == {n}
 
 
+@pytest.mark.slow
 def test_with_many_classes_the_pairs_confused_most_are_listed():
     X, y = make_blobs(1200, centers=12, n_features=3, cluster_std=2.5, random_state=0)
     names = np.array([f"kind {k}" for k in range(12)])[y]
@@ -215,6 +216,7 @@ def test_a_report_on_a_repaired_model_around_another(moons):
     assert made.figures.checks[0].claimed == 0.8
 
 
+@pytest.mark.slow
 def test_training_rows_say_whether_trust_is_believable(moons):
     X, y, X_new, y_new = moons
     classifier = SEPClassifier(min_trust=0.8, out_of_fold=True).fit(X, y)

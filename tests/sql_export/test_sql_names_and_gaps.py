@@ -199,6 +199,7 @@ def test_other_trusts_are_refused(iris, options):
         sepc.sql.export(SEPClassifier(**options).fit(X, y), "duckdb", "t")
 
 
+@pytest.mark.slow
 def test_models_that_cannot_be_exported(iris):
     X, y, model = iris
     sites = X.assign(site=np.resize(["a", "b"], len(X)))
@@ -264,6 +265,7 @@ def test_a_view_is_an_error_in_sqlite_and_none_elsewhere(engine, iris):
     engine.connection.execute("DROP VIEW seen")
 
 
+@pytest.mark.slow
 def test_more_columns_than_a_database_allows():
     X = np.random.default_rng(0).standard_normal((15, 1100))
     model = SEPClassifier().fit(X, X[:, 0] > 0.0)

@@ -78,6 +78,7 @@ def test_rows_of_awkward_kinds(engine, kind, standardize):
     assert_same(engine, model, rows_around(X, 300))
 
 
+@pytest.mark.slow
 def test_more_ellipsoids_than_a_number_has_bits_and_sets_never_seen(engine):
     X, y = make_moons(500, noise=0.35, random_state=0)
     model = SEPClassifier(0, max_ellipsoids=500).fit(X, y)
@@ -86,6 +87,7 @@ def test_more_ellipsoids_than_a_number_has_bits_and_sets_never_seen(engine):
     assert np.sum(decided.region == -1) > 0
 
 
+@pytest.mark.slow_cases("duck")
 def test_many_classes_and_isolated_rows_beside_ellipsoids(engine):
     X, y = load_digits(return_X_y=True)
     X = X[:, 18:50:4]
@@ -146,6 +148,7 @@ def test_categories_not_seen_in_training_add_nothing(engine):
     assert_same(engine, model, fresh.assign(**odd))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["duck", "sqlite"])
 def test_categories_are_told_apart_by_case_whatever_the_column_says(name, request):
     engine = request.getfixturevalue(name)

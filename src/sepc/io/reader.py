@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FormatError
+from sepc.records import MOST
 
 # Larger integers may not fit a double.
 HUGE = 10**300
-
-# Numbers of rows, features and the like are below this, so that doubles hold them, and their sums, exactly.
-MOST = 2**53
 
 # Bytes that labels may take in memory beyond twice the size of the arrays: each takes as much as the longest.
 SPARE_BYTES = 16 * 2**20
@@ -85,9 +83,12 @@ class Reader:
             raise FormatError(f"{self._where(name)} is out of range.")
         return int(value)
 
-    def text(self, name: str) -> str:
-        """A string."""
-        return str(self.value(name, str))
+    def text(self, name: str, among: tuple[str, ...] = ()) -> str:
+        """A string; one of `among`, if that is not empty."""
+        value = str(self.value(name, str))
+        if among and value not in among:
+            raise FormatError(f"{self._where(name)} is {value[:40]!r}, which this version does not know.")
+        return value
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings."""
@@ -98,31 +99,46 @@ class Reader:
 
     def floats(self, name: str, *shape: int | None) -> FloatArray:
         """An array of finite doubles."""
-        array = self._array(name, np.float64, shape)
-        if not np.isfinite(array).all():
-            raise FormatError(f"{self._where(name)} holds NaN or infinity.")
-        return array
+        return self._checked(name, np.float64, shape)
 
     def ints(self, name: str, *shape: int | None, low: int = 0, below: int = MOST) -> IntArray:
         """An array of integers within bounds."""
-        array = self._array(name, np.int64, shape)
-        if array.size and (array.min() < low or array.max() >= below):
-            raise FormatError(f"{self._where(name)} holds numbers out of range.")
-        return array
+        return self._checked(name, np.int64, shape, low, below - 1)
 
     def counts(self, name: str, *shape: int | None) -> IntArray:
         """An array of numbers of rows; no sum of them is too large for an integer."""
-        array = self.ints(name, *shape)
-        if array.sum(dtype=np.float64) >= MOST:
-            raise FormatError(f"{self._where(name)} counts more rows than there can be.")
-        return array
+        return self._checked(name, np.int64, shape, 0, MOST - 1, is_count=True)
 
     def bools(self, name: str, *shape: int | None) -> BoolArray:
         """An array of booleans."""
-        array = self._array(name, np.bool_, shape)
-        if array.size and array.view(np.uint8).max() > 1:
-            raise FormatError(f"{self._where(name)} holds bytes that are not booleans.")
+        return self._checked(name, np.bool_, shape)
+
+    def _checked(
+        self,
+        name: str,
+        kind: type[Any],
+        shape: tuple[int | None, ...],
+        low: float = -math.inf,
+        high: float = math.inf,
+        *,
+        is_count: bool = False,
+    ) -> NDArray[Any]:
+        array = self.array(name, kind, shape)
+        self.check_entries(name, array, low, high, is_count=is_count)
         return array
+
+    def check_entries(self, name: str, array: NDArray[Any], low: float, high: float, *, is_count: bool) -> None:
+        """Raise unless all entries are finite, within bounds, and, of numbers of rows, their sum is possible."""
+        if array.dtype == np.bool_:
+            if array.size and array.view(np.uint8).max() > 1:
+                raise FormatError(f"{self._where(name)} holds bytes that are not booleans.")
+            return
+        if not np.isfinite(array).all():
+            raise FormatError(f"{self._where(name)} holds NaN or infinity.")
+        if array.size and (array.min() < low or array.max() > high):
+            raise FormatError(f"{self._where(name)} holds numbers out of range.")
+        if is_count and array.sum(dtype=np.float64) >= MOST:
+            raise FormatError(f"{self._where(name)} counts more rows than there can be.")
 
     def take(self, n_bytes: int) -> None:
         """Raise if what is about to be built takes more memory than a file of this size may."""
@@ -134,7 +150,8 @@ class Reader:
         """The error for a part that is inconsistent; `what` completes the sentence "The part ..."."""
         return FormatError(f"The part {self.path or 'of the model'!s} {what}.")
 
-    def _array(self, name: str, kind: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    def array(self, name: str, kind: type[Any], shape: tuple[int | None, ...]) -> NDArray[Any]:
+        """An array of this type and shape, in which None is any size."""
         array = self.arrays.get(self.path + name)
         if array is None:
             raise FormatError(f"The array {self.path}{name} is missing.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -10,31 +10,41 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.model.mixture import Mixture
 from sepc.model.scores import Scores
+from sepc.records import MOST, floats, part, record
+
+# Scores are about normal, and variances at least that of the ridge: means, covariances and the inverses of covariances
+# are never larger than these.
+MOST_SCORE = 1e9
+MOST_PRECISION = 1e12
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RowKinds:
     """Normal distributions of scores: for each ellipsoid its rows of its own class, and for each class its other rows.
 
     Attributes
     ----------
     scores : Scores
-    centers : (G, d) array
-    covariances : (G, d, d) array
+    centers, covariances : (G, d) and (G, d, d) arrays
+        Means and covariances of the scores.
     class_rows : (G, C) array
         Training rows of each class that each distribution stands for.
     """
 
-    scores: Scores
-    centers: FloatArray
-    covariances: FloatArray
-    class_rows: FloatArray
+    scores: Scores = part(Scores, is_inline=True)
+    centers: FloatArray = floats("G", "d", low=-MOST_SCORE, high=MOST_SCORE)
+    covariances: FloatArray = floats("G", "d", "d", low=-MOST_SCORE, high=MOST_SCORE)
+    class_rows: FloatArray = floats("G", "C", low=0.0, high=MOST)
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of all arrays together."""
-        own = (self.scores.is_normal, self.scores.quantiles, self.centers, self.covariances, self.class_rows)
-        return sum(array.nbytes for array in own)
+    def flaw(self) -> str | None:
+        """What is wrong with the distributions, if anything."""
+        rows, covariances = self.class_rows, self.covariances
+        if len(rows) == 0 or not 0.0 < rows.sum(axis=1).min() <= rows.sum() < MOST:
+            return "has kinds without rows, or no kinds"
+        is_symmetric = np.array_equal(covariances, covariances.transpose(0, 2, 1))
+        if not is_symmetric or np.linalg.eigvalsh(covariances).min(initial=np.inf) < 1.0 / MOST_PRECISION:
+            return "has impossible means or covariances"
+        return None
 
     @cached_property
     def mixture(self) -> Mixture:

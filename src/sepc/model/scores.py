@@ -8,12 +8,11 @@ stay whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.records import bools, floats, given, record
 
 # Values of each feature that are kept, the smallest and the largest included.
 N_QUANTILES = 100
@@ -24,7 +23,7 @@ LEAST_CORRELATION = 0.8
 FEWEST_DISTINCT = 20
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Scores:
     """How features become scores, and scores features.
 
@@ -33,14 +32,21 @@ class Scores:
     shift, scale : (d,) arrays
         A feature that is about normal is standardised as ``(x - shift) / scale``.
     is_normal : (d,) bool array
+        Whether the score of a feature is the standardised feature.
     quantiles : (d, Q) array
         Values of each feature in ascending order, as frequent as in training.
     """
 
-    shift: FloatArray
-    scale: FloatArray
-    is_normal: BoolArray
-    quantiles: FloatArray
+    shift: FloatArray = given()
+    scale: FloatArray = given()
+    is_normal: BoolArray = bools("d")
+    quantiles: FloatArray = floats("d", "Q")
+
+    def flaw(self) -> str | None:
+        """What is wrong with the quantiles, if anything."""
+        if self.quantiles.shape[1] == 0 or (np.diff(self.quantiles, axis=1) < 0.0).any():
+            return "has quantiles that do not ascend, or none"
+        return None
 
     @classmethod
     def standardized(cls, shift: FloatArray, scale: FloatArray) -> Scores:

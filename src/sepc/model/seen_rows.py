@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import hypergeom
@@ -11,6 +10,7 @@ from scipy.stats import hypergeom
 from sepc._typing import FloatArray, IntArray
 from sepc.model.usual import FeatureKind, Spoken
 from sepc.points.row_hash import row_hashes
+from sepc.records import ints, record
 
 # Hashes kept, and the seed that all models share.
 MOST_HASHES = 1_000
@@ -20,11 +20,18 @@ FEWEST_AGAIN = 3
 UNLIKELY = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SeenRows:
-    """Hashes of training rows, of shape (M,); a hash is that of the numbers, dates and categories of a row."""
+    """Hashes of training rows.
 
-    hashes: IntArray
+    Attributes
+    ----------
+    hashes : (M,) array
+        Of the numbers, dates and categories of some rows. From a hash nobody gets the row, but who guesses all of its
+        values can check the guess.
+    """
+
+    hashes: IntArray = ints("M", low=-(2**63), high=2**63 - 1, name="seen_rows")
 
     @classmethod
     def of(cls, rows: FloatArray, spoken: Sequence[Spoken]) -> SeenRows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.model.membership import Stack, stacked
+from sepc.model.membership import FARTHEST, Stack, stacked
 from sepc.model.moments import mean_square_distance
 from sepc.model.nearest import Places, prepared
 from sepc.model.row_kinds import RowKinds
@@ -20,6 +19,7 @@ from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
 from sepc.model.usual import UsualValues
 from sepc.model.weights import Weights
+from sepc.records import bools, counts, flag, floats, ints, labels, number, part, record, size_in_bytes, text, texts
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, with_counts
 
@@ -30,8 +30,14 @@ REACH = 0.3
 # Where labels and trust come from.
 TRUSTS = ("weights", "counts", "published")
 
+# Slack only covers rounding, so it is never more than this.
+MOST_SLACK = 1e-3
 
-@dataclass(frozen=True, eq=False, repr=False)
+# Numbers in memory at a time, while ellipsoids are checked: 8 MB.
+BLOCK_ENTRIES = 2**20
+
+
+@record
 class SEPModel(ShownAsCard):
     """A fitted partition as arrays: everything needed to decide on rows.
 
@@ -44,10 +50,12 @@ class SEPModel(ShownAsCard):
     class_counts : (C,) array
         Training rows of each class.
     feature_names : tuple of str
+        Names of the features.
     shift, scale : (d,) arrays
         A row is standardised as ``(x - shift) / scale``.
     centers, roots : (K, d) and (K, d, d) arrays
-        The ellipsoids, in the order found.
+        The ellipsoids, in the order found: a standardised row z lies in ellipsoid k if the squared length of
+        ``roots[k] @ (z - centers[k])`` is at most ``1 + slack``.
     owners : (K,) array
         The class each ellipsoid was made for, as a position in `classes`.
     is_terminal : (K,) bool array
@@ -56,7 +64,7 @@ class SEPModel(ShownAsCard):
         Rows that no ellipsoid could be built from, and their classes.
     table : SignatureTable
     slack : float
-        A row lies in an ellipsoid if its squared radius is at most ``1 + slack``.
+        What rounding may add to a squared radius of one.
     trust : str
         How trust is computed: "weights", "counts" or "published".
     published : bool
@@ -71,25 +79,57 @@ class SEPModel(ShownAsCard):
         Hashes of some training rows, to tell when they come again as if they were new; every fitted model has them.
     """
 
-    classes: NDArray[Any]
-    class_counts: IntArray
-    feature_names: tuple[str, ...]
-    shift: FloatArray
-    scale: FloatArray
-    centers: FloatArray
-    roots: FloatArray
-    owners: IntArray
-    is_terminal: BoolArray
-    isolated: FloatArray
-    isolated_owners: IntArray
-    table: SignatureTable
-    slack: float
-    trust: str
-    published: bool
-    weights: Weights | None = None
-    row_kinds: RowKinds | None = None
-    usual: UsualValues | None = None
-    seen_rows: SeenRows | None = None
+    classes: NDArray[Any] = labels("C")
+    class_counts: IntArray = counts("C")
+    feature_names: tuple[str, ...] = texts("d")
+    shift: FloatArray = floats("d")
+    scale: FloatArray = floats("d")
+    centers: FloatArray = floats("K", "d", low=-FARTHEST, high=FARTHEST)
+    roots: FloatArray = floats("K", "d", "d", low=-FARTHEST, high=FARTHEST)
+    owners: IntArray = ints("K", below="C")
+    is_terminal: BoolArray = bools("K")
+    isolated: FloatArray = floats("J", "d", low=-FARTHEST, high=FARTHEST)
+    isolated_owners: IntArray = ints("J", below="C")
+    table: SignatureTable = part(SignatureTable, is_inline=True)
+    slack: float = number(0.0, MOST_SLACK)
+    trust: str = text(*TRUSTS)
+    published: bool = flag()
+    weights: Weights | None = part(Weights, default=None)
+    row_kinds: RowKinds | None = part(RowKinds, default=None)
+    usual: UsualValues | None = part(UsualValues, default=None)
+    seen_rows: SeenRows | None = part(SeenRows, is_inline=True, default=None)
+
+    def flaw(self) -> str | None:
+        """What `fit` could not have produced, if anything."""
+        if len(self.feature_names) == 0 or (self.scale <= 0.0).any():
+            return "has no features, or a scale that is not positive"
+        if self.published and self.trust != "published":
+            return "computes trust in an unknown way"
+        if (self.weights is None) is (self.trust == "weights"):
+            return "has weights without trust by weights, or trust by weights without them"
+        if self.row_kinds is not None and self.weights is None:
+            return "has kinds of rows without weights"
+        if self.usual is None or self.usual.n_classes != len(self.classes):
+            return "has groups that are missing, repeated or not in order"
+        if not np.array_equal(self.table.counts.sum(axis=0), self.class_counts) or self.class_counts.min() < 1:
+            return "has a signature table that does not match its number of training rows"
+        if len(self.centers) + len(self.isolated) == 0:
+            return "has neither ellipsoids nor isolated rows"
+        if not self._has_ellipsoids():
+            return "has an invalid ellipsoid: its matrix is singular, or too large for its features"
+        return None
+
+    def _has_ellipsoids(self) -> bool:
+        """Whether all ellipsoids are valid, in standardised features and in the user's own."""
+        step = max(1, BLOCK_ENTRIES // self.centers.shape[1] ** 2)
+        try:
+            with np.errstate(all="ignore"):
+                places = (self.shift + self.scale * places for places in (self.centers, self.isolated))
+                roots = (self.roots[start : start + step] for start in range(0, self.n_ellipsoids, step))
+                finite = all(np.isfinite(own).all() for own in places)
+                return finite and all(_are_valid(own, self.scale) for own in roots) and bool(np.isfinite(self.reach))
+        except (ZeroDivisionError, np.linalg.LinAlgError):
+            return False
 
     @property
     def n_ellipsoids(self) -> int:
@@ -104,13 +144,7 @@ class SEPModel(ShownAsCard):
     @property
     def n_bytes(self) -> int:
         """Size of all arrays together."""
-        arrays = (self.class_counts, self.shift, self.scale, self.centers, self.roots, self.owners, self.is_terminal)
-        more = (self.isolated, self.isolated_owners, self.table.memberships, self.table.counts)
-        weights = 0 if self.weights is None else self.weights.n_bytes
-        kinds = 0 if self.row_kinds is None else self.row_kinds.n_bytes
-        usual = 0 if self.usual is None else self.usual.n_bytes
-        usual += 0 if self.seen_rows is None else self.seen_rows.hashes.nbytes
-        return weights + kinds + usual + sum(array.nbytes for array in (*arrays, *more))
+        return size_in_bytes(self)
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -202,3 +236,15 @@ class SEPModel(ShownAsCard):
         )
         classes = counted(len(self.classes), "class", "classes")
         return Card(f"SEPModel of {classes}, {counted(len(self.feature_names), 'feature')}", facts)
+
+
+def _are_valid(roots: FloatArray, scale: FloatArray) -> bool:
+    """Whether these roots have an inverse, and neither they nor their inverses are too large to be squared."""
+    in_own_features = roots / scale
+    sizes = (np.abs(matrix).max(initial=0.0) for matrix in (roots, np.linalg.inv(roots)))
+    determinants = (np.linalg.slogdet(matrix).logabsdet for matrix in (roots, in_own_features))
+    return (
+        all(size <= FARTHEST for size in sizes)
+        and bool(np.isfinite(in_own_features).all())
+        and all(np.isfinite(logarithms).all() for logarithms in determinants)
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -14,6 +13,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.model.locate import as_values, packed
 from sepc.points.signatures import SignatureCounts
+from sepc.records import bools, counts, record
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -21,16 +21,16 @@ Floats: TypeAlias = NDArray[np.float32]
 BLOCK_ENTRIES = 2**20
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class SignatureTable(ShownOnOneLine):
     """How many training rows of each class lie in exactly which ellipsoids, for every set that occurs.
 
     Attributes
     ----------
     memberships : (T, K) bool array
-        The sets, in lexicographic order.
+        The sets of ellipsoids, in lexicographic order.
     counts : (T, C) array
-        Rows of each class.
+        Training rows of each class that lie in exactly the ellipsoids of a set.
 
     Examples
     --------
@@ -45,8 +45,16 @@ class SignatureTable(ShownOnOneLine):
     array([ 1, -1])
     """
 
-    memberships: BoolArray
-    counts: IntArray
+    memberships: BoolArray = bools("T", "K")
+    counts: IntArray = counts("T", "C")
+
+    def flaw(self) -> str | None:
+        """What is wrong with the sets, if anything: they must be distinct and in lexicographic order."""
+        above, below = self.memberships[:-1], self.memberships[1:]
+        differs = above != below
+        first = differs.argmax(axis=1) if self.memberships.shape[1] else np.zeros(len(above), dtype=np.int64)
+        is_ordered = differs.any(axis=1).all() and (len(above) == 0 or below[np.arange(len(below)), first].all())
+        return None if len(self.memberships) and is_ordered else "has a signature table that is empty or not in order"
 
     @classmethod
     def of_classes(cls, per_class: Sequence[SignatureCounts]) -> SignatureTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -12,6 +12,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.scores import quantiles_of
+from sepc.records import counts, floats, given, ints, record
 
 # Gives rows in the features that went into a pipeline, or None if there is no way back.
 Restore: TypeAlias = Callable[[FloatArray], FloatArray | None]
@@ -43,7 +44,7 @@ class Spoken(NamedTuple):
     categories: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class UsualValues:
     """What is usual among training rows, by a sample of them.
 
@@ -51,10 +52,10 @@ class UsualValues:
 
     Attributes
     ----------
-    ellipsoid, owner : (G,) arrays
-        The ellipsoid of each group, or -1 for all rows of a class; and the class.
     n_rows : (G,) array
         Rows of the sample in each group.
+    ellipsoid, owner : (G,) arrays
+        The ellipsoid of each group, or -1 for all rows of a class; and the class.
     ranges : (G, d, 2) array
         For each group and feature, the values that bound the middle 80 % of its rows; both occur in training.
     overall : (d, Q) array
@@ -74,17 +75,42 @@ class UsualValues:
         `ranges` and `overall` then are in these features already.
     """
 
-    ellipsoid: IntArray
-    owner: IntArray
-    n_rows: IntArray
-    ranges: FloatArray
-    overall: FloatArray
-    spoken: tuple[Spoken, ...]
-    category_counts: IntArray
-    n_levels: IntArray
-    levels: FloatArray
-    level_counts: IntArray
-    restore: Restore | None = None
+    n_rows: IntArray = counts("G")
+    ellipsoid: IntArray = ints("G", low=ANYWHERE, below="K")
+    owner: IntArray = ints("G", below="C")
+    ranges: FloatArray = floats("G", "d", "2")
+    overall: FloatArray = floats("d", f"{N_QUANTILES}")
+    spoken: tuple[Spoken, ...] = given()
+    category_counts: IntArray = counts("G", "S")
+    n_levels: IntArray = ints("d", high=MOST_LEVELS)
+    levels: FloatArray = floats("L")
+    level_counts: IntArray = counts("G", "L")
+    restore: Restore | None = given(default=None)
+
+    @property
+    def n_classes(self) -> int:
+        """How many groups are all rows of a class."""
+        return int((self.ellipsoid == ANYWHERE).sum())
+
+    def flaw(self) -> str | None:
+        """What is wrong with the groups or their counts, if anything."""
+        groups = list(zip(self.ellipsoid.tolist(), self.owner.tolist(), strict=True))
+        if groups != sorted(set(groups)) or self.owner[: self.n_classes].tolist() != list(range(self.n_classes)):
+            return "has groups that are missing, repeated or not in order"
+        if (self.n_rows < np.where(self.ellipsoid == ANYWHERE, 1, FEWEST_ROWS)).any():
+            return "has groups of too few rows"
+        if (np.diff(self.ranges, axis=2) < 0.0).any() or (np.diff(self.overall, axis=1) < 0.0).any():
+            return "has values that do not ascend"
+        sizes = [len(own.categories) for own in self.spoken if own.kind is FeatureKind.CATEGORY]
+        if len(self.spoken) != len(self.n_levels) or self.category_counts.shape[1] != sum(sizes):
+            return "has other features or categories than its columns give"
+        if self.n_levels.sum() != len(self.levels):
+            return "has levels that do not match its features"
+        for own, parts in ((self.category_counts, sizes), (self.level_counts, self.n_levels[self.n_levels > 0])):
+            starts = np.cumsum([0, *parts])[:-1]
+            if len(starts) and (np.add.reduceat(own, starts, axis=1) != self.n_rows[:, None]).any():
+                return "counts values of more or fewer rows than there are"
+        return None
 
     def restored(self, restore: Restore | None) -> UsualValues:
         """The same in the features that went into a pipeline; as it is if there is no way back."""
@@ -100,11 +126,6 @@ class UsualValues:
     def in_own_units(self, rows: FloatArray) -> FloatArray | None:
         """Rows of the model's features as they went into a pipeline; None if there is no way back."""
         return rows if self.restore is None else self.restore(rows)
-
-    @property
-    def n_bytes(self) -> int:
-        """Size of all arrays together."""
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
     def group(self, ellipsoid: int, owner: int) -> int | None:
         """The group of a class in an ellipsoid; None if it has too few rows."""

@@ -7,7 +7,6 @@ the scores gives the probabilities, which fade to equal ones far from the traini
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,8 +14,9 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.model.membership import slabwise, whole_slabs
+from sepc.model.membership import FARTHEST, slabwise, whole_slabs
 from sepc.model.step_curves import CurveBlock, curve_blocks
+from sepc.records import counts, floats, ints, number, record, size_in_bytes
 from sepc.wording import counted
 
 # Features are clipped at this many deviations, so that no feature decides alone however far out a row lies.
@@ -32,6 +32,10 @@ BLOCK_ISOLATED = 4096
 # Probabilities start to fade at this many times the size of the nearest ellipsoid, with this power of the gauge.
 FADING_BEGINS = 2.0
 FADING_POWER = 4
+# Products and sums of numbers up to this do not overflow; weights are never larger.
+MOST_WEIGHT = 1e100
+# A narrower Gaussian would cover nothing but its own row.
+NARROWEST = 1e-100
 
 
 def nearness(squared: FloatArray, out: FloatArray | None = None) -> FloatArray:
@@ -68,7 +72,7 @@ def faded(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
     return np.asarray(left * probabilities + (1.0 - left) / probabilities.shape[1])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Weights(ShownAsCard):
     """The weights of a fitted model: what each feature, ellipsoid and isolated row adds to the score of each class.
 
@@ -79,7 +83,7 @@ class Weights(ShownAsCard):
     offsets : (C,) array
         The average score of each class.
     lines : (d, C) array
-        Slopes of the features, which are clipped at `LINE_END` on either side.
+        Slopes of the features, which are clipped to eight deviations on either side.
     n_knots : (d,) array
         Number of knots in the curve of each feature.
     knots : (S,) array
@@ -104,25 +108,42 @@ class Weights(ShownAsCard):
         What each category adds, column by column; one not seen in training adds nothing.
     """
 
-    offsets: FloatArray
-    lines: FloatArray
-    n_knots: IntArray
-    knots: FloatArray
-    levels: FloatArray
-    near: FloatArray
-    deep: FloatArray
-    ellipsoid_means: FloatArray
-    isolated: FloatArray
-    isolated_mean: FloatArray
-    width: float
-    category_features: IntArray
-    n_categories: IntArray
-    category_levels: FloatArray
+    offsets: FloatArray = floats("C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    lines: FloatArray = floats("d", "C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    n_knots: IntArray = counts("d")
+    knots: FloatArray = floats("S", low=-FARTHEST, high=FARTHEST)
+    levels: FloatArray = floats("S+d", "C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    near: FloatArray = floats("K", "C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    deep: FloatArray = floats("K", "C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    ellipsoid_means: FloatArray = floats("K", "C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    isolated: FloatArray = floats("J", "C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    isolated_mean: FloatArray = floats("C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+    width: float = number(NARROWEST)
+    category_features: IntArray = ints("Q", below="d")
+    n_categories: IntArray = counts("Q")
+    category_levels: FloatArray = floats("A", "C", low=-MOST_WEIGHT, high=MOST_WEIGHT)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the knots or categories, if anything."""
+        if int(self.n_knots.sum()) != len(self.knots):
+            return "has a number of knots that does not match its features"
+        first = np.zeros(len(self.knots), dtype=bool)
+        first[np.cumsum(self.n_knots[:-1])[self.n_knots[1:] > 0]] = True
+        if (np.diff(self.knots) <= 0.0)[~first[1:]].any():
+            return "has knots that do not ascend within a feature"
+        is_empty = (self.n_categories < 1).any()
+        if (
+            is_empty
+            or self.n_categories.sum() != len(self.category_levels)
+            or (np.diff(self.category_features) <= 0).any()
+        ):
+            return "has levels that do not match its categories"
+        return None
 
     @property
     def n_bytes(self) -> int:
         """Size of all arrays together."""
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+        return size_in_bytes(self)
 
     @property
     def matters(self) -> BoolArray:

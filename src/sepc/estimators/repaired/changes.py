@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sepc.cards import Card, ShownAsCard, ShownInLists
 from sepc.decisions.frames import frame_of
+from sepc.records import flag, number, record, text, whole
 from sepc.wording import counted, p_in_short, with_number
 
 if TYPE_CHECKING:
@@ -17,13 +17,14 @@ MOST_LISTED = 10
 COLUMNS = ("region", "where", "kept", "n_made", "n_judged", "errors_before", "errors_after", "p_value", "n_together")
 
 
-@dataclass(frozen=True, repr=False)
+@record
 class Change(ShownInLists):
     """The outcome of a repair in one region.
 
     Attributes
     ----------
     region : int
+        Its number.
     where : str
         The region in words.
     n_made : int
@@ -41,15 +42,15 @@ class Change(ShownInLists):
         Whether the new model is used.
     """
 
-    region: int
-    where: str
-    n_made: int
-    n_judged: int
-    errors_before: int
-    errors_after: int
-    p_value: float
-    n_together: int
-    kept: bool
+    region: int = whole(low=-1)
+    where: str = text()
+    n_made: int = whole()
+    n_judged: int = whole()
+    errors_before: int = whole()
+    errors_after: int = whole()
+    p_value: float = number(0.0, 1.0)
+    n_together: int = whole(low=1)
+    kept: bool = flag()
 
     def __str__(self) -> str:
         name = with_number(self.where, self.region)

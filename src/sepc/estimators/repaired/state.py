@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
+from sepc.io.records import record_from, record_to_node
 from sepc.io.values import are_among
 from sepc.io.writer import Node, Writer
 
@@ -30,7 +30,7 @@ def write(repaired: RepairedClassifier, writer: Writer, inner: InnerModels) -> N
     return fields_to_node(repaired, without=("estimator",)) | {
         "estimator": inner.to_node(repaired.estimator_, writer.under("estimator")),
         "models": [sep_state.write(model, writer.under(f"models/{i}"), inner) for i, model in enumerate(models)],
-        "changes": [asdict(change) for change in repaired.changes_],
+        "changes": [record_to_node(change, writer) for change in repaired.changes_],
         "lost_promise": repaired.lost_promise_,
     }
 
@@ -45,7 +45,7 @@ def read(reader: Reader, inner: InnerModels) -> RepairedClassifier:
     asked = reader.ints("asked", len(regions), below=len(models))
     if (np.diff(regions) <= 0).any() or list(dict.fromkeys(asked.tolist())) != list(range(len(models))):
         raise reader.wrong("has repeated regions, or models that no region uses")
-    changes = tuple(_change_from(part) for part in reader.parts("changes"))
+    changes = tuple(record_from(Change, part) for part in reader.parts("changes"))
     model_of = {int(region): models[i] for region, i in zip(regions, asked, strict=True)}
     lost_promise = reader.value("lost_promise", bool)
     repaired = restore_fields(RepairedClassifier.of(estimator, model_of, changes, lost_promise), reader)
@@ -70,17 +70,3 @@ def _columns(classifier: SEPClassifier) -> Any:
     if own is None:
         return named
     return *named, own.columns, own.feature_names, {name: each.values for name, each in own.categories.items()}
-
-
-def _change_from(reader: Reader) -> Change:
-    return Change(
-        region=reader.integer("region", low=-1),
-        where=reader.text("where"),
-        n_made=reader.integer("n_made"),
-        n_judged=reader.integer("n_judged"),
-        errors_before=reader.integer("errors_before"),
-        errors_after=reader.integer("errors_after"),
-        p_value=reader.number("p_value", 0.0, 1.0),
-        n_together=reader.integer("n_together", low=1),
-        kept=reader.value("kept", bool),
-    )

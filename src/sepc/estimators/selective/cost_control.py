@@ -7,17 +7,17 @@ together, so the cheapest of them may be chosen on the same rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from sepc._typing import FloatArray
+from sepc.records import number, record, whole
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.binomial import rows_needed
 from sepc.statistics.fixed_sequence import n_before_failure, rows_to_start, sums_at
 
 
-@dataclass(frozen=True)
+@record
 class CostControl:
     """A threshold, and the costs on the calibration rows that support it.
 
@@ -39,14 +39,20 @@ class CostControl:
         The mean cost of these rows.
     """
 
-    threshold: float
-    review: float
-    n_rows: int
-    n_accepted: int
-    cost: float
-    n_needed: int
-    n_tried: int
-    tried_cost: float
+    threshold: float = number(0.0, or_infinite=True)
+    review: float = number(0.0)
+    n_rows: int = whole(below=2**63)
+    n_accepted: int = whole(below=2**63)
+    cost: float = number(0.0)
+    n_needed: int = whole(below=2**63)
+    n_tried: int = whole(below=2**63)
+    tried_cost: float = number(0.0)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the counts, if anything."""
+        if max(self.n_accepted, self.n_tried) > self.n_rows:
+            return "counts more errors than accepted rows, or more accepted rows than rows"
+        return "has a threshold that accepts nothing" if math.isfinite(self.threshold) and not self.n_accepted else None
 
 
 def choose_cheapest(

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimators.selective.groups import Key, described, keys_of
 from sepc.estimators.selective.risk_control import Control, choose_threshold, choose_together
+from sepc.records import flag, number, record, whole
 from sepc.statistics.binomial import fewer_p_value, rows_needed
 
 # Of the probability that something promised is false, the share that goes to "no harm".
 HARM_SHARE = 0.2
 
 
-@dataclass(frozen=True)
+@record
 class NoHarm:
     """Whether the accepted rows of a group are wrong less often than its refused ones.
 
@@ -43,12 +44,17 @@ class NoHarm:
         Whether it is shown, together with all other promises.
     """
 
-    n_accepted: int
-    n_errors: int
-    n_refused: int
-    n_refused_errors: int
-    p_value: float
-    is_shown: bool
+    n_accepted: int = whole()
+    n_errors: int = whole()
+    n_refused: int = whole()
+    n_refused_errors: int = whole()
+    p_value: float = number(0.0, 1.0)
+    is_shown: bool = flag()
+
+    def flaw(self) -> str | None:
+        """Whether there are more errors than rows."""
+        is_possible = self.n_errors <= self.n_accepted and self.n_refused_errors <= self.n_refused
+        return None if is_possible else "counts more errors than rows"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from sepc.estimators.selective.group_control import Groups, NoHarm
 from sepc.estimators.selective.groups import MOST_COLUMNS, Key, names_in
 from sepc.io.reader import Reader
+from sepc.io.records import record_from, record_to_node
 from sepc.io.values import read_simple_value, simple_value
-from sepc.io.writer import Node
-
-COUNTS = ("n_accepted", "n_errors", "n_refused", "n_refused_errors")
+from sepc.io.writer import Node, Writer
 
 
 def key_to_node(key: Key) -> Any:
@@ -37,7 +35,7 @@ def groups_to_node(groups: Groups | None) -> Node | None:
         "by": [simple_value(name) for name in groups.by],
         "small": [[key_to_node(key), n] for key, n in groups.small.items()],
         "parents": [[key_to_node(child), key_to_node(parent)] for child, parent in groups.parents.items()],
-        "no_harm": [asdict(harm) for harm in groups.no_harm.values()],
+        "no_harm": [record_to_node(harm, Writer()) for harm in groups.no_harm.values()],
     }
 
 
@@ -59,18 +57,10 @@ def groups_from(reader: Reader, promised: Mapping[Key, Any], one_threshold: bool
             raise reader.wrong("holds a number of rows that is none")
         small[key_from(key, reader)] = n
     parents = {key_from(child, reader): key_from(parent, reader) for child, parent in _pairs(reader, "parents")}
-    harm = [_harm_from(part) for part in reader.parts("no_harm")]
+    harm = [record_from(NoHarm, part) for part in reader.parts("no_harm")]
     if len(harm) != len(promised) or small.keys() & promised.keys():
         raise reader.wrong("has groups that do not match its promises")
     return Groups(by, small, dict(zip(promised, harm, strict=True)), parents, one_threshold)
-
-
-def _harm_from(reader: Reader) -> NoHarm:
-    counts = {name: reader.integer(name, below=2**63) for name in COUNTS}
-    if counts["n_errors"] > counts["n_accepted"] or counts["n_refused_errors"] > counts["n_refused"]:
-        raise reader.wrong("counts more errors than rows")
-    is_shown = reader.value("is_shown", bool)
-    return NoHarm(**counts, p_value=reader.number("p_value", 0.0, 1.0), is_shown=is_shown)
 
 
 def _pairs(reader: Reader, name: str) -> Iterator[tuple[Any, Any]]:

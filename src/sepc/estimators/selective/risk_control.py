@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.records import number, record, whole
 from sepc.statistics.binomial import p_value, rows_needed
 from sepc.statistics.fixed_sequence import n_before_failure, rows_to_start, sums_at
 
 
-@dataclass(frozen=True)
+@record
 class Control:
     """A threshold, and the calibration rows that support it.
 
@@ -31,14 +31,20 @@ class Control:
         Rows accepted at the first threshold tested, and the wrong ones; at the last one if none accepts enough rows.
     """
 
-    threshold: float
-    max_risk: float
-    n_rows: int
-    n_accepted: int
-    n_errors: int
-    n_needed: int
-    n_tried: int
-    n_tried_errors: int
+    threshold: float = number(0.0, or_infinite=True)
+    max_risk: float = number(0.0, 1.0)
+    n_rows: int = whole(below=2**63)
+    n_accepted: int = whole(below=2**63)
+    n_errors: int = whole(below=2**63)
+    n_needed: int = whole(below=2**63)
+    n_tried: int = whole(below=2**63)
+    n_tried_errors: int = whole(below=2**63)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the counts, if anything."""
+        if not self.n_errors <= self.n_accepted <= self.n_rows or self.n_tried > self.n_rows:
+            return "counts more errors than accepted rows, or more accepted rows than rows"
+        return "has a threshold that accepts nothing" if math.isfinite(self.threshold) and not self.n_accepted else None
 
 
 def choose_threshold(

@@ -6,7 +6,6 @@ a sign, no proof: labels may be as they were. No difference proves nothing about
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimators.columns_by import column_names
+from sepc.records import flag, number, record, text, whole
 from sepc.statistics.stratified_ranks import differ_p_value, spread_p_value
 from sepc.wording import name_of
 
@@ -23,7 +23,7 @@ SIGN_LEVEL = 0.05
 TRUST = "trust"
 
 
-@dataclass(frozen=True)
+@record
 class ShiftCheck:
     """Whether target rows differ from calibration rows within regions.
 
@@ -34,14 +34,15 @@ class ShiftCheck:
     p_value : float
         Its p-value, times the number of tests.
     n_tests : int
+        How many columns, and trust, were compared.
     is_sign : bool
         Whether this is a sign that the assumption does not hold.
     """
 
-    column: str
-    p_value: float
-    n_tests: int
-    is_sign: bool
+    column: str = text()
+    p_value: float = number(0.0, 1.0)
+    n_tests: int = whole(low=1)
+    is_sign: bool = flag()
 
 
 def check_shift(X: Any, X_target: Any, trust: FloatArray, is_target: BoolArray, region: IntArray) -> ShiftCheck:

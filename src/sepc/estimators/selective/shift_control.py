@@ -17,6 +17,7 @@ from scipy.stats import nbinom
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import ShiftCheck
+from sepc.records import ints, part, record, whole
 from sepc.statistics.binomial import rows_needed
 
 # The share of the target rows that only say what is asked for.
@@ -40,7 +41,7 @@ class Rows:
     wrong: BoolArray
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Shift:
     """What a promise for another mix of regions rests on.
 
@@ -58,13 +59,20 @@ class Shift:
         Whether target rows differ from calibration rows within regions, which would break the assumption.
     """
 
-    regions: IntArray
-    n_planning: int
-    n_target: int
-    n_target_accepted: int
-    n_target_uncovered: int
-    n_unpaired: int
-    check: ShiftCheck
+    regions: IntArray = ints("B")
+    n_planning: int = whole()
+    n_target: int = whole()
+    n_target_accepted: int = whole()
+    n_target_uncovered: int = whole()
+    n_unpaired: int = whole()
+    check: ShiftCheck = part(ShiftCheck)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the regions or counts, if anything."""
+        if (np.diff(self.regions) <= 0).any():
+            return "has regions that are not in order"
+        is_possible = self.n_target >= max(1, self.n_target_accepted + self.n_target_uncovered)
+        return None if is_possible else "counts more target rows than there are"
 
     def covers(self, region: IntArray) -> BoolArray:
         """Which rows lie in a region whose rows may be accepted."""

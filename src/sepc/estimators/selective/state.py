@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from typing import Any
 
 from sepc.estimators.selective.cost_control import CostControl
@@ -12,10 +10,11 @@ from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_state import columns_from, groups_from, groups_to_node, key_from, key_to_node
 from sepc.estimators.selective.risk_control import Control
-from sepc.estimators.selective.shift_state import shift_from, shift_to_node
+from sepc.estimators.selective.shift_control import Shift
 from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
+from sepc.io.records import record_from, record_to_node
 from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
 from sepc.io.writer import Node, Writer
 
@@ -24,13 +23,14 @@ CONTROLS: dict[str, type[Control | CostControl]] = {"risk": Control, "cost": Cos
 
 def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier and its promise."""
+    shift = selective.shift_
     return fields_to_node(selective, without=("estimator", "max_risk", "by", "parents")) | {
         "classes": labels_to_node(selective.classes_),
         "estimator": inner.to_node(selective.estimator_, writer.under("estimator")),
         "max_risk": _risk_to_node(selective.max_risk, selective.classes_),
         "controls": [_control_to_node(selective, key) for key in selective.controls_],
         "groups": groups_to_node(selective.groups_),
-        "shift": shift_to_node(selective.shift_, writer.under("shift")),
+        "shift": None if shift is None else record_to_node(shift, writer.under("shift")),
         "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
@@ -50,7 +50,7 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     selective.groups_ = None
     if reader.has("groups"):
         selective.groups_ = groups_from(reader.part("groups"), selective.controls_, selective.one_threshold)
-    selective.shift_ = shift_from(reader.part("shift")) if reader.has("shift") else None
+    selective.shift_ = record_from(Shift, reader.part("shift")) if reader.has("shift") else None
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
@@ -90,9 +90,13 @@ def _control_to_node(selective: SelectiveClassifier, key: Any) -> Node:
     names = {kind: name for name, kind in CONTROLS.items()}
     control = selective.controls_[key]
     bounds = getattr(selective, "risk_bound_", None)
-    values = {name: _finite(value) for name, value in asdict(control).items()}
     bound = bounds[key] if isinstance(bounds, Mapping) else bounds
-    return {"about": key_to_node(key), "kind": names[type(control)], "risk_bound": bound, **values}
+    return {
+        "about": key_to_node(key),
+        "kind": names[type(control)],
+        "risk_bound": bound,
+        **record_to_node(control, Writer()),
+    }
 
 
 def _control_from(reader: Reader) -> tuple[Any, Control | CostControl]:
@@ -100,25 +104,7 @@ def _control_from(reader: Reader) -> tuple[Any, Control | CostControl]:
     about = key_from(reader.node.get("about"), reader)
     if kind is None:
         raise reader.wrong("has a promise of an unknown kind")
-    threshold = reader.number("threshold", 0.0) if reader.has("threshold") else math.inf
-    control = kind(threshold=threshold, **{field.name: _figure_from(reader, field.name) for field in fields(kind)[1:]})
-    counts = (getattr(control, "n_errors", 0), control.n_accepted, control.n_rows)
-    if sorted(counts) != list(counts) or control.n_tried > control.n_rows:
-        raise reader.wrong("counts more errors than accepted rows, or more accepted rows than rows")
-    if math.isfinite(threshold) and control.n_accepted == 0:
-        raise reader.wrong("has a threshold that accepts nothing")
-    return about, control
-
-
-def _figure_from(reader: Reader, name: str) -> Any:
-    if name.startswith("n_"):
-        return reader.integer(name, below=2**63)
-    return reader.number(name, 0.0, 1.0 if name == "max_risk" else math.inf)
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no infinity, so an infinite threshold is written as null."""
-    return None if isinstance(value, float) and math.isinf(value) else value
+    return about, record_from(kind, reader)
 
 
 def _risk_to_node(max_risk: Any, classes: Any) -> Node:

@@ -15,6 +15,7 @@ from sepc.estimators.sep.multiclass import Pieces
 from sepc.model.sep_model import SEPModel
 from sepc.partition.sequence import Partition
 from sepc.plain_values import plain
+from sepc.records import bools, counts, floats, given, ints, record
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, name_of
 
@@ -85,7 +86,7 @@ class FittedEllipsoid(ShownInLists):
         return Card(f"Ellipsoid {self.number} of {name_of(self.label)}, with {held}", facts, note=note)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
     """The ellipsoids of a model in the order found, as a sequence; each is built when it is asked for.
 
@@ -98,12 +99,16 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
         The cuts of all ellipsoids one after the other, as in `Hyperplane`.
     """
 
-    model: SEPModel
-    n_cuts: IntArray
-    n_round: IntArray
-    normals: FloatArray
-    offsets: FloatArray
-    through_means: BoolArray
+    model: SEPModel = given()
+    n_cuts: IntArray = counts("K")
+    n_round: IntArray = ints("K")
+    normals: FloatArray = floats("M", "d", name="cut_normals")
+    offsets: FloatArray = floats("M", name="cut_offsets")
+    through_means: BoolArray = bools("M")
+
+    def flaw(self) -> str | None:
+        """What is wrong with the cuts, if anything."""
+        return None if self.n_cuts.sum() == len(self.offsets) else "has cuts that do not match its ellipsoids"
 
     def __len__(self) -> int:
         return self.model.n_ellipsoids

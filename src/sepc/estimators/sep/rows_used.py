@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sepc.cards import ShownOnOneLine
+from sepc.records import record, whole
 from sepc.wording import counted
 
 
-@dataclass(frozen=True, repr=False)
+@record
 class RowsUsed(ShownOnOneLine):
     """How many rows were partitioned into ellipsoids, and how many the weights were fitted to; all are counted.
+
+    Attributes
+    ----------
+    n_rows, n_partitioned, n_weighed : int
+        Training rows, those partitioned, and those that weights were fitted to.
 
     Examples
     --------
@@ -20,9 +24,13 @@ class RowsUsed(ShownOnOneLine):
     All 150 rows were partitioned and counted, and all were weighed.
     """
 
-    n_rows: int
-    n_partitioned: int
-    n_weighed: int
+    n_rows: int = whole()
+    n_partitioned: int = whole()
+    n_weighed: int = whole()
+
+    def flaw(self) -> str | None:
+        """Whether more rows were used than there are."""
+        return "has numbers of rows that cannot be" if max(self.n_partitioned, self.n_weighed) > self.n_rows else None
 
     def __str__(self) -> str:
         rows = counted(self.n_rows, "row")

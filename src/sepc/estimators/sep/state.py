@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from typing import Any
 
 from sepc.columns.preparation import Preparation
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.fitted import FittedEllipsoids, History
-from sepc.estimators.sep.model_state import model_from, model_to_node
 from sepc.estimators.sep.preparation_state import preparation_from, preparation_to_node
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.spoken_features import spoken_features
 from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
-from sepc.io.reader import MOST, Reader
+from sepc.io.reader import Reader
+from sepc.io.records import record_from, record_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.sep_model import SEPModel
+from sepc.model.usual import Spoken
 from sepc.plain_values import plain
+from sepc.records import MOST
 
 
 def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier with the history of its fit."""
-    found = classifier.ellipsoids_
-    writer.put(
-        n_cuts=found.n_cuts,
-        n_round=found.n_round,
-        cut_normals=found.normals,
-        cut_offsets=found.offsets,
-        through_means=found.through_means,
-    )
     preparation = classifier.preparation_
     prepared = None if preparation is None else preparation_to_node(preparation, writer.under("preparation"))
     return fields_to_node(classifier) | {
         "preparation": prepared,
-        "model": model_to_node(classifier.model_, writer.under("model")),
-        "rows_used": asdict(classifier.rows_used_),
+        "model": record_to_node(classifier.model_, writer.under("model")),
+        **record_to_node(classifier.ellipsoids_, writer),
+        "rows_used": record_to_node(classifier.rows_used_, writer),
         "history": [
             {"rows_left": [list(left) for left in history.rows_left], "stopped_because": history.stopped_because}
             for history in classifier.history_
@@ -48,16 +42,16 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     """Read a classifier."""
     classifier = restore_fields(SEPClassifier(), reader)
     preparation = _preparation_from(reader, classifier)
-    spoken = None if preparation is None else spoken_features(preparation)
-    model = model_from(reader.part("model"), spoken)
+    model = _model_from(reader.part("model"), preparation)
     _check_features(reader, model, preparation, classifier.n_features_in_)
     classifier.preparation_ = preparation
     classifier.model_, classifier.classes_ = model, model.classes
-    classifier.ellipsoids_ = _ellipsoids_from(reader, model)
+    sizes = {"K": model.n_ellipsoids, "d": len(model.feature_names)}
+    classifier.ellipsoids_ = record_from(FittedEllipsoids, reader, sizes, model=model)
     if len(reader.value("history", list)) > len(model.classes):
         raise reader.wrong("has more partitions than classes")
     classifier.history_ = tuple(map(_history_from, reader.parts("history"), model.classes))
-    classifier.rows_used_ = _rows_used_from(reader.part("rows_used"))
+    classifier.rows_used_ = record_from(RowsUsed, reader.part("rows_used"))
     classifier.regions_ = Regions(model)
     return classifier
 
@@ -71,6 +65,12 @@ def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation 
     if names is not None and [column.name for column in preparation.columns] != names.tolist():
         raise reader.wrong("has other columns than its names of features")
     return preparation
+
+
+def _model_from(reader: Reader, preparation: Preparation | None) -> SEPModel:
+    """The model; its features are spoken of as the preparation says, and as numbers without one."""
+    spoken = (Spoken(),) * len(reader.texts("feature_names")) if preparation is None else spoken_features(preparation)
+    return record_from(SEPModel, reader, spoken=tuple(spoken))
 
 
 def _check_features(reader: Reader, model: SEPModel, preparation: Preparation | None, n_columns: int) -> None:
@@ -90,31 +90,11 @@ def _check_features(reader: Reader, model: SEPModel, preparation: Preparation | 
         raise reader.wrong("has a model with other features than its columns give")
 
 
-def _ellipsoids_from(reader: Reader, model: SEPModel) -> FittedEllipsoids:
-    n_cuts = reader.counts("n_cuts", model.n_ellipsoids)
-    total = int(n_cuts.sum())
-    return FittedEllipsoids(
-        model=model,
-        n_cuts=n_cuts,
-        n_round=reader.ints("n_round", model.n_ellipsoids),
-        normals=reader.floats("cut_normals", total, len(model.feature_names)),
-        offsets=reader.floats("cut_offsets", total),
-        through_means=reader.bools("through_means", total),
-    )
-
-
 def _history_from(reader: Reader, label: Any) -> History:
     left = reader.value("rows_left", list)
     if not all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in left):
         raise reader.wrong("has rows_left that are not pairs of integers")
     return History(plain(label), tuple((pair[0], pair[1]) for pair in left), reader.text("stopped_because"))
-
-
-def _rows_used_from(reader: Reader) -> RowsUsed:
-    used = RowsUsed(*(reader.value(field.name, int) for field in fields(RowsUsed)))
-    if not (_is_count(used.n_rows) and all(0 <= n <= used.n_rows for n in (used.n_partitioned, used.n_weighed))):
-        raise reader.wrong("has numbers of rows that cannot be")
-    return used
 
 
 def _is_count(value: Any) -> bool:

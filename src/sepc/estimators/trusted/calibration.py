@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.model.weights import MOST_WEIGHT
 from sepc.points.tiles import project
+from sepc.records import floats, number, record
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-6
@@ -17,7 +17,7 @@ NEVER_CERTAIN = 1e-6
 PENALTY = 1.0
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Calibration:
     """A logistic model of whether a label is right, with non-negative coefficients.
 
@@ -26,10 +26,11 @@ class Calibration:
     coefficients : (s,) array
         One for each signal.
     intercept : float
+        The log-odds where all signals are zero.
     """
 
-    coefficients: FloatArray
-    intercept: float
+    coefficients: FloatArray = floats("s", low=0.0, high=MOST_WEIGHT)
+    intercept: float = number(-MOST_WEIGHT, MOST_WEIGHT)
 
     @classmethod
     def learnt(

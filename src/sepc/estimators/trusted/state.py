@@ -6,7 +6,6 @@ from sklearn.base import clone
 
 from sepc.estimators.sep import state as sep_state
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.sep.weights_state import MOST_WEIGHT
 from sepc.estimators.trusted.calibration import Calibration
 from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.trusted.trust_model import N_SIGNALS, TrustModel
@@ -14,6 +13,7 @@ from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
 from sepc.io.fingerprint import fingerprint_of, reattached
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
+from sepc.io.records import record_from, record_to_node
 from sepc.io.values import are_text, labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.sep_model import SEPModel
@@ -61,13 +61,8 @@ def _sees(partition: SEPClassifier, trusted: TrustedClassifier) -> bool:
 
 
 def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:
-    writer.put(coefficients=trust.calibration.coefficients)
-    return {"base": trust.base, "intercept": trust.calibration.intercept}
+    return {"base": trust.base, **record_to_node(trust.calibration, writer)}
 
 
 def _trust_from(reader: Reader, partition: SEPModel) -> TrustModel:
-    coefficients = reader.floats("coefficients", N_SIGNALS)
-    if (coefficients < 0.0).any() or (coefficients > MOST_WEIGHT).any():
-        raise reader.wrong("has a negative coefficient, or an impossibly large one")
-    intercept = reader.number("intercept", -MOST_WEIGHT, MOST_WEIGHT)
-    return TrustModel(partition, Calibration(coefficients, intercept), reader.text("base"))
+    return TrustModel(partition, record_from(Calibration, reader, {"s": N_SIGNALS}), reader.text("base"))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 import numpy as np
 
 from sepc.errors import FormatError
 from sepc.io.container import Arrays, decode, digest, encode
-from sepc.io.reader import MOST, Reader
+from sepc.io.reader import Reader
+from sepc.io.records import record_from, record_to_node
 from sepc.io.writer import Node, Writer
 from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor_state import MonitorState
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, FEATURE, KINDS, OUTSIDE, MonitoredRates
 from sepc.lifecycle.monitoring.streams import Segment, Stream, Streams
-from sepc.lifecycle.monitoring.tally import CUTS, Tally
+from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.monitoring.windows import Window, Windows
 from sepc.model.sep_model import SEPModel
+from sepc.records import MOST
 
 COUNTS = ("rows", "labelled", "errors")
 
@@ -28,7 +30,7 @@ def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
     writer = Writer()
     own = writer.under("monitor")
     own.put(shift=state.shift, scale=state.scale)
-    _put(state.reference, own.under("reference"))
+    record_to_node(state.reference, own.under("reference"))
     node: Node = {
         "confidence": state.confidence,
         "model": fingerprint,
@@ -57,9 +59,10 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     confidence = reader.number("confidence", 0.0, 1.0)
     if (scale <= 0.0).any() or not 0.0 < confidence < 1.0:
         raise reader.wrong("has a scale or a confidence that no monitor has")
-    reference = _tally_from(reader.under("reference", {}), watched.n_regions, d)
-    own = _stream_from(reader.part("own"), watched.n_regions, d)
-    others = tuple(_stream_from(part, watched.n_regions, d) for part in reader.parts("others"))
+    sizes = {"R": watched.n_regions, "d": d}
+    reference = record_from(Tally, reader.under("reference", {}), sizes)
+    own = _stream_from(reader.part("own"), sizes)
+    others = tuple(_stream_from(part, sizes) for part in reader.parts("others"))
     names = [stream.name for stream in others if stream.segments]
     own_name = {own.name} if own.segments else set()
     if len(names) < len(others) or sorted(set(names) - own_name) != names:
@@ -81,9 +84,9 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
 
 
 def _stream_to_node(stream: Stream, writer: Writer) -> Node:
-    _put(stream.windows.total, writer.under("total"))
+    record_to_node(stream.windows.total, writer.under("total"))
     for i, window in enumerate(stream.windows.latest):
-        _put(window.tally, writer.under(f"latest/{i}"))
+        record_to_node(window.tally, writer.under(f"latest/{i}"))
     return {
         "n_updates": stream.n_updates,
         "segments": [{"token": segment.token, "start": segment.start} for segment in stream.segments],
@@ -91,9 +94,9 @@ def _stream_to_node(stream: Stream, writer: Writer) -> Node:
     }
 
 
-def _stream_from(reader: Reader, n_regions: int, d: int) -> Stream:
-    total = _tally_from(reader.under("total", {}), n_regions, d)
-    latest = [Window(_tally_from(part, n_regions, d), part.integer("number", 1)) for part in reader.parts("latest")]
+def _stream_from(reader: Reader, sizes: Mapping[str, int]) -> Stream:
+    total = record_from(Tally, reader.under("total", {}), sizes)
+    latest = [Window(record_from(Tally, part, sizes), part.integer("number", 1)) for part in reader.parts("latest")]
     names = (*COUNTS, "above", "beyond")
     if any((getattr(total, name) < getattr(window.tally, name)).any() for window in latest for name in names):
         raise reader.wrong("has a window with more rows than there were in all")
@@ -120,20 +123,6 @@ def fingerprint_of(models: Sequence[SEPModel]) -> str:
         shapes = {"centers": model.centers, "roots": model.roots, "isolated": model.isolated}
         arrays |= {f"{i}/{name}": array for name, array in (table | shapes).items()}
     return digest(arrays, {})
-
-
-def _put(tally: Tally, writer: Writer) -> None:
-    writer.put(**{name: getattr(tally, name) for name in (*COUNTS, "above", "beyond", "sums", "squares")})
-
-
-def _tally_from(reader: Reader, n_regions: int, d: int) -> Tally:
-    rows, labelled, errors = (reader.counts(name, n_regions) for name in COUNTS)
-    above = reader.counts("above", n_regions, d)
-    beyond = reader.counts("beyond", CUTS.size, d)
-    if (errors > labelled).any() or (above > rows[:, None]).any() or (beyond > rows.sum()).any():
-        raise reader.wrong("has more errors than labels, or counts more rows above than rows")
-    sums, squares = (reader.floats(name, n_regions, d) for name in ("sums", "squares"))
-    return Tally(rows, labelled, errors, above, beyond, sums, squares)
 
 
 def _alarm_to_node(alarm: Alarm) -> Node:

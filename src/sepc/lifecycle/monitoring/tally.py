@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.records import counts, floats, record
 
 # Over all rows, features are counted above their mean plus this many standard deviations.
 CUTS = np.array([-0.7, 0.0, 0.7])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Tally:
     """Counts and sums over some rows; tallies can be added.
 
@@ -31,13 +32,20 @@ class Tally:
         Sums of the features, and of their squares, in deviations from the reference's mean.
     """
 
-    rows: IntArray
-    labelled: IntArray
-    errors: IntArray
-    above: IntArray
-    beyond: IntArray
-    sums: FloatArray
-    squares: FloatArray
+    rows: IntArray = counts("R")
+    labelled: IntArray = counts("R")
+    errors: IntArray = counts("R")
+    above: IntArray = counts("R", "d")
+    beyond: IntArray = counts(f"{CUTS.size}", "d")
+    sums: FloatArray = floats("R", "d")
+    squares: FloatArray = floats("R", "d")
+
+    def flaw(self) -> str | None:
+        """What is wrong with the counts, if anything."""
+        n_above, n_beyond = self.above - self.rows[:, None], self.beyond - self.rows.sum()
+        if (self.errors > self.labelled).any() or max(n_above.max(initial=0), n_beyond.max(initial=0)) > 0:
+            return "has more errors than labels, or counts more rows above than rows"
+        return None
 
     @classmethod
     def empty(cls, n_regions: int, n_features: int) -> Tally:

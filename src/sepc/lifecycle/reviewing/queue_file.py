@@ -12,7 +12,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
-from sepc.io.reader import MOST, Reader
+from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node
 from sepc.io.writer import Node, Writer
 from sepc.lifecycle.located_rows import RowRegions, sep_models
@@ -22,6 +22,7 @@ from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import N_BEYOND, N_WITHIN, Bands
 from sepc.model.sep_model import SEPModel
+from sepc.records import MOST
 
 BANDS = ("least_trust", "coverage", "claimed_risk")
 COUNTS = ("n_labels", "n_errors", "log_now", "log_peak")

@@ -1,0 +1,130 @@
+"""Write records and read them back, by their declarations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sized
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, cast
+
+from sepc.io.reader import Reader
+from sepc.io.values import labels_from, labels_to_node
+from sepc.io.writer import Node, Writer
+from sepc.records import (
+    DECLARATION,
+    NAME,
+    Array,
+    Declaration,
+    Flag,
+    Given,
+    Labels,
+    Number,
+    Part,
+    Text,
+    Texts,
+    Whole,
+)
+
+Kind = TypeVar("Kind")
+
+
+def record_to_node(record: Any, writer: Writer) -> Node:
+    """Write a record: arrays beside the node, all else into it."""
+    node: Node = {}
+    for own in fields(record):
+        value, name = getattr(record, own.name), own.metadata[NAME] or own.name
+        match own.metadata[DECLARATION]:
+            case Array():
+                writer.put(**{name: value})
+            case Labels():
+                node[name] = labels_to_node(value)
+            case Texts():
+                node[name] = list(value)
+            case Part(is_inline=True):
+                node |= {} if value is None else record_to_node(value, writer)
+            case Part():
+                node[name] = None if value is None else record_to_node(value, writer.under(name))
+            case Number(or_infinite=True):
+                node[name] = None if math.isinf(value) else value
+            case Number() | Whole() | Flag() | Text():
+                node[name] = value
+    return node
+
+
+def record_from(kind: type[Kind], reader: Reader, sizes: Mapping[str, int] | None = None, **given: Any) -> Kind:
+    """Read a record and check it.
+
+    Parameters
+    ----------
+    kind : type
+    reader : Reader
+    sizes : mapping of str to int, optional
+        Sizes that are known; the others are found in the order of the fields.
+    **given
+        Fields of the record, or of its parts, that files do not hold.
+    """
+    return _read(kind, reader, dict(sizes or {}), given)
+
+
+def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mapping[str, Any]) -> Kind:
+    """Read a record; sizes found on the way are added to `sizes`."""
+    values: dict[str, Any] = {}
+    for own in fields(kind):  # type: ignore[arg-type]  # a record is a dataclass
+        declaration, name = own.metadata[DECLARATION], own.metadata[NAME] or own.name
+        around = {**given, **values}
+        if isinstance(declaration, Given):
+            if own.name in around or own.default is MISSING:
+                values[own.name] = around[own.name]
+        elif isinstance(declaration, Part) and declaration.is_inline:
+            values[own.name] = _read(declaration.kind, reader, sizes, around)
+        elif isinstance(declaration, Part):
+            if reader.has(name) or own.default is MISSING:
+                values[own.name] = _read(declaration.kind, reader.part(name), dict(sizes), around)
+        else:
+            values[own.name] = _value(declaration, name, reader, sizes)
+    found: Any = kind(**values)
+    wrong = found.flaw() if hasattr(found, "flaw") else None
+    if wrong is not None:
+        raise reader.wrong(wrong)
+    return cast(Kind, found)
+
+
+def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
+    match declaration:
+        case Array():
+            return _array(declaration, name, reader, sizes)
+        case Labels(size):
+            return _sized(labels_from(reader.part(name)), size, sizes)
+        case Texts(size):
+            return _sized(reader.texts(name), size, sizes)
+        case Number(low, high, or_infinite):
+            return math.inf if or_infinite and not reader.has(name) else reader.number(name, low, high)
+        case Whole(low, below):
+            return reader.integer(name, low, below)
+        case Flag():
+            return reader.value(name, bool)
+        case Text(among):
+            return reader.text(name, among)
+    raise TypeError(f"{name} is declared in an unknown way.")
+
+
+def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
+    """Read an array; a letter that is not known yet is the size of its axis."""
+    array = reader.array(name, declaration.type, tuple(_size(axis, sizes) for axis in declaration.shape))
+    sizes.update(
+        {axis: n for axis, n in zip(declaration.shape, array.shape, strict=True) if _size(axis, sizes) is None}
+    )
+    high = sizes[declaration.below] - 1 if declaration.below else declaration.high
+    reader.check_entries(name, array, declaration.low, high, is_count=declaration.is_count)
+    return array
+
+
+def _size(axis: str, sizes: Mapping[str, int]) -> int | None:
+    """The size of an axis; None if its letter is not known yet."""
+    terms = [int(term) if term.isdigit() else sizes.get(term) for term in axis.split("+")]
+    return None if None in terms else sum(term for term in terms if term is not None)
+
+
+def _sized(values: Sized, size: str, sizes: dict[str, int]) -> Any:
+    sizes[size] = len(values)
+    return values

@@ -1,0 +1,213 @@
+"""Declare records: the type, shape and limits of every field, once, beside its annotation.
+
+A record is a frozen dataclass whose fields are made by the functions below. Whatever writes records to files, reads,
+checks or sizes them, or documents the format goes by these declarations alone. Sizes are named by letters, which stand
+for the same number in a record and all of its parts. Relations between values are left to a record's method `flaw`,
+which says what is wrong with it, or gives None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Protocol, TypeAlias, TypeVar, dataclass_transform
+
+import numpy as np
+
+# Numbers of rows, features and the like are below this, so that doubles hold them, and their sums, exactly.
+MOST = 2**53
+
+DECLARATION, NAME = "declaration", "name"
+
+Kind = TypeVar("Kind")
+
+# All records, in the order in which they were made.
+RECORDS: list[type[Any]] = []
+
+
+class HasFlaw(Protocol):
+    """A record whose values must fit together."""
+
+    def flaw(self) -> str | None:
+        """What is wrong with it, to complete the sentence "The part ..."; None if nothing is."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of doubles, whole numbers or truth values.
+
+    Attributes
+    ----------
+    type : type
+    shape : tuple of str
+        A size for each axis: a letter, a number, or letters with a plus between them.
+    low, high : number
+        Limits of the entries, both included.
+    below : str
+        A size that entries are below of; "" for none.
+    is_count : bool
+        Whether entries are numbers of rows, whose sum must be possible as well.
+    """
+
+    type: type[Any]
+    shape: tuple[str, ...]
+    low: float = -math.inf
+    high: float = math.inf
+    below: str = ""
+    is_count: bool = False
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number within limits, both included, or infinity, which is null in a file."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    or_infinite: bool = False
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from `low` on, below `below`."""
+
+    low: int = 0
+    below: int = MOST
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A truth value."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A string; one of `among`, if that is not empty."""
+
+    among: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A list of strings, whose length is the size of this letter."""
+
+    size: str
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Distinct labels in order, whose number is the size of this letter."""
+
+    size: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Another record; `is_inline` if its fields stand among those of the record it belongs to."""
+
+    kind: type[Any]
+    is_inline: bool = False
+
+
+@dataclass(frozen=True)
+class Given:
+    """Not in a file: taken from the record around it, or given when it is read."""
+
+
+Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Part | Given
+
+
+def _declared(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
+    return field(default=default, metadata={DECLARATION: declaration, NAME: name})
+
+
+def floats(*shape: str, low: float = -math.inf, high: float = math.inf, name: str = "") -> Any:
+    """Finite doubles of this shape; `name` is that in a file, by default the field's own."""
+    return _declared(Array(np.float64, shape, low, high), name)
+
+
+def ints(*shape: str, low: int = 0, high: int = MOST - 1, below: str = "", name: str = "") -> Any:
+    """Whole numbers of this shape, from `low` to `high`, or below a size."""
+    return _declared(Array(np.int64, shape, low, high, below), name)
+
+
+def counts(*shape: str) -> Any:
+    """Numbers of rows."""
+    return _declared(Array(np.int64, shape, 0, MOST - 1, is_count=True))
+
+
+def bools(*shape: str) -> Any:
+    """Truth values of this shape."""
+    return _declared(Array(np.bool_, shape))
+
+
+def number(low: float = -math.inf, high: float = math.inf, *, or_infinite: bool = False) -> Any:
+    """A finite number, or infinity."""
+    return _declared(Number(low, high, or_infinite))
+
+
+def whole(low: int = 0, below: int = MOST) -> Any:
+    """A whole number."""
+    return _declared(Whole(low, below))
+
+
+def flag() -> Any:
+    """True or false."""
+    return _declared(Flag())
+
+
+def text(*among: str) -> Any:
+    """A string, one of these if there are any."""
+    return _declared(Text(among))
+
+
+def texts(size: str) -> Any:
+    """A list of strings."""
+    return _declared(Texts(size))
+
+
+def labels(size: str) -> Any:
+    """Labels of classes."""
+    return _declared(Labels(size))
+
+
+def part(kind: type[Any], *, is_inline: bool = False, default: Any = MISSING) -> Any:
+    """Another record; without it, the field has its default."""
+    return _declared(Part(kind, is_inline), default=default)
+
+
+def given(*, default: Any = MISSING) -> Any:
+    """A field that files do not hold."""
+    return _declared(Given(), default=default)
+
+
+@dataclass_transform(
+    frozen_default=True,
+    field_specifiers=(floats, ints, counts, bools, number, whole, flag, text, texts, labels, part, given),
+)
+def record(kind: type[Kind]) -> type[Kind]:
+    """Make a class a record; one of plain values can be compared, and one without a representation gets one."""
+    is_plain = not any(
+        isinstance(own, Field) and isinstance(own.metadata.get(DECLARATION), Array | Labels | Part | Given)
+        for own in vars(kind).values()
+    )
+    made = dataclass(frozen=True, eq=is_plain, repr=kind.__repr__ is object.__repr__)(kind)
+    RECORDS.append(made)
+    return made
+
+
+def declarations(kind: type[Any]) -> Mapping[str, Declaration]:
+    """The declaration of each field of a record."""
+    return {own.name: own.metadata[DECLARATION] for own in fields(kind)}
+
+
+def size_in_bytes(record: Any) -> int:
+    """The size of all arrays of a record and of its parts."""
+    total = 0
+    for name, declaration in declarations(type(record)).items():
+        value = getattr(record, name)
+        if isinstance(declaration, Array):
+            total += value.nbytes
+        elif isinstance(declaration, Part) and value is not None:
+            total += size_in_bytes(value)
+    return total

@@ -1,0 +1,107 @@
+"""Write the tables of docs/reference/format.md that say what records hold, from the declarations in the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sepc.lifecycle  # loads the records of monitors
+import sepc.model_files  # noqa: F401  # loads those of all estimators
+from sepc.records import MOST, RECORDS, Array, Flag, Given, Labels, Number, Part, Text, Texts, Whole
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "format.md"
+BLOCK = re.compile(r"<!-- record: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
+TYPES = {np.float64: "doubles", np.int64: "integers", np.bool_: "booleans"}
+# An attribute in a docstring of numpydoc: one or more names, and the lines below them.
+ATTRIBUTE = re.compile(r"^(\w[\w, ]*?) ?(?::[^\n]*)?\n((?: {4}[^\n]+\n?)*)", re.MULTILINE)
+
+
+def described(kind: type[Any]) -> dict[str, str]:
+    """What the docstring of a record says about each field; of fields that share a sentence, the first has it."""
+    _, _, section = (inspect.getdoc(kind) or "").partition("Attributes\n----------\n")
+    texts: dict[str, str] = {}
+    for names, text in ATTRIBUTE.findall(section.split("\n\nExamples")[0] + "\n"):
+        first, *others = names.split(", ")
+        texts |= {first: " ".join(text.split()), **dict.fromkeys(others, f"see {first}")}
+    return texts
+
+
+def rows_of(kind: type[Any]) -> Iterator[tuple[str, str, str]]:
+    """Name, type and description of everything that a file holds of a record."""
+    texts = described(kind)
+    names = {own.name: own.metadata["name"] or own.name for own in kind.__dataclass_fields__.values()}
+    for own in kind.__dataclass_fields__.values():
+        declaration, name = own.metadata["declaration"], own.metadata["name"] or own.name
+        if isinstance(declaration, Part) and declaration.is_inline:
+            yield from rows_of(declaration.kind)
+        elif not isinstance(declaration, Given):
+            yield name, type_of(declaration, own.default is None), in_markdown(texts.get(own.name, ""), names)
+
+
+def in_markdown(text: str, names: dict[str, str]) -> str:
+    """A sentence with single backticks, that names other fields as files do."""
+    text = re.sub(r"^see (\w+)$", lambda found: f"see `{names[found[1]]}`", text)
+    return text.replace("``", "`").replace("|", "\\|")
+
+
+def type_of(declaration: Any, is_optional: bool) -> str:
+    match declaration:
+        case Array(kind, shape):
+            return f"array of {TYPES[kind]}, {' x '.join(shape)}{limits(declaration)}"
+        case Number(low, high, or_infinite):
+            span = f" from {low:g}" * (low > -np.inf) + f" to {high:g}" * (high < np.inf)
+            return f"number{span}{', or null for infinity' * or_infinite}"
+        case Whole(low, _):
+            return f"integer from {low}"
+        case Flag():
+            return "boolean"
+        case Text(among):
+            return " or ".join(f"`{value}`" for value in among) or "string"
+        case Texts(size):
+            return f"list of {size} strings"
+        case Labels(size):
+            return f"{size} labels"
+        case Part(kind):
+            return f"part: `{kind.__name__}`{', or null' * is_optional}"
+    raise TypeError(declaration)
+
+
+def limits(array: Array) -> str:
+    if array.below:
+        return f", below {array.below}" + (f", from {array.low:g}" if array.low < 0 else "")
+    low, high = array.low, array.high
+    if array.type is np.int64 and high >= MOST - 1:
+        return ""
+    if low == -high:
+        return f", up to {high:.0e} in size" if np.isfinite(high) else ""
+    return f", {low:g} to {high:g}" if np.isfinite(high) else f", from {low:g}" if np.isfinite(low) else ""
+
+
+def table_of(kind: type[Any]) -> str:
+    lines = ["| name | what a file holds | what it is |", "|---|---|---|"]
+    lines += [f"| `{name}` | {what} | {text} |" for name, what, text in rows_of(kind)]
+    return "\n".join(lines)
+
+
+def rewritten(page: str) -> str:
+    """The page with its tables made anew."""
+    kinds = {kind.__name__: kind for kind in RECORDS}
+    return BLOCK.sub(lambda found: f"<!-- record: {found[1]} -->\n\n{table_of(kinds[found[1]])}\n\n<!-- end -->", page)
+
+
+def main() -> None:
+    before = PAGE.read_text(encoding="utf-8")
+    after = rewritten(before)
+    if "--check" in sys.argv:
+        sys.exit("format.md does not say what the records are: run tools/write_format.py" if before != after else 0)
+    PAGE.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
