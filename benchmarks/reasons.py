@@ -21,9 +21,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 import sepc
-from sepc import Cause, Rule, SEPClassifier, TrustedClassifier
+from sepc import Cause, SEPClassifier, TrustedClassifier
 from sepc.datasets import load
 from sepc.lifecycle import Monitor
+from sepc.results import Rule
 
 SETS = ("wdbc", "german_credit_numeric", "heart_cleveland", "adult", "letter", "electricity")
 N_CASES = 20

@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.datasets import make_moons
 
-from sepc import ArrayPoints, Ellipsoid, FittedEllipsoid, SEPClassifier, enclose, nearest_points
+from sepc import SEPClassifier, enclose
+from sepc.geometry import ArrayPoints, Ellipsoid, nearest_points
+from sepc.results import FittedEllipsoid
 
 IMAGES = Path(__file__).parent / "images"
 COLORS = ("#0072B2", "#D55E00")

@@ -9,7 +9,8 @@ follows the bulk of the rows, the smallest one their rim.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sepc import Ellipsoid, enclose
+from sepc import enclose
+from sepc.geometry import Ellipsoid
 
 rng = np.random.default_rng(7)
 bend = rng.normal(size=400)

@@ -20,10 +20,11 @@ import pytest
 from optional import package_or_skip
 from warm_python import warm_python
 
-from sepc import Cause, Rule
+from sepc import Cause
 from sepc.cli import main
 from sepc.datasets import HOME_VARIABLE
 from sepc.lifecycle import Purpose
+from sepc.results import Rule
 
 mpl = package_or_skip("matplotlib")
 

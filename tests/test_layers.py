@@ -29,7 +29,7 @@ LAYERS = [
     {"model_files", "metrics", "landscape", "recourses"},
     {"views"},
     {"reporting", "plot", "onnx", "sql"},
-    {"spark", "mlflow", "lifecycle"},
+    {"spark", "mlflow", "lifecycle", "geometry", "results"},
     {"cli"},
 ]
 ALONE = {"datasets"}

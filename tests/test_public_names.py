@@ -11,8 +11,8 @@ import sepc
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^   ~(sepc[\w.]+)$", PAGE, re.MULTILINE)
-SUBPACKAGES = ["sepc.lifecycle", "sepc.plot", "sepc.onnx", "sepc.sql"]
-PUBLIC = "sepc|sepc.(lifecycle|metrics|plot|onnx|sql|mlflow|spark|datasets)"
+SUBPACKAGES = ["sepc.lifecycle", "sepc.plot", "sepc.onnx", "sepc.sql", "sepc.geometry", "sepc.results", "sepc.metrics"]
+PUBLIC = "sepc|sepc.(geometry|results|lifecycle|metrics|plot|onnx|sql|mlflow|spark|datasets)"
 DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("*.py")),
@@ -20,6 +20,31 @@ DOCUMENTS = [
     *sorted((ROOT / "src").rglob("*.py")),
 ]
 IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (sepc[\w.]*) import|import (sepc[\w.]*))", re.MULTILINE)
+
+
+def test_the_top_level_is_what_most_people_need():
+    estimators = [
+        "RepairedClassifier",
+        "SEPClassifier",
+        "SelectiveClassifier",
+        "StratifiedClassifier",
+        "TrustedClassifier",
+    ]
+    decisions = ["Cause", "Costs", "Decision", "Decisions", "decide"]
+    results = [
+        "Landscape",
+        "Recourse",
+        "Report",
+        "enclose",
+        "inspect",
+        "load",
+        "model_card",
+        "recourse",
+        "report",
+        "save",
+    ]
+    warned = ["FlatSetWarning", "ForeignModelError", "FormatError", "LeftOutWarning", "NotConvergedWarning"]
+    assert sorted(sepc.__all__) == sorted([*estimators, *decisions, *results, *warned, "TrainingRowsWarning"])
 
 
 def test_every_public_name_is_listed_once():

@@ -23,7 +23,7 @@ from sepc.model.stacked_signatures import StackedSignatures
 from sepc.points.class_split import Labels, points_by_class
 from sepc.points.joint_reduction import reduce_each
 from sepc.points.on_parquet import BLOCK_CELLS, ParquetTable
-from sepc.points.row_counts import RowCounts
+from sepc.points.proportional_sample import RowCounts
 from sepc.points.row_hash import N_HASHES
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
 

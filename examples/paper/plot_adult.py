@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sepc import SEPClassifier, datasets, enclose, overlap_ratio
+from sepc import SEPClassifier, datasets, enclose
+from sepc.geometry import overlap_ratio
 
 data = datasets.load("adult")
 text = data.features[list(data.categorical)]

@@ -16,7 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from drawing import COLORS, LINES, draw_ellipses, draw_rows
 
-from sepc import SEPClassifier, enclose, overlap_ratio
+from sepc import SEPClassifier, enclose
+from sepc.geometry import overlap_ratio
 
 rng = np.random.default_rng(0)
 left = rng.multivariate_normal([-1.5, 0.0], [[1.0, 0.3], [0.3, 0.7]], 250)

@@ -19,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sepc import SEPClassifier, datasets, enclose, overlap_ratio
+from sepc import SEPClassifier, datasets, enclose
+from sepc.geometry import overlap_ratio
 
 data = datasets.load("vertebral_column_2c")
 X, y = data.features.to_numpy().round(2), data.target

@@ -19,7 +19,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from sepc import SEPClassifier, enclose, overlap_ratio
+from sepc import SEPClassifier, enclose
+from sepc.geometry import overlap_ratio
 
 X, target = load_breast_cancer(return_X_y=True)
 y = np.where(target == 1, "benign", "malignant")

@@ -15,6 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.base import decide_rows
 
+__all__ = [
+    "augrc",
+    "aurc",
+    "auroc",
+    "brier",
+    "coverage_at_risk",
+    "ece",
+    "excess_aurc",
+    "neg_aurc_scorer",
+    "risk_at_coverage",
+    "risk_coverage_curve",
+]
+
 
 def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     """Area under the risk-coverage curve: the mean error rate among the rows accepted, over all coverages.

@@ -155,15 +155,17 @@ def test_no_name_acts_on_the_terminal(hidden, capsys):
 
 def test_no_name_acts_on_the_terminal_from_an_error(hidden, capsys):
     table, output = hidden / "table.csv", ["--output", hidden / "m.sepc"]
+    fit = ["fit", table, "--target", f"target{HIDDEN}", "--drop", quoted(f"ward{HIDDEN}")]
+    assert run_here(capsys, *fit, "--output", hidden / "known.sepc").code == 0
     for words, said in (
         (["fit", table, "--target", f"tar{HIDDEN}", *output], "Did you mean"),
         (["fit", table, "--target", f"target{HIDDEN}", "--features", quoted(f"no{HIDDEN}"), *output], "has no"),
         (["fit", table, "--target", "t", "--features", f"no{HIDDEN}", *output], "is no list of names"),
         (["fit", hidden / f"no{HIDDEN}.csv", "--target", "t", *output], "does not exist"),
         (["inspect", table], "not a sepc model"),
-        (["monitor", hidden / "plain.sepc", table, "--state", hidden / f"no{HIDDEN}"], "does not exist yet"),
-        (["review", hidden / "plain.sepc", "--state", hidden / f"no{HIDDEN}"], "does not exist yet"),
-        (["audit", hidden / "plain.sepc", table, "--target", f"tar{HIDDEN}"], "Did you mean"),
+        (["monitor", hidden / "known.sepc", table, "--state", hidden / f"no{HIDDEN}"], "does not exist yet"),
+        (["review", hidden / "known.sepc", "--state", hidden / f"no{HIDDEN}"], "does not exist yet"),
+        (["audit", hidden / "known.sepc", table, "--target", f"tar{HIDDEN}"], "Did you mean"),
         ([f"gu{HIDDEN}ess"], "invalid choice"),
     ):
         line = complaint(run_here(capsys, *words))

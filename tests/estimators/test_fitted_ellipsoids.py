@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from sepc import FittedEllipsoid, SEPClassifier
+from sepc import SEPClassifier
+from sepc.results import FittedEllipsoid
 
 
 @pytest.fixture(scope="module")

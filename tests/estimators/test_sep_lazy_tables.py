@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import sepc
 from sepc import SEPClassifier, datasets
 from sepc.errors import LeftOutWarning
-from sepc.estimators.sep import collection_tables
+from sepc.estimators.sep import given_tables
 from sepc.points import on_parquet
 
 dask = package_or_skip("dask")
@@ -100,7 +100,7 @@ def test_all_rows_are_partitioned_in_passes(stored, monkeypatch):
 
 def test_the_cluster_gives_the_model_of_files_with_the_same_blocks(client, tmp_path, monkeypatch):
     monkeypatch.setattr(on_parquet, "BLOCK_CELLS", 1500)
-    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", 600)
+    monkeypatch.setattr(given_tables, "DRAWN_ROWS", 600)
     table = rows()
     # The workers of a cluster have one thread each, and BLAS rounds differently with more.
     with threadpool_limits(1):
@@ -128,7 +128,7 @@ def test_models_are_saved_and_decide_lazily(stored, tmp_path):
 
 
 def test_categories_that_the_sample_lacks_are_counted_as_not_seen(stored, monkeypatch):
-    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", 300)
+    monkeypatch.setattr(given_tables, "DRAWN_ROWS", 300)
     table = rows()
     last = table.index[-5:]
     table.loc[last, "ward"] = [f"new {i}" for i in range(5)]
@@ -141,7 +141,7 @@ def test_categories_that_the_sample_lacks_are_counted_as_not_seen(stored, monkey
 
 
 def test_classes_that_the_sample_lacks_are_classes(stored, monkeypatch):
-    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", 60)
+    monkeypatch.setattr(given_tables, "DRAWN_ROWS", 60)
     table = rows()
     table.loc[table.index[-2:], "target"] = "absent"
     model = SEPClassifier().fit(stored(table), "target")
@@ -188,7 +188,7 @@ def test_named_columns_are_kept_or_categories(stored):
 
 @pytest.mark.slow
 def test_numbers_alone_need_no_sample(stored, monkeypatch):
-    monkeypatch.setattr(collection_tables, "DRAWN_ROWS", None)
+    monkeypatch.setattr(given_tables, "DRAWN_ROWS", None)
     model = SEPClassifier().fit(stored(rows()[["age", "dose", "target"]]), "target")
     assert model.preparation_ is None
 

@@ -14,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sepc
-from sepc import Cause, Rule, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.columns.preparation import Preparation
 from sepc.model.names import names_of, region_name
+from sepc.results import Rule
 from sepc.wording import percent, quantity
 
 pd = package_or_skip("pandas")

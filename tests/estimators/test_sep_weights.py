@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 import sepc
 from sepc import SEPClassifier
-from sepc.estimators.sep.copies import Copies
+from sepc.estimators.sep.given_tables import Copies
 
 
 def rare_rows(rng, n, n_rare):

@@ -21,7 +21,7 @@ from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.decisions.decisions import positions_of, probability_of
 from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning, LeftOutWarning
-from sepc.estimators.trusted.cross_fitting import splits_of
+from sepc.estimators.trusted.estimator import splits_of
 from sepc.estimators.trusted.trust_model import N_SIGNALS, signals
 from sepc.metrics import aurc, ece
 

@@ -181,7 +181,7 @@ def test_signed_files_with_a_trust_layer_that_makes_no_sense(change):
     X, y = make_moons(60, noise=0.3, random_state=0)
     arrays, content = decode(to_bytes(TrustedClassifier(SEPClassifier(), cv=2).fit(X, y)))
     path = "model/trust/coefficients"
-    with pytest.raises(FormatError, match="shape|negative coefficient|NaN"):
+    with pytest.raises(FormatError, match="shape|out of range|NaN"):
         from_bytes(encode(arrays | {path: change(arrays[path])}, content))
 
 

@@ -16,8 +16,7 @@ from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.group_control import NoHarm
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_control import Shift
-from sepc.estimators.sep.fitted import FittedEllipsoids
-from sepc.estimators.sep.rows_used import RowsUsed
+from sepc.estimators.sep.fitted import FittedEllipsoids, RowsUsed
 from sepc.estimators.trusted.calibration import Calibration
 from sepc.io.reader import Reader
 from sepc.io.records import record_from, record_to_node

@@ -6,7 +6,7 @@ from optional import package_or_skip
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from sepc.kernels import _directions, _newton
+from sepc.kernels import _newton
 from sepc.kernels.softmax import Softmax, fit_softmax
 
 cp = package_or_skip("cvxpy")
@@ -229,7 +229,7 @@ def test_double_precision_takes_over_where_single_fails(monkeypatch, n_classes):
     expected = fit_softmax(rows, which, n_classes, penalty=1.0)
     tried = []
 
-    class Failing(_directions.Directions):
+    class Failing(_newton.Directions):
         def direction(self, *args):
             tried.append(self.dtype)
             return None if self.dtype is np.float32 else super().direction(*args)

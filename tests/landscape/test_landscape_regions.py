@@ -5,7 +5,7 @@ import pytest
 
 from sepc import Landscape, SEPClassifier
 from sepc.landscape.labelled_rows import labelled_rows
-from sepc.landscape.regions import count_in, figures_of
+from sepc.landscape.landscape import count_in, figures_of
 from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.signatures import Signatures

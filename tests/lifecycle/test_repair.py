@@ -18,8 +18,8 @@ from sepc.estimators.repaired.changes import Change, Changes
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
-from sepc.lifecycle.repairing.cross_fitting import Judgement, groups_to_test, judged
 from sepc.lifecycle.repairing.region_models import RowsInRegions
+from sepc.lifecycle.repairing.repair import Judgement, groups_to_test, judged
 from sepc.model_files import from_bytes, to_bytes
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 
 from sepc import SEPClassifier
-from sepc.model import membership, moments, rules, signature_table, weights
+from sepc.model import membership, rules, sep_model, signature_table, weights
 from sepc.model.locate import packed, unpacked
 from sepc.model.signature_table import SignatureTable
 
@@ -95,9 +95,9 @@ def test_rows_measured_without_polynomials_are_decided_alike(trust, monkeypatch)
 
 def test_the_spread_of_ellipsoids_in_blocks_is_the_same(monkeypatch):
     model = decided("counts")[0].model_
-    expected = moments.mean_square_distance(model)
-    monkeypatch.setattr(moments, "BLOCK_ENTRIES", 20)
-    assert moments.mean_square_distance(model) == expected
+    expected = sep_model.mean_square_distance(model)
+    monkeypatch.setattr(sep_model, "BLOCK_ENTRIES", 20)
+    assert sep_model.mean_square_distance(model) == expected
     axes = np.linalg.inv(model.roots)
     places = np.concatenate([model.centers, model.isolated])
     inside = model.table.memberships.T @ model.table.counts.sum(axis=1)

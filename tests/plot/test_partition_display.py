@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.plot import PartitionDisplay, TrustDisplay, WeightsDisplay
-from sepc.plot.cuts import across
 from sepc.plot.palette import look, strength
+from sepc.plot.partition import across
 
 moons_X, moons_y = make_moons(300, noise=0.2, random_state=0)
 

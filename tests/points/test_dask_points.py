@@ -14,14 +14,13 @@ from sepc.model.stacked_signatures import StackedSignatures
 from sepc.points.band import Band, Frame, SideSums
 from sepc.points.class_split import Labels, points_by_class
 from sepc.points.dask import shards
-from sepc.points.dask.shards import Part, Wanted, joined_runs
+from sepc.points.dask.shards import KeptRows, Part, Wanted, joined_runs
 from sepc.points.farthest import Farthest
 from sepc.points.hash_sample import HashSample
 from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, combine_runs
 from sepc.points.joint_reduction import JointReduction, reduce_each
-from sepc.points.kept_rows import KeptRows
+from sepc.points.proportional_sample import HIGHEST_HASH, RowCounts
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
-from sepc.points.row_counts import HIGHEST_HASH, RowCounts
 from sepc.points.signatures import Signatures
 from sepc.points.tail_mean import tail_mean
 from sepc.shapes.ellipsoid import Ellipsoid

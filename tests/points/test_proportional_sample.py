@@ -10,8 +10,7 @@ from optional import package_or_skip
 from sepc.points.class_split import Labels, points_by_class
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.points.pass_log import CountedPoints
-from sepc.points.proportional_sample import Room, sample_classes
-from sepc.points.row_counts import HIGHEST_HASH, FrequentHashes, RowCounts
+from sepc.points.proportional_sample import HIGHEST_HASH, FrequentHashes, Room, RowCounts, sample_classes
 from sepc.points.row_hash import row_hashes
 
 SMALL = Room(n_rows=4, n_counters=4)

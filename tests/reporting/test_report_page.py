@@ -14,8 +14,8 @@ from sklearn.datasets import make_blobs
 from sepc import SEPClassifier, report
 from sepc.reporting.charts import overlap_chart
 from sepc.reporting.class_overlaps import ClassOverlaps
+from sepc.reporting.html import SCRIPT
 from sepc.reporting.markup import Markup, tag
-from sepc.reporting.page_script import SCRIPT
 from sepc.reporting.page_style import STYLE
 from sepc.reporting.svg import ticks
 from sepc.wording import columns_of

@@ -12,7 +12,7 @@ from test_sql_parity import ask, assert_same
 
 import sepc.sql
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
-from sepc.sql.quoting import check_encodable, postgres_text, spark_text
+from sepc.sql.dialects import check_encodable, postgres_text, spark_text
 
 pd = package_or_skip("pandas")
 

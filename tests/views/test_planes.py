@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from sepc import Ellipsoid, SEPClassifier
+from sepc import SEPClassifier
+from sepc.geometry import Ellipsoid
 from sepc.views.planes import feature_plane, half_widths, most_separating_features, outline, principal_plane
 
 

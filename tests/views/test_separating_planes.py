@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sepc import SEPClassifier
-from sepc.views.separating_planes import most_separating_pair, separating_plane
+from sepc.views.planes import most_separating_pair, separating_plane
 
 
 def separation(rows, labels):

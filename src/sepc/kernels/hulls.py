@@ -92,7 +92,7 @@ def nearest_points(
 
     Examples
     --------
-    >>> from sepc import ArrayPoints
+    >>> from sepc.geometry import ArrayPoints
     >>> pos = ArrayPoints(np.array([[0.0, 0.0], [2.0, 1.0], [2.0, -1.0], [0.0, 1.0]]))
     >>> neg = ArrayPoints(np.array([[5.0, 0.0], [5.0, 2.0]]))
     >>> nearest = nearest_points(pos, neg)

@@ -12,8 +12,7 @@ from scipy.special import expit, log_softmax, softmax
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels._columns import Columns, DenseColumns, Floats
-from sepc.kernels._directions import Curvature, Linear
-from sepc.kernels._newton import Loss, minimise
+from sepc.kernels._newton import Curvature, Linear, Loss, minimise
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.kernels.threads import single_threaded
 
@@ -98,7 +97,7 @@ def fit_softmax(
 
     Examples
     --------
-    >>> from sepc import fit_softmax
+    >>> from sepc.geometry import fit_softmax
     >>> fit = fit_softmax([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], 2, penalty=1.0)
     >>> fit.coefficients.round(4)
     array([[-0.4791,  0.4791]])

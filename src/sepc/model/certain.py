@@ -15,7 +15,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sepc._typing import FloatArray, IntArray
+from sepc.model.completion import completed
 from sepc.model.possible import Cut, cuts_of
+from sepc.model.rules import judge_with_gaps
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
 
@@ -186,3 +188,24 @@ def _least_between(levels: FloatArray, first: IntArray, last: IntArray) -> Float
 def _bell(distance: FloatArray, width: float) -> FloatArray:
     flat = isolated_nearness(distance.reshape(-1, 1), np.zeros((1, 1)), width)
     return np.asarray(flat.reshape(distance.shape))
+
+
+def settled_by(model: SEPModel, row: FloatArray, groups: list[IntArray], min_trust: float) -> list[tuple[float, float]]:
+    """For each group of missing features, how often the row would be accepted if these were known, and its mean trust.
+
+    Parameters
+    ----------
+    model : SEPModel
+    row : array
+        In the user's own features, with NaN for gaps.
+    groups : list of arrays
+        Positions of features that become known together.
+    min_trust : float
+    """
+    ((_, completions),) = completed(model, row[None])
+    known = np.repeat(row[None], len(groups) * completions.shape[1], axis=0).reshape(len(groups), -1, len(row))
+    for own, group in zip(known, groups, strict=True):
+        own[:, group] = completions[0][:, group]
+    judged = judge_with_gaps(model, known.reshape(-1, len(row)), min_trust)[1]
+    accepted, trust = (values.reshape(len(groups), -1).mean(axis=1) for values in (judged.accepted, judged.trust))
+    return list(zip(accepted.tolist(), trust.tolist(), strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.model.membership import FARTHEST, Stack, stacked
-from sepc.model.moments import mean_square_distance
 from sepc.model.nearest import Places, prepared
 from sepc.model.row_kinds import RowKinds
 from sepc.model.seen_rows import SeenRows
@@ -33,8 +32,65 @@ TRUSTS = ("weights", "counts", "published")
 # Slack only covers rounding, so it is never more than this.
 MOST_SLACK = 1e-3
 
-# Numbers in memory at a time, while ellipsoids are checked: 8 MB.
+# Numbers in memory at a time: 8 MB.
 BLOCK_ENTRIES = 2**20
+
+Squares = TypeVar("Squares", float, FloatArray)
+
+
+def even_variance(squares: Squares, n_features: int) -> Squares:
+    """The variance of rows spread evenly in an ellipsoid, given the squares of its semi-axes (or sums of these).
+
+    Examples
+    --------
+    >>> even_variance(4.0, n_features=2)  # in a circle of radius 2, along any direction
+    1.0
+    """
+    return squares / (n_features + 2)
+
+
+def mean_square_distance(model: SEPModel) -> float:
+    """The mean squared distance of the training rows from their mean."""
+    places, held, mean = _places(model)
+    squared = np.sum((places - mean) ** 2, axis=1)
+    d = places.shape[1]
+    step = max(1, BLOCK_ENTRIES // d**2)
+    for start in range(0, model.n_ellipsoids, step):
+        axes = np.linalg.inv(model.roots[start : start + step])
+        squared[start : start + len(axes)] += even_variance(np.sum(axes**2, axis=(1, 2)), d)
+    return float(np.average(squared, weights=held))
+
+
+def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of every feature, each of shape (d,)."""
+    places, held, mean = _places(model)
+    squared = (places - mean) ** 2
+    in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=2)
+    squared[: model.n_ellipsoids] += even_variance(in_ellipsoids, places.shape[1])
+    return mean, np.sqrt(np.average(squared, axis=0, weights=held))
+
+
+def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of the features, of shapes (d,) and (d, d).
+
+    A place without rows, as after a repair, counts as one row, since it is still drawn.
+    """
+    places = np.concatenate([model.centers, model.isolated])
+    held = np.maximum(model.place_rows, 1).astype(np.float64)
+    held /= held.sum()
+    mean = held @ places
+    moved = places - mean
+    covariance = (held[:, None] * moved).T @ moved
+    for weight, root in zip(held, model.roots, strict=False):
+        axes = np.linalg.inv(root)
+        covariance += even_variance(weight, len(mean)) * (axes @ axes.T)
+    return mean, covariance
+
+
+def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Centers and isolated rows, how many training rows each holds, and the mean of all these rows."""
+    places, held = np.concatenate([model.centers, model.isolated]), model.place_rows
+    return places, held, np.average(places, axis=0, weights=held)
 
 
 @record

@@ -1,4 +1,4 @@
-"""PartitionDisplay: the ellipsoids and hyperplanes of a fitted classifier."""
+"""PartitionDisplay: the ellipsoids and hyperplanes of a fitted classifier, and the trust around them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.estimators.sep.fitted import FittedEllipsoid
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.sep.fitted import FittedEllipsoid, Hyperplane
 from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import ALONG_AXIS, axes_or_new, for_matplotlib, place_legend
-from sepc.plot.cuts import draw_cuts
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
 from sepc.plot.models import partition_of
-from sepc.plot.palette import look, strength
-from sepc.plot.rows import Rows, draw_isolated, draw_rows
-from sepc.plot.shading import draw_background, trust_entries
+from sepc.plot.palette import NO_TRUST, as_rgb, lightened, look, strength
+from sepc.views.outcomes import is_right
 from sepc.views.planes import Plane, feature_plane, outline, principal_plane
-from sepc.views.trust_surface import trust_in_ellipsoids
+from sepc.views.trust_surface import trust_in_ellipsoids, trust_over
 from sepc.wording import counted
 
 if TYPE_CHECKING:
@@ -29,6 +29,80 @@ if TYPE_CHECKING:
 # Shadows overlap, so each is drawn lighter than the background of a model of two features.
 SHADOW = 0.5
 THIN = 0.9
+
+DOTS = (0, (1, 2.5))
+
+UNKNOWN = "0.45"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows(ShownOnOneLine):
+    """A sample of rows to draw.
+
+    Attributes
+    ----------
+    values : (n, d) array
+        In the features of the model, with gaps filled in.
+    owner : (n,) array
+        Their classes as positions in `model.classes`; -1 if unknown.
+    n_all : int
+        The number of rows before sampling.
+    """
+
+    values: FloatArray
+    owner: IntArray
+    n_all: int
+
+    @classmethod
+    def checked(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
+        """Check the user's rows and labels; without X there are no rows."""
+        model = classifier.model_
+        if X is None:
+            if y is not None:
+                raise ValueError("y is given without X; give the rows that the labels belong to.")
+            return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
+        # This also checks the names and the order of the columns, and fills in gaps.
+        values = classifier.decide(X).features if np.shape(X)[0] else np.empty((0, len(model.feature_names)))
+        owner = np.full(len(values), -1)
+        if y is not None:
+            labels = np.asarray(y)
+            for k, label in enumerate(model.classes):
+                owner[is_right(np.full(len(values), label), labels)] = k
+        return cls(values, owner, len(values))
+
+    def sample(self, most: int) -> Rows:
+        """At most this many rows, chosen at random with a fixed seed."""
+        if len(self.values) <= most:
+            return self
+        chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
+        return Rows(self.values[chosen], self.owner[chosen], self.n_all)
+
+    def summary(self) -> str | None:
+        """How many rows are drawn, if not all of them."""
+        return f"{len(self.values):,} of {self.n_all:,} rows drawn" if len(self.values) < self.n_all else None
+
+
+def draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
+    """Draw each row as a point in the look of its class."""
+    size = 16.0 if len(rows.values) < 1_000 else 8.0
+    for k in np.unique(rows.owner):
+        x, y = plane.place(rows.values[rows.owner == k]).T
+        colour, marker = (UNKNOWN, ".") if k < 0 else (look(k).colour, look(k).marker)
+        ax.scatter(x, y, s=size, c=colour, marker=marker, edgecolors="0.15", linewidths=0.4, zorder=3)
+
+
+def draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, str]]:
+    """Draw isolated training rows as hollow points, and return their legend entry."""
+    from matplotlib.lines import Line2D
+
+    for k in np.unique(model.isolated_owners):
+        rows = model.shift + model.scale * model.isolated[model.isolated_owners == k]
+        how = look(int(k))
+        x, y = plane.place(rows).T
+        ax.scatter(x, y, s=48.0, marker=how.marker, facecolors="none", edgecolors=how.colour, zorder=3.2)
+    n = len(model.isolated)
+    sign = Line2D([], [], linestyle="", marker="o", markersize=7, markerfacecolor="none", markeredgecolor="0.35")
+    return [(sign, counted(n, "isolated row"))] if n else []
 
 
 @dataclass(eq=False, repr=False)
@@ -188,3 +262,81 @@ def _plane(model: SEPModel, features: tuple[str | int, str | int] | None) -> Pla
     if features is not None:
         return feature_plane(names, features)
     return feature_plane(names, (0, 1)) if len(names) == 2 else principal_plane(model)
+
+
+def draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
+    """Draw the labels of a model of two features as a background, stronger where trust is higher."""
+    low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+    label, trust = trust_over(model, plane, low, high)
+    colours = as_rgb([look(k).colour for k in range(len(model.classes))])
+    image = lightened(colours[label], strength(trust, min_trust))
+    ax.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto", zorder=0.5)
+
+
+def trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[Any, str]]:
+    """Legend entries for the shades of trust, in grey; with `by_counts`, they do not say what is accepted."""
+    from matplotlib.patches import Patch
+
+    trust = "trust by counts" if by_counts else "trust"
+    texts = {min_trust: f"{trust} ≥ {min_trust:g}" if by_counts else f"accepted: trust ≥ {min_trust:g}"}
+    middle = round(0.5 * (NO_TRUST + min_trust), 1)
+    if NO_TRUST < middle < min_trust:
+        texts[middle] = f"{trust} {middle:g}"
+    if min_trust > NO_TRUST:
+        texts[NO_TRUST] = f"{trust} ≤ {NO_TRUST:g}"
+    greys = lightened(as_rgb(["0.35"]), strength(np.array(list(texts)), min_trust))
+    return [
+        (Patch(facecolor=tuple(grey), edgecolor="0.6", linewidth=0.5), text)
+        for grey, text in zip(greys, texts.values(), strict=True)
+    ]
+
+
+def draw_cuts(
+    ax: Axes, model: SEPModel, ellipsoids: Sequence[FittedEllipsoid], plane: Plane, most: int
+) -> list[tuple[Any, str]]:
+    """Draw the first `most` hyperplanes in the colour of their ellipsoid's class, and return their legend entry."""
+    from matplotlib.lines import Line2D
+
+    cuts = [
+        (int(owner), cut) for ellipsoid, owner in zip(ellipsoids, model.owners, strict=True) for cut in ellipsoid.cuts
+    ]
+    low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+    for number, (owner, cut) in enumerate(cuts[:most], start=1):
+        ends = _ends(cut, plane, low, high)
+        if ends is not None:
+            colour = look(owner).colour
+            ax.plot(*ends.T, color=colour, linestyle=DOTS, linewidth=1.4, zorder=3.5)
+            _write_at_end(ax, ends[number % 2], number, colour)
+    if not cuts or most < 1:
+        return []
+    last = min(most, len(cuts))
+    text = f"hyperplanes 1 to {last} of {len(cuts):,}, in order of creation" if len(cuts) > 1 else "hyperplane"
+    return [(Line2D([], [], color="0.35", linestyle=DOTS, linewidth=1.4), text)]
+
+
+def _ends(cut: Hyperplane, plane: Plane, low: FloatArray, high: FloatArray) -> FloatArray | None:
+    """Where a hyperplane crosses the border of the picture; None if it misses the picture."""
+    normal = np.asarray(np.linalg.solve(plane.directions.T, cut.normal), dtype=np.float64)
+    return across(normal, cut.offset - float(cut.normal @ plane.origin), low, high)
+
+
+def _write_at_end(ax: Axes, spot: FloatArray, number: int, colour: str) -> None:
+    box = {"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": colour, "linewidth": 0.8}
+    ax.text(spot[0], spot[1], str(number), ha="center", va="center", fontsize=7, bbox=box, zorder=7)
+
+
+def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray) -> FloatArray | None:
+    """Where the line ``x @ normal = offset`` enters and leaves a box, of shape (2, 2); None if it misses the box."""
+    size = high - low
+    # In the unit box, so that features of very different scale are treated alike.
+    scaled, rest = normal * size, offset - float(normal @ low)
+    along = np.array([-scaled[1], scaled[0]])
+    start = scaled * rest / float(scaled @ scaled)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.sort(np.stack([-start / along, (1.0 - start) / along]), axis=0)
+    parallel = along == 0.0
+    if np.any(parallel & ((start < 0.0) | (start > 1.0))):
+        return None
+    first = float(np.max(steps[0][~parallel]))
+    last = float(np.min(steps[1][~parallel]))
+    return low + size * (start + np.array([[first], [last]]) * along) if first < last else None

@@ -43,7 +43,7 @@ class CountedPoints:
     Examples
     --------
     >>> import numpy as np
-    >>> from sepc import ArrayPoints
+    >>> from sepc.geometry import ArrayPoints
     >>> points = CountedPoints(ArrayPoints(np.arange(6.0).reshape(-1, 1)))
     >>> points.n_points, points.log.n_passes
     (6, 0)

@@ -51,7 +51,7 @@ class Moments:
 
     Examples
     --------
-    >>> from sepc import ArrayPoints
+    >>> from sepc.geometry import ArrayPoints
     >>> spread = ArrayPoints(np.array([[1e9], [1e9 + 2.0]])).reduce(Moments())
     >>> spread.n, spread.mean.tolist(), spread.scatter.tolist()
     (2, [1000000001.0], [[2.0]])

@@ -39,8 +39,8 @@ class Signatures:
 
     Examples
     --------
-    >>> from sepc import ArrayPoints
-    >>> from sepc import Ellipsoid
+    >>> from sepc.geometry import ArrayPoints
+    >>> from sepc.geometry import Ellipsoid
     >>> intervals = (Ellipsoid(np.zeros(1), np.eye(1)), Ellipsoid(np.ones(1), np.eye(1)))
     >>> signatures = ArrayPoints(np.array([[-1.0], [0.5], [0.6], [9.0]])).reduce(Signatures(intervals))
     >>> signatures.memberships.tolist(), signatures.counts.tolist()

@@ -40,7 +40,7 @@ def tail_mean(points: PointSet, direction: FloatArray, k: int, origin: FloatArra
 
     Examples
     --------
-    >>> from sepc import ArrayPoints
+    >>> from sepc.geometry import ArrayPoints
     >>> rows = np.array([[3.0, 0.0], [1.0, 5.0], [1.0, 7.0], [0.0, 0.0]])
     >>> tail_mean(ArrayPoints(rows), np.array([1.0, 0.0]), k=2)
     array([2., 3.])

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 
-from sepc._typing import FloatArray
-from sepc.recourses.entering import beside, depths, entries, walk
-from sepc.recourses.improving import raised, saved, tidied
-from sepc.recourses.pulling import pulled
-from sepc.recourses.reaching import Reach
+from sepc._typing import FloatArray, IntArray
+from sepc.model.usual import ANYWHERE
+from sepc.recourses.choices import Choice, Options
+from sepc.recourses.limits import Limits
+from sepc.recourses.reaching import Box, Entry, Reach
 from sepc.recourses.targets import Target
 
 # Ellipsoids in which the cheapest row is looked for: those that are cheapest to enter.
 PULLED = 6
+
+# How often the slope is taken.
+ROUNDS = 3
+# Lengths of the first pull in deviations, and of later ones as shares of the one that was enough.
+FIRST_PULLS = 0.4 * 2.0 ** np.arange(6)
+LATER_PULLS = np.array([0.55, 0.7, 0.85, 1.0])
+# Log-odds have steps, so slopes are taken over so many deviations to either side.
+REACH = 0.25
+# How much smaller the ellipsoid is taken, so that rows surely lie in it, also once their whole numbers are rounded.
+SMALLER, SMALLER_TO_ROUND = 1.0 - 1e-6, 0.9
+
+# Ellipsoids whose depths are looked at: the cheapest to reach. Of these, so many are walked into for being cheapest,
+# and as many for having the most training rows, where a label is rather trusted.
+MOST_DEPTHS, MOST_WALKS = 12, 4
+# A walk goes from the boundary inwards in so many steps.
+STEPS = np.linspace(0.0, 1.0, 7)
+# A category is kept if it is at least this frequent in an ellipsoid, as a share of the most frequent one.
+FREQUENT = 0.2
+
+# Rounds of changing one feature at a time until a row is accepted, and of taking changes back.
+MOST_RAISES, MOST_SAVINGS = 8, 8
+# A change that costs nothing is worth as much as one that costs this.
+LEAST_COST = 0.2
+# How much of a change is kept when it is taken back, and the share of the cost that is worth another round.
+KEPT = np.array([0.0, 0.5, 0.8, 0.95])
+WORTH = 1e-2
+# How much dearer a tidier row may be, and to how many digits of a deviation its numbers may be rounded.
+DEARER, ROUNDINGS = 1.02, 4
 
 
 def find(target: Target, reached: Reach) -> FloatArray:
@@ -31,3 +62,191 @@ def find(target: Target, reached: Reach) -> FloatArray:
     others = [entry for entry in beside(target, best[0]) if target.limits.choices or entry.ellipsoid not in tried]
     best = target.cheapest(np.concatenate([best, *(pulled(target, entry) for entry in others)]))
     return tidied(target, saved(target, best[0]))[np.newaxis]
+
+
+def pulled(target: Target, entry: Entry) -> FloatArray:
+    """The cheapest row found that is what is looked for, with the categories of an entry; none if none was found."""
+    limits = target.limits
+    box = replace(entry.box, low=limits.ends[0], high=limits.ends[1])
+    projector = box.projector(entry.ellipsoid, shrunk=SMALLER_TO_ROUND if limits.is_whole.any() else SMALLER)
+    place, lengths, found = entry.place, FIRST_PULLS, np.empty((0, len(limits.row)))
+    for _ in range(ROUNDS if len(limits.free) else 0):
+        way = _slope(target, box, place)
+        if not way.any():
+            break
+        places = np.array([projector.project(limits.start + length * way).point for length in lengths])
+        led_to = target.candidates(box.rows_at(places))
+        if len(led_to) < len(places):
+            found = target.cheapest(np.concatenate([found, led_to.found]))
+            break
+        if led_to.is_it.any():
+            first = int(np.argmax(led_to.is_it))
+            found = target.cheapest(np.concatenate([found, led_to.rows[[first]]]))
+            place, lengths = places[first], lengths[first] * LATER_PULLS
+        elif len(found):
+            break
+        else:
+            place = places[led_to.log_odds.argmax()]
+    return found
+
+
+def _slope(target: Target, box: Box, place: FloatArray) -> FloatArray:
+    """Where log-odds rise most for their cost, as a way of length 1; zeros where they are flat."""
+    limits, free = target.limits, target.limits.free
+    steps = REACH * np.eye(limits.n_features)[free]
+    odds = target.judge(box.rows_near(np.concatenate([place + steps, place - steps]))).log_odds
+    way = np.zeros(limits.n_features)
+    way[free] = (odds[: len(free)] - odds[len(free) :]) / limits.prices[free] ** 2
+    length = float(np.linalg.norm(limits.prices * way))
+    return way / length if length > 0.0 else way
+
+
+def entries(target: Target, reached: Reach) -> list[Entry]:
+    """Where to enter the ellipsoids that are cheapest to reach, the cheapest first."""
+    every, found = Box.whole(target.limits), list(reached.entries)
+    near = reached.nearest(MOST_DEPTHS)
+    largest = sorted(near, key=target.limits.model.table.rows_inside.__getitem__, reverse=True)
+    for k in dict.fromkeys([*near[:MOST_WALKS], *largest[:MOST_WALKS]]):
+        if all(entry.ellipsoid != k for entry in found):
+            found += _entered(k, every)
+        if target.limits.choices:
+            found += _entered(k, _usual_box(target, k))
+    return sorted(found, key=lambda entry: entry.squared)
+
+
+def depths(target: Target, reached: Reach) -> FloatArray:
+    """Rows deep in ellipsoids, with the categories usual there."""
+    rows = [_deep_in(k, _usual_box(target, k)) for k in reached.nearest(MOST_DEPTHS)]
+    return np.array(rows).reshape(-1, len(target.limits.row))
+
+
+def beside(target: Target, row: FloatArray) -> Iterator[Entry]:
+    """Where to enter the ellipsoid that a row lies deepest in, with the categories of the row."""
+    limits, model = target.limits, target.limits.model
+    apart = limits.model.standardize(row[np.newaxis])[0] - model.centers[target.ellipsoids]
+    gauges = np.linalg.norm(np.einsum("kij,kj->ki", model.roots[target.ellipsoids], apart), axis=1)
+    codes = row[limits.n_features :].astype(np.int64).tolist()
+    options = [choice.only(code) for choice, code in zip(limits.choices, codes, strict=True)]
+    return _entered(int(target.ellipsoids[gauges.argmin()]), replace(Box.whole(limits), options=options))
+
+
+def walk(entry: Entry) -> FloatArray:
+    """Rows on the way from an entry deep into its ellipsoid, within limits."""
+    way = entry.box.projector(entry.ellipsoid).inner() - entry.place
+    return entry.box.rows_at(entry.place + STEPS[:, np.newaxis] * way)
+
+
+def _entered(k: int, box: Box) -> Iterator[Entry]:
+    settled = box.settled(box.projected(k).point)
+    found = settled.projected(k)
+    if found.is_feasible:
+        yield Entry(k, settled, found.point, settled.relaxed.squared + found.squared)
+
+
+def _deep_in(k: int, box: Box) -> FloatArray:
+    return np.asarray(box.rows_at(box.projector(k).inner()[np.newaxis])[0])
+
+
+def _usual_box(target: Target, k: int) -> Box:
+    """All numbers within limits, with the categories usual in an ellipsoid."""
+    usual, every = target.limits.usual, Box.whole(target.limits)
+    group = usual.group(k, target.owner)
+    counts = usual.category_counts[usual.group(ANYWHERE, target.owner) if group is None else group]
+    return replace(
+        every, options=[_usual(counts[usual.categories_of(own.features.start)], own) for own in target.limits.choices]
+    )
+
+
+def _usual(counts: IntArray, choice: Choice) -> Options:
+    """The row's own category if it is frequent, else the most frequent one that is allowed."""
+    allowed = choice.allowed[choice.allowed < len(counts)]
+    if len(allowed) == 0:
+        return choice.only(int(choice.allowed[0]))
+    most = int(allowed[counts[allowed].argmax()])
+    is_frequent = choice.own < len(counts) and counts[choice.own] > FREQUENT * counts[most]
+    return choice.only(choice.own if is_frequent and choice.own in allowed else most)
+
+
+def raised(target: Target, row: FloatArray) -> FloatArray:
+    """A row that is what is looked for, by changing one feature after the other; none if that fails."""
+    limits, log_odds = target.limits, float(target.judge(row[np.newaxis]).log_odds[0])
+    for _ in range(MOST_RAISES):
+        changed = target.candidates(_single_changes(limits, row))
+        if changed.is_it.any():
+            return changed.found
+        if len(changed) == 0 or changed.log_odds.max() <= log_odds:
+            break
+        dearer = np.maximum(changed.costs - limits.costs(row[np.newaxis]), 0.0)
+        best = int(np.argmax((changed.log_odds - log_odds) / (LEAST_COST + dearer)))
+        row, log_odds = changed.rows[best], float(changed.log_odds[best])
+    return np.empty((0, len(row)))
+
+
+def saved(target: Target, row: FloatArray) -> FloatArray:
+    """A row that costs less and still is what is looked for, by taking changes back."""
+    limits = target.limits
+    for _ in range(MOST_SAVINGS):
+        rows = _taken_back(limits, row)
+        cheaper = limits.costs(rows) < (1.0 - WORTH) * limits.costs(row[np.newaxis])
+        less = target.candidates(rows[cheaper]).found
+        if len(less) == 0:
+            break
+        row = less[0]
+    return row
+
+
+def tidied(target: Target, row: FloatArray) -> FloatArray:
+    """A row that costs hardly more, with fewer changes and rounder numbers, as long as it is what is looked for."""
+    limits = target.limits
+    for variants in (_without_smallest, _rounded):
+        rows = variants(limits, row)
+        rows = rows[limits.costs(rows) <= DEARER * limits.costs(row[np.newaxis])]
+        tidy = target.candidates(rows)
+        # The tidiest variant comes first.
+        row = tidy.rows[tidy.is_it][0] if tidy.is_it.any() else row
+    return row
+
+
+def _without_smallest(limits: Limits, row: FloatArray) -> FloatArray:
+    """Rows with the smallest changes of numbers taken back, the most of them first."""
+    smallest_first = sorted(
+        (j for j in limits.changed(row) if limits.prices[j] > 0.0), key=limits.ways(row).__getitem__
+    )
+    rows = np.tile(row, (len(smallest_first), 1))
+    for own, n in zip(rows, range(len(smallest_first), 0, -1), strict=True):
+        own[smallest_first[:n]] = limits.row[smallest_first[:n]]
+    return rows
+
+
+def _rounded(limits: Limits, row: FloatArray) -> FloatArray:
+    """Rows with the numbers that changed rounded to a power of ten, the coarsest first."""
+    numbers = [j for j in limits.changed(row) if limits.prices[j] > 0.0 and not limits.is_whole[j]]
+    steps = 10.0 ** np.floor(np.log10(limits.model.scale[numbers]) - np.arange(ROUNDINGS)[:, np.newaxis])
+    rows = np.tile(row, (ROUNDINGS, 1))
+    rows[:, numbers] = np.round(rows[:, numbers] / steps) * steps
+    return rows
+
+
+def _single_changes(limits: Limits, row: FloatArray) -> FloatArray:
+    """Rows that differ from one in a single feature."""
+    where, values = limits.moves
+    differs = row[where] != values
+    rows = np.tile(row, (int(differs.sum()), 1))
+    rows[np.arange(len(rows)), where[differs]] = values[differs]
+    return limits.encoded(rows)
+
+
+def _taken_back(limits: Limits, row: FloatArray) -> FloatArray:
+    """Rows with some changes taken back: each of them, the smallest few together, or all in part."""
+    moved = limits.changed(row)
+    numbers = [j for j in moved if limits.prices[j] > 0.0]
+    smallest_first = sorted(numbers, key=limits.ways(row).__getitem__)
+    sets = [[j] for j in numbers] + [smallest_first[:i] for i in range(2, len(numbers) + 1)]
+    some = np.zeros((len(sets), len(row)), dtype=bool)
+    for own, features in zip(some, sets, strict=True):
+        own[features] = True
+    rows = np.concatenate([np.where(some, limits.row + kept * (row - limits.row), row) for kept in KEPT])
+    columns = [limits.n_features + own.column for own in limits.choices if own.features.start in moved]
+    back = np.tile(row, (len(columns), 1))
+    back[np.arange(len(columns)), columns] = limits.row[columns]
+    return limits.encoded(limits.rounded(np.concatenate([rows, back])))

@@ -12,6 +12,7 @@ import numpy as np
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.frames import frame_of
+from sepc.decisions.sentences import Sentence, Shorter, joined
 from sepc.estimators.base import decide_rows
 from sepc.estimators.checks import check_probability
 from sepc.estimators.partition_behind import partition_behind
@@ -27,16 +28,19 @@ from sepc.recourses.limits import Limits
 from sepc.recourses.reaching import Leaf, Reach, reach
 from sepc.recourses.tables import Tables, one_row
 from sepc.recourses.targets import Target
-from sepc.recourses.wording import sentences_about
-from sepc.wording import MOST_NAMES, counted, decimal, deviations, listed, name_of, shown
+from sepc.wording import MOST_NAMES, cases_of, counted, decimal, deviations, listed, name_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 # Searches for each answer that is asked for, since some find none or the same again.
 TRIES = 3
 # Features that the card of a result names for each answer.
 MOST_FEATURES = 3
+
+# Changes that a sentence lists before it counts the rest.
+MOST_CHANGES = (6, 4, 3, 2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -296,3 +300,43 @@ def _objects(values: Sequence[Any]) -> Any:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
+
+
+def sentences_about(recourse: Recourse) -> str:
+    """The first answer, or why there is none, in at most 60 words."""
+    if recourse.answers:
+        return joined(_answer(recourse))
+    if not recourse.is_reachable:
+        return joined(_unreachable(recourse))
+    least = f"To be like {cases_of(recourse.to)} takes at least {deviations(recourse.bound)}"
+    return joined([Sentence(f"{least}, and nothing was found there that the model accepts.")])
+
+
+def _answer(recourse: Recourse) -> list[Sentence]:
+    answer = recourse.answers[0]
+    if not answer.changes:
+        return [Sentence(f"It is accepted as {shown(recourse.to)} already.")]
+    start = f"To be accepted as {shown(recourse.to)} with trust {decimal(answer.decision.trust)}"
+    words = [change.words for change in answer.changes]
+    first, *shorter = [f"{start}, change {listed(words, most)}." for most in MOST_CHANGES]
+    return [Sentence(first, tuple(Shorter(2 + i, text) for i, text in enumerate(shorter))), _cost(recourse)]
+
+
+def _cost(recourse: Recourse) -> Sentence:
+    """What the first answer costs, beside what was proved that it must."""
+    cost, bound, cases = recourse.answers[0].cost, recourse.bound, cases_of(recourse.to)
+    if f"{cost:.3g}" == f"{bound:.3g}":
+        return Sentence(f"This costs {deviations(cost)}, and nothing like {cases} costs less.")
+    whole = f"This costs {deviations(cost)}; to be like {cases} takes at least {bound:.3g}, and acceptance the rest."
+    return Sentence(whole, (Shorter(1, f"This costs {deviations(cost)}, at least {bound:.3g}."),))
+
+
+def _unreachable(recourse: Recourse) -> list[Sentence]:
+    cases = cases_of(recourse.to)
+    if not recourse.proof:
+        return [Sentence(f"Training had too few {cases} to tell what others like them are.")]
+    why = f"since {listed(recourse.blocking, 4)}" if recourse.blocking else "whatever limits are given up"
+    return [
+        Sentence(f"Nothing like {cases} can be reached, {why}."),
+        Sentence("This is proved for cases like those of training, not for others that the model may accept."),
+    ]

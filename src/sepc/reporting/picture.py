@@ -15,8 +15,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.reporting.partitions import named_ellipsoid
 from sepc.reporting.svg import N_COLOURS
 from sepc.views.log_odds import sample
-from sepc.views.planes import Plane, feature_plane, principal_plane
-from sepc.views.separating_planes import most_separating_pair, separating_plane
+from sepc.views.planes import Plane, feature_plane, most_separating_pair, principal_plane, separating_plane
 from sepc.wording import name_of
 
 N_POINTS = 1500

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from sepc.estimators.selective.group_comparison import GroupRow
 from sepc.reporting.charts import histogram_chart, overlap_chart, reliability_chart, risk_coverage_chart
 from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.confusion import Confusion
 from sepc.reporting.confusion_view import FEW_CLASSES, confused_pairs, confusion_chart
 from sepc.reporting.figures import ReportFigures
 from sepc.reporting.first_section import first_section
-from sepc.reporting.group_section import group_section
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.region_section import region_section
 from sepc.reporting.row_tables import review_section, wrong_section
-from sepc.reporting.tables import Cell, Column, count, folded, table
+from sepc.reporting.tables import Cell, Column, count, folded, percentage, table
 from sepc.reporting.weights_chart import curve_charts, ellipsoid_chart
 from sepc.reporting.what_counts import WhatCounts
-from sepc.wording import NO_BREAK, decimal, percent
+from sepc.wording import NO_BREAK, decimal, percent, points
 
 Section = tuple[str, str, list[Markup | None]]
+
+COLUMNS = (
+    Column("group"),
+    Column("rows", True),
+    Column("accepted", True),
+    Column("wrong of these", True),
+    Column("wrong of the others", True),
+    Column("promise"),
+    Column("differs from all rows most in"),
+)
 
 
 def sections_of(figures: ReportFigures) -> list[Section]:
@@ -183,3 +193,41 @@ def _model(figures: ReportFigures) -> list[Markup | None]:
 
 def _figure(drawing: Markup, caption: str) -> Markup:
     return tag("figure", drawing, tag("figcaption", caption))
+
+
+def group_section(figures: ReportFigures) -> list[Markup | None]:
+    """How groups fare, beside all rows together."""
+    groups = figures.groups
+    if groups is None:
+        return []
+    intro = (
+        "Abstaining should help every group: its accepted rows should be wrong less often than the others. The last "
+        "column names the regions that make the largest difference between a group and all rows in the share that is "
+        "accepted, in points of per cent; over all regions these points add up to the difference."
+    )
+    names = _region_names(figures)
+    rows = [_cells(row, names) for row in (*groups.rows, groups.everyone)]
+    return [tag("p", intro), table("Acceptance and errors by group", list(COLUMNS), rows, sortable=len(rows) > 5)]
+
+
+def _region_names(figures: ReportFigures) -> dict[int, str]:
+    regions = figures.regions
+    return {} if regions is None else {row.region: row.name for row in (*regions.rows, *regions.outside)}
+
+
+def _cells(row: GroupRow, names: dict[int, str]) -> list[Cell]:
+    n_accepted = f"{row.n_accepted:,} of {row.n_rows:,}"
+    wrong = "" if row.n_wrong is None else f"{row.n_wrong:,} of {row.n_accepted:,}"
+    refused = "" if row.n_refused_wrong is None else f"{row.n_refused_wrong:,} of {row.n_rows - row.n_accepted:,}"
+    differs = tuple(
+        (names.get(one.region) or f"region {one.region}", f"{points(one.accepted)} points") for one in row.regions
+    )
+    return [
+        Cell(row.name),
+        count(row.n_rows),
+        percentage(row.accepted, n_accepted),
+        percentage(row.wrong, wrong),
+        percentage(row.refused_wrong, refused),
+        Cell("yes" if row.has_promise else "no"),
+        Cell("", facts=differs),
+    ]

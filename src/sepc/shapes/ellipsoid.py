@@ -38,7 +38,7 @@ class Ellipsoid(ShownInLists):
     Examples
     --------
     >>> import numpy as np
-    >>> from sepc import Ellipsoid
+    >>> from sepc.geometry import Ellipsoid
     >>> ellipse = Ellipsoid(center=np.array([1.0, 0.0]), root=np.diag([0.5, 1.0]))
     >>> ellipse.contains(np.array([[3.0, 0.0], [1.0, 1.1]]))
     array([ True, False])

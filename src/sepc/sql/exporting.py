@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from sepc._typing import IntArray
 from sepc.decisions.kinds import Cause
 from sepc.estimators.exported import Exported, type_of_labels
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.sql.causes import add_causes
+from sepc.model.locate import packed
+from sepc.model.sep_model import SEPModel
 from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns
 from sepc.sql.dialects import DIALECTS, Dialect
-from sepc.sql.expressions import SQL, chosen, first_true
-from sepc.sql.locating import add_places
+from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
+from sepc.sql.locating import Lying, add_places, packed_set, squared_distance
 from sepc.sql.query import Query
-from sepc.sql.regions import add_regions
 from sepc.sql.weights import add_labels
 from sepc.wording import listed, shown
 
@@ -143,3 +145,106 @@ def _labels(dialect: Dialect, classes: NDArray[Any]) -> list[SQL]:
         float: dialect.number,
     }
     return [writers[kind](label) for label in classes.tolist()]
+
+
+def add_causes(query: Query, exported: Exported, lying: Lying) -> None:
+    """Add `accepted`, as 0 or 1, and the number of the `cause`."""
+    model, trust, own = exported.model, query.own("trust"), query.own("own")
+    number, min_trust = query.dialect.number, float(exported.decider.min_trust)
+    # A label that is never accepted has a threshold above all trusts.
+    least = query.dialect.looked_up(np.minimum(exported.thresholds, 2.0), query.own("label"))
+    accepted = {query.own("accepted"): _as_bit(f"{trust} >= {least}"), own: _as_bit(f"{trust} >= {number(min_trust)}")}
+    query.add("accepted_by", accepted)
+    is_open = f"{own} = 0"
+    near = _add_rows_within_reach(query, model, lying, is_open)
+    n_near, most = query.own("n"), query.own("most")
+    query.add("counted", {n_near: total(near), most: extreme(query.dialect.greatest, near)})
+    is_thin = f"{most} >= {n_near} * {number(min_trust)}"
+    is_unseen = f"{n_near} = 0 AND {query.own('inside')} = 0"
+    refused = [(is_unseen, str(int(Cause.UNSEEN))), (is_thin, str(int(Cause.THIN)))]
+    why = first_true([(is_open, first_true(refused, str(int(Cause.OVERLAP))))], str(int(Cause.THIN)))
+    is_accepted = (f"{query.own('accepted')} = 1", str(int(Cause.ACCEPTED)))
+    query.add("explained", {query.own("cause"): first_true([is_accepted], why)})
+
+
+def _as_bit(test: SQL) -> SQL:
+    return f"CASE WHEN {test} THEN 1 ELSE 0 END"
+
+
+def _add_rows_within_reach(query: Query, model: SEPModel, lying: Lying, is_open: SQL) -> list[SQL]:
+    """Training rows of each class within reach of open rows, as in `sepc.model.causes`; 0 for others."""
+    within = _within_reach(query, model, lying)
+    words = {query.own(f"b{i}"): word for i, word in enumerate(packed_set(within) if within else [])}
+    query.add("reached", {name: first_true([(is_open, word)], "0") for name, word in words.items()})
+    near = [query.own(f"n{c}") for c in range(len(model.classes))]
+    counts = {name: total(list(_counts(query, model, lying, list(words), c))) for c, name in enumerate(near)}
+    query.add("surrounded", {name: first_true([(is_open, value)], "0") for name, value in counts.items()})
+    return near
+
+
+def _within_reach(query: Query, model: SEPModel, lying: Lying) -> list[list[SQL]]:
+    """Whether each ellipsoid is within reach along the line to its center: a row lies in it, or near."""
+    number, limit, tests = query.dialect.number, query.dialect.number(model.reach**2), []
+    for squared, center in zip(lying.squared, model.centers - lying.origin, strict=True):
+        # The square of 1 - 1 / radius.
+        outer_part = f"({number(1.0)} - {number(2.0)} / sqrt({squared}) + {number(1.0)} / {squared})"
+        near = f"{outer_part} * {squared_distance(query, lying, center)} <= {limit}"
+        tests.append([f"{squared} <= {number(1.0)}", near])
+    return tests
+
+
+def _counts(query: Query, model: SEPModel, lying: Lying, beyond: list[SQL], c: int) -> Iterator[SQL]:
+    """Training rows of a class whose ellipsoids are all within reach, and its isolated rows within reach."""
+    table = model.table
+    for row in np.flatnonzero(table.memberships.any(axis=1) & (table.counts[:, c] > 0)):
+        key = packed(table.memberships[row : row + 1]).astype(np.int64)[0].tolist()
+        outside = [f"({name} & {word}) = 0" for name, word in zip(beyond, key, strict=True) if word]
+        yield f"CASE WHEN {' AND '.join(outside)} THEN {int(table.counts[row, c])} ELSE 0 END"
+    limit = query.dialect.number(model.reach**2)
+    for j in np.flatnonzero(model.isolated_owners == c).tolist():
+        yield f"CASE WHEN {lying.apart[j]} <= {limit} THEN 1 ELSE 0 END"
+
+
+def add_regions(query: Query, model: SEPModel, lying: Lying) -> None:
+    """Add `gauge`, `inside` and `region`; the set of ellipsoids is looked up in a table of those with rows."""
+    number, gauge, place = query.dialect.number, query.own("gauge"), query.own("place")
+    inside, limit = query.own("inside"), number(1.0 + model.slack)
+    gauges, own_place = _gauges(query, model, lying)
+    words = packed_set([[f"{squared} > {limit}"] for squared in lying.squared]) if lying.squared else []
+    keys = {query.own(f"w{i}"): word for i, word in enumerate(words)}
+    is_inside = f"CASE WHEN {lying.smallest} <= {limit} THEN 1 ELSE 0 END" if words else "0"
+    query.add("keyed", {gauge: gauges, place: own_place, inside: is_inside} | keys)
+    outside = f"{place} + {len(model.table.counts)}"
+    if not words:
+        query.add("found", {query.own("region"): outside})
+        return
+    columns, at, regions = [query.own(f"v{i}") for i in range(len(keys))], query.own("at"), query.own("regions")
+    known = packed(model.table.memberships).astype(np.int64).tolist()
+    query.constant(regions, [*columns, at], [[*key, i] for i, key in enumerate(known)])
+    same = " AND ".join(f"{column} = {key}" for column, key in zip(columns, keys, strict=True))
+    region = first_true([(f"{inside} = 1", f"COALESCE({at}, -1)")], outside)
+    query.add("found", {query.own("region"): region}, join=f" LEFT JOIN {regions} ON {same}")
+
+
+def _gauges(query: Query, model: SEPModel, lying: Lying) -> tuple[SQL, SQL]:
+    """The smallest gauge, and the ellipsoid or isolated row that has it, if that is not nearer than 1."""
+    dialect, K = query.dialect, model.n_ellipsoids
+    in_ellipsoid = f"sqrt({dialect.at_least_zero(lying.smallest)})"
+    of_ellipsoid = _first(lying.squared, lying.smallest, np.arange(K))
+    if not lying.apart:
+        return in_ellipsoid, of_ellipsoid
+    # Of identical isolated rows, Python always finds the same one.
+    same = K + np.asarray(model.places.isolated.query(model.isolated)[1], dtype=np.int64)
+    distance, unit = f"sqrt({dialect.at_least_zero(lying.nearest)})", float(np.sqrt(len(model.shift)))
+    at_isolated = f"({dialect.number(1.0)} + {distance} / {dialect.number(unit)})"
+    of_isolated = _first(lying.apart, lying.nearest, same)
+    if not lying.squared:
+        return at_isolated, of_isolated
+    nearer = f"{at_isolated} < {in_ellipsoid}"
+    return f"{dialect.least}({at_isolated}, {in_ellipsoid})", first_true([(nearer, of_isolated)], of_ellipsoid)
+
+
+def _first(columns: list[SQL], smallest: SQL, places: IntArray) -> SQL:
+    """The place of the first column that has the smallest value."""
+    tests = [(f"{column} = {smallest}", str(place)) for column, place in zip(columns, places.tolist(), strict=True)]
+    return first_true(tests[:-1], tests[-1][1]) if tests else "0"

@@ -12,8 +12,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.columns.categories import Categories
 from sepc.model.membership import squared_radii
-from sepc.model.moments import even_variance
-from sepc.model.sep_model import SEPModel
+from sepc.model.sep_model import SEPModel, even_variance
 from sepc.model.weights import LINE_END, Weights, depth, nearness
 from sepc.views.category_bars import category_bars
 from sepc.views.planes import position_of

@@ -17,11 +17,10 @@ from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED
 from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.reasons import sentences_about
-from sepc.model.asking import settled_by
 from sepc.model.causes import look_up_causes
-from sepc.model.certain import is_certain
-from sepc.model.gap_rules import judge_any
+from sepc.model.certain import is_certain, settled_by
 from sepc.model.possible import possible_ellipsoids
+from sepc.model.rules import judge_any
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
 from sepc.model.usual import Restore

@@ -18,22 +18,26 @@ from sepc.columns.preparation import Preparation
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
-from sepc.estimators.sep.class_weights import check_class_weight, weights_of_classes, with_class_weights
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.fitted import FittedEllipsoids, History, fitted_ellipsoids, histories
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import Fit, fit_model, most_ellipsoids, most_partitioned
 from sepc.estimators.sep.fold_models import out_of_fold, refitted
 from sepc.estimators.sep.given_tables import Prepared, TakesTables
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
-from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.spoken_features import spoken_features
 from sepc.estimators.sep.standardization import Standardization
-from sepc.estimators.sep.training_set import TrainingSet, is_collection
+from sepc.estimators.sep.training_set import (
+    TrainingSet,
+    check_class_weight,
+    is_collection,
+    weights_of_classes,
+    with_class_weights,
+)
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
-from sepc.model.gap_rules import labels_of, probabilities_of
+from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sepc.estimators.sep.crossing import Crossing, cross, ellipsoid_arrays, unseen
 from sepc.estimators.sep.describing import MOST_ROWS, described
+from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.fold_models import FoldModel
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.recoding import Recoder
-from sepc.estimators.sep.rows_used import RowsUsed
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing

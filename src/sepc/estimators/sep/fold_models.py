@@ -17,7 +17,7 @@ from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash
 from sepc.estimators.sep.given_tables import Prepared
 from sepc.estimators.sep.recoding import recoded
 from sepc.estimators.sep.weighed_columns import CategoryColumn
-from sepc.model.gap_rules import probabilities_of
+from sepc.model.rules import probabilities_of
 from sepc.model.sep_model import SEPModel
 from sepc.points.row_hash import row_hashes
 

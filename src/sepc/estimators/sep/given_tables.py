@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +24,15 @@ from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.checks import checked_labels
-from sepc.estimators.sep.collection_tables import drawn_table, has_other_columns, is_lazy_table
-from sepc.estimators.sep.copies import Copies, checked_weights
+from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.training_gaps import filled
 from sepc.model.sep_model import SEPModel
+
+# The most rows to learn from what columns are, and how to encode categories: as many as weights are fitted to.
+DRAWN_ROWS = 40_000
+
+# Weights that are no whole numbers become copies by rounding: at most twice as many as there are rows, or so many.
+MOST_COPIES = 40_000
 
 
 class Prepared(NamedTuple):
@@ -185,3 +193,91 @@ class TakesTables(BaseEstimator):
 def _repeated(X: Any, labels: NDArray[Any], copies: Copies | None) -> tuple[Any, NDArray[Any]]:
     """Rows and labels as often as they count."""
     return (X, labels) if copies is None else (_safe_indexing(X, copies.positions), labels[copies.positions])
+
+
+def is_lazy_table(X: Any) -> bool:
+    """Whether a collection has named columns: a Dask DataFrame, or Parquet files."""
+    return isinstance(X, str | PathLike) or hasattr(X, "columns")
+
+
+def has_other_columns(X: Any, y: Any) -> bool:
+    """Whether a collection has columns whose type is not one of numbers; no row is read."""
+    if is_lazy(X):
+        from sepc.points.dask.drawn_table import has_other_columns as on_dask
+
+        return on_dask(X, y)
+    from sepc.points.on_parquet import has_other_columns as on_parquet
+
+    return on_parquet(X, y)
+
+
+def drawn_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
+    """A sample of the rows of a collection in memory, and their labels; the same whenever it is drawn."""
+    if is_lazy(X):
+        from sepc.points.dask.drawn_table import drawn_table as on_dask
+
+        return on_dask(X, y, DRAWN_ROWS, seed)
+    from sepc.points.on_parquet import drawn_table as on_parquet
+
+    return on_parquet(X, y, DRAWN_ROWS, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """How often each training row counts.
+
+    Attributes
+    ----------
+    counts : (n,) array of int
+        Copies of each row.
+    unit : float
+        How many rows a copy stands for.
+    """
+
+    counts: IntArray
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, weights: FloatArray) -> Copies:
+        """Copies in proportion to the weights; as many as these say if all are whole and they are not too many.
+
+        Others are rounded up or down such that the copies of any run of rows add up to their share to within one.
+
+        Examples
+        --------
+        >>> Copies.of(np.array([2.0, 0.0, 1.0])).positions
+        array([0, 0, 2])
+        >>> copies = Copies.of(np.array([0.5, 0.75, 0.75, 2.0]))
+        >>> copies.positions, copies.unit
+        (array([0, 1, 1, 2, 3, 3, 3, 3]), 0.5)
+        """
+        total, n_most = float(weights.sum()), max(2 * len(weights), MOST_COPIES)
+        if total <= n_most and (weights == np.round(weights)).all():
+            return cls(weights.astype(np.int64))
+        factor = min(1.0 / weights[weights > 0.0].min(), n_most / total)
+        counts = np.diff(np.floor(np.cumsum(weights) * factor + 0.5), prepend=0.0).astype(np.int64)
+        return cls(counts, total / max(1, int(counts.sum())))
+
+    @cached_property
+    def positions(self) -> IntArray:
+        """Every copy's row."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+def checked_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+    """Weights of rows as an array; raises unless they are numbers, not negative, and not all zero."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight for each row.")
+    if not np.isfinite(weights).all() or (weights < 0.0).any():
+        raise ValueError("sample_weight has weights that are negative, NaN or infinite.")
+    if not weights.any():
+        raise ValueError("All weights in sample_weight are zero.")
+    if weights.sum() < 1.0:
+        raise ValueError(
+            f"The weights add up to {weights.sum():.3g}, less than one row. A row of weight 2 counts as two rows; "
+            "multiply the weights so that they add up to the number of rows."
+        )
+    return weights

@@ -9,8 +9,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.lifecycle.monitoring.tally import CUTS, Tally
-from sepc.model.moments import mean_and_deviation
-from sepc.model.sep_model import SEPModel
+from sepc.model.sep_model import SEPModel, mean_and_deviation
 
 SHARE, OUTSIDE, FEATURE, ERROR = "share", "outside", "feature", "error"
 KINDS = (SHARE, OUTSIDE, FEATURE, ERROR)

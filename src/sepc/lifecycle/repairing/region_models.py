@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sepc._typing import FloatArray, IntArray
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.model.gap_rules import labels_of
+from sepc.model.rules import labels_of
 from sepc.points.row_hash import row_hashes
 
 # Regions with fewer rows than this get no model.

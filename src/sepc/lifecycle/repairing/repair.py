@@ -2,29 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
+from sepc._typing import BoolArray, IntArray
 from sepc.decisions.decisions import Decisions, positions_of
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.estimator import RepairedClassifier
-from sepc.estimators.repaired.partition import partition_of
+from sepc.estimators.repaired.partition import HasRegions, partition_of
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.unwrapping import unwrap
 from sepc.lifecycle.auditing.audit import Audit, audit_feedback
-from sepc.lifecycle.auditing.feedback import feedback_of
+from sepc.lifecycle.auditing.feedback import Feedback, feedback_of
 from sepc.lifecycle.located_rows import decide_in_memory
-from sepc.lifecycle.repairing.cross_fitting import RegionTest, groups_to_test, judged
-from sepc.lifecycle.repairing.inside import Inside, inside_of, put_back
-from sepc.lifecycle.repairing.region_choice import RegionChoice, is_of
 from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions
+from sepc.statistics.binomial import sign_test
 from sepc.wording import listed, shown
 
 # The false discovery rate of the audits that choose regions.
 FDR = 0.1
+
+# Regions with fewer rows than this are tested together: alone they could hardly show anything.
+FEWEST_ALONE = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What a repair finds inside a model.
+
+    Attributes
+    ----------
+    fitted : SEPClassifier or TrustedClassifier
+        The classifier that has the regions.
+    earlier : dict of int to SEPClassifier
+        The models that earlier repairs gave its regions.
+    lost_promise : bool
+        Whether the model makes a promise, which will not hold for other labels.
+    """
+
+    fitted: HasRegions
+    earlier: dict[int, SEPClassifier]
+    lost_promise: bool
+
+
+def inside_of(model: Any) -> Inside:
+    """What is inside a fitted model; raises if it has no regions."""
+    check_is_fitted(model)
+    inner, lost_promise = unwrap(model).classifier, False
+    while isinstance(inner, SelectiveClassifier):
+        inner, lost_promise = unwrap(inner.estimator_).classifier, True
+    if isinstance(inner, RepairedClassifier):
+        return Inside(inner.estimator_, inner.repaired_, lost_promise or inner.lost_promise_)
+    if not isinstance(inner, HasRegions):
+        raise TypeError(
+            "repair needs the regions of an SEPClassifier or of a TrustedClassifier, alone or inside a "
+            f"SelectiveClassifier, a pipeline or a search; a {type(inner).__name__} has none. Wrap it in a "
+            "TrustedClassifier, or fit it anew."
+        )
+    check_is_fitted(inner)
+    return Inside(inner, {}, lost_promise)
+
+
+def put_back(repaired: RepairedClassifier, model: Any) -> Any:
+    """The repaired classifier behind the steps of the pipelines in `model`; promises and searches are left out."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        settings = model.get_params(deep=False)
+        return type(model)(**settings | {"steps": [*model.steps[:-1], (name, put_back(repaired, last))]})
+    for wrapper, inner in ((FrozenEstimator, "estimator"), (SelectiveClassifier, "estimator_")):
+        if isinstance(model, wrapper):
+            return put_back(repaired, getattr(model, inner))
+    return put_back(repaired, model.best_estimator_) if hasattr(model, "best_estimator_") else repaired
 
 
 def repair(
@@ -178,3 +237,121 @@ def _change(test: RegionTest, made: RegionModel | None, where: str, level: float
         n_together=test.n_together,
         kept=made is not None and (shown_better or level == 1.0),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class RegionChoice:
+    """The regions to repair.
+
+    If the feedback itself says which regions fail, then errors in these are more than those to come. So a fold judges
+    new models only in regions that the others choose without it.
+
+    Attributes
+    ----------
+    regions : list of int
+    without : list of lists of int
+        For each fold, which of these are chosen without it.
+    """
+
+    regions: list[int]
+    without: list[list[int]]
+
+    @classmethod
+    def given(cls, regions: Sequence[int], n_folds: int) -> Self:
+        """Regions that were chosen without this feedback."""
+        distinct = list(dict.fromkeys(int(region) for region in regions))
+        return cls(distinct, [distinct] * n_folds)
+
+    @classmethod
+    def by_audits(
+        cls, audit: Audit, feedback: Feedback, X: Any, labels: NDArray[Any], folds: IntArray, n_folds: int, seed: int
+    ) -> Self:
+        """Regions that an audit of this feedback found, and which of them audits find without each fold."""
+        every = audit.to_repair.tolist()
+
+        def found_without(fold: int) -> list[int]:
+            rows = np.flatnonzero(folds != fold)
+            part = audit_feedback(feedback.take(rows), _safe_indexing(X, rows), labels[rows], audit.fdr, seed)
+            return [region for region in part.to_repair.tolist() if region in every]
+
+        return cls(every, [found_without(fold) if every else [] for fold in range(n_folds)])
+
+
+def is_of(audit: Audit, feedback: Feedback) -> bool:
+    """Whether this is an audit of this very feedback, by the number of rows and of errors."""
+    return (audit.n_rows, audit.n_errors) == (len(feedback), int(np.sum(~feedback.right)))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What became of rows that new models were judged on, each by a model that was not fitted on it.
+
+    Attributes
+    ----------
+    region : (n,) array of int
+    before, after : (n,) bool array
+        Whether the original model and the new one are wrong.
+    """
+
+    region: IntArray
+    before: BoolArray
+    after: BoolArray
+
+    def tests(self, group: Sequence[int]) -> list[RegionTest]:
+        """Test whether the new models are better in a group of regions taken together."""
+        rows = np.isin(self.region, group)
+        n_right = int(np.sum(rows & self.before & ~self.after))
+        n_broken = int(np.sum(rows & self.after & ~self.before))
+        return [self._test(region, sign_test(n_right, n_broken), len(group)) for region in group]
+
+    def _test(self, region: int, p_value: float, n_together: int) -> RegionTest:
+        own = self.region == region
+        counts = int(own.sum()), int(self.before[own].sum()), int(self.after[own].sum())
+        return RegionTest(region, *counts, p_value, n_together)
+
+
+@dataclass(frozen=True)
+class RegionTest:
+    """Whether a region's new model is better: errors on rows it was not fitted on, and the p-value of its group."""
+
+    region: int
+    n_rows: int
+    errors_before: int
+    errors_after: int
+    p_value: float
+    n_together: int
+
+
+def judged(
+    fitter: RegionModelFitter,
+    rows: RowsInRegions,
+    wrong: BoolArray,
+    folds: IntArray,
+    regions_without: Sequence[Sequence[int]],
+) -> Judgement:
+    """Let new models decide on rows that they were not fitted on, fold by fold.
+
+    Parameters
+    ----------
+    fitter : RegionModelFitter
+    rows : RowsInRegions
+    wrong : (n,) bool array
+        Whether the original model is wrong.
+    folds : (n,) array of int
+    regions_without : sequence of sequences of int
+        For each fold, the regions to repair, chosen without it.
+    """
+    after, is_judged = wrong.copy(), np.zeros(len(rows), dtype=bool)
+    for fold, regions in enumerate(regions_without):
+        for region, made in fitter.models(rows.take(folds != fold), regions).items():
+            own = np.flatnonzero((folds == fold) & (rows.region == region))
+            if len(own):
+                after[own] = made.labels_of(rows.take(own)) != rows.labels[own]
+                is_judged[own] = True
+    return Judgement(rows.region[is_judged], wrong[is_judged], after[is_judged])
+
+
+def groups_to_test(regions: Sequence[int], rows: RowsInRegions) -> list[list[int]]:
+    """Regions to test together: those with few rows; the others are tested alone. It depends on no label."""
+    few = [region for region in regions if int(np.sum(rows.region == region)) < FEWEST_ALONE]
+    return [[region] for region in regions if region not in few] + ([few] if few else [])

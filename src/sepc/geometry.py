@@ -1,0 +1,23 @@
+"""Solvers and shapes on their own: ellipsoids, nearest points of hulls, logistic regression, point sets."""
+
+from sepc.estimators.sep.fitted import Hyperplane
+from sepc.kernels.enclose import Enclosure
+from sepc.kernels.hulls import NearestPoints, nearest_points
+from sepc.kernels.softmax import Softmax, fit_softmax
+from sepc.points.in_memory import ArrayPoints, BlockPoints
+from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.shapes.overlap import are_disjoint, overlap_ratio
+
+__all__ = [
+    "ArrayPoints",
+    "BlockPoints",
+    "Ellipsoid",
+    "Enclosure",
+    "Hyperplane",
+    "NearestPoints",
+    "Softmax",
+    "are_disjoint",
+    "fit_softmax",
+    "nearest_points",
+    "overlap_ratio",
+]

@@ -1,0 +1,53 @@
+"""What estimators and functions give back, for annotations and isinstance; nobody needs to make one."""
+
+from sepc.decisions.kinds import Rule
+from sepc.estimators.repaired.changes import Change
+from sepc.estimators.repaired.decisions import RepairedDecision, RepairedDecisions
+from sepc.estimators.selective.certificates import Certificates
+from sepc.estimators.selective.decisions import SelectiveDecisions
+from sepc.estimators.selective.group_comparison import GroupComparison
+from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
+from sepc.estimators.sep.fitted import FittedEllipsoid, History
+from sepc.estimators.sep.regions import Regions
+from sepc.estimators.stratified.decisions import StratifiedDecision, StratifiedDecisions
+from sepc.estimators.stratified.strata import Strata
+from sepc.estimators.trusted.decisions import TrustedDecisions
+from sepc.estimators.trusted.trust_model import TrustModel
+from sepc.io.inspection import Inspection
+from sepc.landscape.figures import LandscapeFigures
+from sepc.landscape.overlaps import Overlap
+from sepc.model.sep_model import SEPModel
+from sepc.model.terms import Term, Terms
+from sepc.model.weights import Weights
+from sepc.recourses.answers import Answer, FeatureChange
+from sepc.reporting.figures import ReportFigures
+
+__all__ = [
+    "Answer",
+    "Certificates",
+    "Change",
+    "FeatureChange",
+    "FittedEllipsoid",
+    "GroupComparison",
+    "History",
+    "Inspection",
+    "LandscapeFigures",
+    "Overlap",
+    "Regions",
+    "RepairedDecision",
+    "RepairedDecisions",
+    "ReportFigures",
+    "Rule",
+    "SEPDecision",
+    "SEPDecisions",
+    "SEPModel",
+    "SelectiveDecisions",
+    "Strata",
+    "StratifiedDecision",
+    "StratifiedDecisions",
+    "Term",
+    "Terms",
+    "TrustModel",
+    "TrustedDecisions",
+    "Weights",
+]
