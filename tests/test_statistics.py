@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from monte_carlo import exceeds
 from scipy.optimize import minimize
 from scipy.stats import beta, binom, binomtest
 
@@ -221,3 +222,11 @@ def test_one_value_beside_zero_has_the_exact_p_value():
     counts = np.array([[149, 0], [380, 6], [900, 10]])
     expected = binom.cdf(counts[:, 1], counts.sum(axis=1), 0.02)
     np.testing.assert_allclose(mean_p_value(counts, np.array([0.0, 50.0]), 1.0, 0.95), expected)
+
+
+@pytest.mark.parametrize(
+    ("n_broken", "n_draws"), [(0, 100), (5, 100), (10, 100), (13, 100), (40, 100), (100, 100), (1, 1)]
+)
+def test_monte_carlo_tests_fail_where_chance_is_no_explanation(n_broken, n_draws):
+    chance = binom.sf(n_broken - 1, n_draws, 0.05)
+    assert exceeds(n_broken, n_draws, 0.05) is bool(chance < 0.01)

@@ -1,6 +1,5 @@
 """Solvers and shapes on their own: ellipsoids, nearest points of hulls, logistic regression, point sets."""
 
-from sepc.estimators.sep.fitted import Hyperplane
 from sepc.kernels.enclose import Enclosure
 from sepc.kernels.hulls import NearestPoints, nearest_points
 from sepc.kernels.softmax import Softmax, fit_softmax
@@ -13,7 +12,6 @@ __all__ = [
     "BlockPoints",
     "Ellipsoid",
     "Enclosure",
-    "Hyperplane",
     "NearestPoints",
     "Softmax",
     "are_disjoint",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, Protocol, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, Protocol, TypeAlias, TypeVar, dataclass_transform, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,7 @@ Kind = TypeVar("Kind")
 RECORDS: list[type[Any]] = []
 
 
+@runtime_checkable
 class HasFlaw(Protocol):
     """A record whose values must fit together."""
 
@@ -45,7 +46,7 @@ class Array:
     low, high : number
         Limits of the entries, both included.
     below : str
-        A size that entries are below of; "" for none.
+        The letter of a size that all entries are below; "" for none.
     is_count : bool
         Whether entries are numbers of rows, whose sum must be possible as well.
     """
@@ -60,7 +61,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number within limits, both included, or infinity, which is null in a file."""
+    """A finite number within limits, both included; with `or_infinite` also infinity, which is null in a file."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -69,7 +70,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from `low` on, below `below`."""
+    """A whole number of at least `low` and below `below`."""
 
     low: int = 0
     below: int = MOST
@@ -122,7 +123,7 @@ def _declared(declaration: Declaration, name: str = "", default: Any = MISSING) 
 
 
 def floats(*shape: str, low: float = -math.inf, high: float = math.inf, name: str = "") -> Any:
-    """Finite doubles of this shape; `name` is that in a file, by default the field's own."""
+    """Finite doubles of this shape; `name` is what files call them, by default the name of the field."""
     return _declared(Array(np.float64, shape, low, high), name)
 
 

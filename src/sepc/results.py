@@ -7,7 +7,7 @@ from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.selective.group_comparison import GroupComparison
 from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
-from sepc.estimators.sep.fitted import FittedEllipsoid, History
+from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.stratified.decisions import StratifiedDecision, StratifiedDecisions
 from sepc.estimators.stratified.strata import Strata
@@ -30,6 +30,7 @@ __all__ = [
     "FittedEllipsoid",
     "GroupComparison",
     "History",
+    "Hyperplane",
     "Inspection",
     "LandscapeFigures",
     "Overlap",

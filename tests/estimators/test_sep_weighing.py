@@ -120,3 +120,13 @@ def test_one_row_of_a_class_is_enough_to_fit(n_rare):
     decisions = SEPClassifier().fit(X, y).decide(X)
     assert np.isfinite(decisions.probabilities).all()
     assert (decisions.label[n_rare:] == 0).all()
+
+
+def test_of_many_isolated_rows_some_of_every_class_have_a_weight(monkeypatch):
+    monkeypatch.setattr("sepc.estimators.sep.weighing.MOST_ISOLATED", 12)
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=200)
+    model = SEPClassifier().fit(rng.normal(size=(200, 6)) + 0.8 * np.eye(3, 6)[y], y).model_
+    is_weighed = model.weights.isolated.any(axis=1)
+    assert (len(model.isolated), is_weighed.sum()) == (57, 12)
+    assert np.bincount(model.isolated_owners[is_weighed]).tolist() == [3, 4, 5]

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sepc.model import weights
-from sepc.model.weights import curve_blocks
+from sepc.model import step_curves
+from sepc.model.step_curves import curve_blocks
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -26,11 +26,11 @@ def test_the_same_bits_as_one_feature_at_a_time(seed, n_knots, n_classes, block)
     columns[:, :2] = -np.inf, np.inf
     for own, column in zip(knots, columns, strict=True):
         column[2 : 2 + len(own)] = own[:18]
-    before, weights.BLOCK_LEVELS = weights.BLOCK_LEVELS, block
+    before, step_curves.BLOCK_LEVELS = step_curves.BLOCK_LEVELS, block
     try:
         blocks = curve_blocks(np.array([len(own) for own in knots]), np.concatenate(knots), np.concatenate(levels))
     finally:
-        weights.BLOCK_LEVELS = before
+        step_curves.BLOCK_LEVELS = before
     found = scores
     for own in blocks:
         found = own.added_to(found, columns)

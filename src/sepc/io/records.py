@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sized
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node
@@ -17,6 +17,7 @@ from sepc.records import (
     Declaration,
     Flag,
     Given,
+    HasFlaw,
     Labels,
     Number,
     Part,
@@ -82,11 +83,11 @@ def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mappin
                 values[own.name] = _read(declaration.kind, reader.part(name), dict(sizes), around)
         else:
             values[own.name] = _value(declaration, name, reader, sizes)
-    found: Any = kind(**values)
-    wrong = found.flaw() if hasattr(found, "flaw") else None
+    found = kind(**values)
+    wrong = found.flaw() if isinstance(found, HasFlaw) else None
     if wrong is not None:
         raise reader.wrong(wrong)
-    return cast(Kind, found)
+    return found
 
 
 def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str, int]) -> Any:

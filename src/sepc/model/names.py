@@ -119,7 +119,7 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     own = usual.in_own_units(standard[None, :])
     values = standard if own is None else own[0]
     thickness = SAME_VALUE * _spread(usual)
-    box = Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
+    box = _Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
     # The share of all rows that are at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
     rarity[[own.kind is not FeatureKind.NUMBER for own in usual.spoken]] = np.inf
@@ -144,7 +144,7 @@ def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
     """Names of sets of ellipsoids: of two conditions, or of three where two names would be the same."""
     if model.usual is None or not sets:
         return [f"ellipsoid {' and '.join(map(str, own))}" for own in sets]
-    boxes = boxes_of(model, model.usual, sets)
+    boxes = _boxes_of(model, model.usual, sets)
     rarest = np.argsort(boxes.share, axis=1, kind="stable")[:, :MOST_CONDITIONS].tolist()
     names = [_name(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
     times = Counter(names)
@@ -154,14 +154,14 @@ def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
     ]
 
 
-def _name(model: SEPModel, boxes: Boxes, i: int, features: Sequence[int], worth: float) -> str:
+def _name(model: SEPModel, boxes: _Boxes, i: int, features: Sequence[int], worth: float) -> str:
     """Conditions of box `i` in these features, the rarest first, as far as they are worth it."""
     first, *others = features
     kept = [first, *(j for j in others if boxes.share[i, j] <= worth)]
     return ", ".join(_condition(model, boxes, i, j) for j in kept)
 
 
-def _condition(model: SEPModel, boxes: Boxes, i: int, j: int) -> str:
+def _condition(model: SEPModel, boxes: _Boxes, i: int, j: int) -> str:
     """What the rows of box `i` have in common in feature `j`."""
     usual, name = boxes.usual, feature_name(model, j)
     if j in boxes.categories:
@@ -200,7 +200,7 @@ def _numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class _Boxes:
     """For each of some sets of ellipsoids, what is usual in all of them.
 
     Attributes
@@ -257,7 +257,7 @@ class Boxes:
         return np.asarray(counts / self.usual.n_rows[groups].sum())
 
 
-def boxes_of(model: SEPModel, usual: UsualValues, sets: Sequence[Sequence[int]]) -> Boxes:
+def _boxes_of(model: SEPModel, usual: UsualValues, sets: Sequence[Sequence[int]]) -> _Boxes:
     """The boxes of sets of ellipsoids: where their ranges meet or, if they do not, what lies between them."""
     K, d = model.n_ellipsoids, len(model.feature_names)
     own = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
@@ -265,7 +265,7 @@ def boxes_of(model: SEPModel, usual: UsualValues, sets: Sequence[Sequence[int]])
     high = np.array([own[ellipsoids, :, 1].min(axis=0) for ellipsoids in sets]).reshape(-1, d)
     shares = np.array([_category_shares(usual, k, int(model.owners[k])) for k in range(K)])
     mixed = np.array([shares[ellipsoids].mean(axis=0) for ellipsoids in sets]).reshape(len(sets), -1)
-    return Boxes(usual, np.minimum(low, high), np.maximum(low, high), mixed)
+    return _Boxes(usual, np.minimum(low, high), np.maximum(low, high), mixed)
 
 
 def _range(model: SEPModel, usual: UsualValues, k: int) -> FloatArray:

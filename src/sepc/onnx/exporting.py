@@ -123,7 +123,7 @@ def _decide(graph: Graph, model: SEPModel, given: Value, codes: Value | None, mi
     else:
         values, inside = weighed(graph, model, weights, lying, codes)
     accepted = graph("GreaterOrEqual", values["trust"], min_trust)
-    return values | {"cause": causes(graph, model, lying, inside, accepted, min_trust)}
+    return values | {"cause": _causes(graph, model, lying, inside, accepted, min_trust)}
 
 
 def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dict[str, Value]:
@@ -136,7 +136,7 @@ def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dic
     return {"accepted": accepted, "cause": graph("Where", accepted, np.int64(Cause.ACCEPTED), refused)}
 
 
-def causes(graph: Graph, model: SEPModel, lying: Lying, inside: Value, accepted: Value, min_trust: float) -> Value:
+def _causes(graph: Graph, model: SEPModel, lying: Lying, inside: Value, accepted: Value, min_trust: float) -> Value:
     """Causes, of shape (n,), from the training rows within reach of each row that is not accepted."""
 
     def explain(at: Value) -> list[Value]:

@@ -82,29 +82,6 @@ class Rows(ShownOnOneLine):
         return f"{len(self.values):,} of {self.n_all:,} rows drawn" if len(self.values) < self.n_all else None
 
 
-def draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
-    """Draw each row as a point in the look of its class."""
-    size = 16.0 if len(rows.values) < 1_000 else 8.0
-    for k in np.unique(rows.owner):
-        x, y = plane.place(rows.values[rows.owner == k]).T
-        colour, marker = (UNKNOWN, ".") if k < 0 else (look(k).colour, look(k).marker)
-        ax.scatter(x, y, s=size, c=colour, marker=marker, edgecolors="0.15", linewidths=0.4, zorder=3)
-
-
-def draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, str]]:
-    """Draw isolated training rows as hollow points, and return their legend entry."""
-    from matplotlib.lines import Line2D
-
-    for k in np.unique(model.isolated_owners):
-        rows = model.shift + model.scale * model.isolated[model.isolated_owners == k]
-        how = look(int(k))
-        x, y = plane.place(rows).T
-        ax.scatter(x, y, s=48.0, marker=how.marker, facecolors="none", edgecolors=how.colour, zorder=3.2)
-    n = len(model.isolated)
-    sign = Line2D([], [], linestyle="", marker="o", markersize=7, markerfacecolor="none", markeredgecolor="0.35")
-    return [(sign, counted(n, "isolated row"))] if n else []
-
-
 @dataclass(eq=False, repr=False)
 class PartitionDisplay(ShownOnOneLine):
     """The ellipsoids of an `SEPClassifier`, with rows, hyperplanes and trust.
@@ -204,14 +181,14 @@ class PartitionDisplay(ShownOnOneLine):
         self._frame(rows)
         entries = self._class_entries()
         if self.is_whole:
-            draw_background(self.ax_, self.model, self.plane, self.min_trust)
+            _draw_background(self.ax_, self.model, self.plane, self.min_trust)
         self._draw_ellipses(max_numbers)
-        draw_rows(self.ax_, self.plane, rows)
-        entries += draw_isolated(self.ax_, self.model, self.plane)
+        _draw_rows(self.ax_, self.plane, rows)
+        entries += _draw_isolated(self.ax_, self.model, self.plane)
         if self.is_whole:
-            entries += draw_cuts(self.ax_, self.model, self.ellipsoids, self.plane, max_hyperplanes)
+            entries += _draw_cuts(self.ax_, self.model, self.ellipsoids, self.plane, max_hyperplanes)
         by_counts = self.model.weights is not None and not self.is_whole
-        entries += trust_entries(self.min_trust, by_counts=by_counts)
+        entries += _trust_entries(self.min_trust, by_counts=by_counts)
         place_legend(self.ax_, entries, is_own=ax is None, title=rows.summary())
         return self
 
@@ -264,7 +241,7 @@ def _plane(model: SEPModel, features: tuple[str | int, str | int] | None) -> Pla
     return feature_plane(names, (0, 1)) if len(names) == 2 else principal_plane(model)
 
 
-def draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
+def _draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
     """Draw the labels of a model of two features as a background, stronger where trust is higher."""
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     label, trust = trust_over(model, plane, low, high)
@@ -273,7 +250,7 @@ def draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -
     ax.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto", zorder=0.5)
 
 
-def trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[Any, str]]:
+def _trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[Any, str]]:
     """Legend entries for the shades of trust, in grey; with `by_counts`, they do not say what is accepted."""
     from matplotlib.patches import Patch
 
@@ -291,7 +268,7 @@ def trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[An
     ]
 
 
-def draw_cuts(
+def _draw_cuts(
     ax: Axes, model: SEPModel, ellipsoids: Sequence[FittedEllipsoid], plane: Plane, most: int
 ) -> list[tuple[Any, str]]:
     """Draw the first `most` hyperplanes in the colour of their ellipsoid's class, and return their legend entry."""
@@ -340,3 +317,26 @@ def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray)
     first = float(np.max(steps[0][~parallel]))
     last = float(np.min(steps[1][~parallel]))
     return low + size * (start + np.array([[first], [last]]) * along) if first < last else None
+
+
+def _draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
+    """Draw each row as a point in the look of its class."""
+    size = 16.0 if len(rows.values) < 1_000 else 8.0
+    for k in np.unique(rows.owner):
+        x, y = plane.place(rows.values[rows.owner == k]).T
+        colour, marker = (UNKNOWN, ".") if k < 0 else (look(k).colour, look(k).marker)
+        ax.scatter(x, y, s=size, c=colour, marker=marker, edgecolors="0.15", linewidths=0.4, zorder=3)
+
+
+def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, str]]:
+    """Draw isolated training rows as hollow points, and return their legend entry."""
+    from matplotlib.lines import Line2D
+
+    for k in np.unique(model.isolated_owners):
+        rows = model.shift + model.scale * model.isolated[model.isolated_owners == k]
+        how = look(int(k))
+        x, y = plane.place(rows).T
+        ax.scatter(x, y, s=48.0, marker=how.marker, facecolors="none", edgecolors=how.colour, zorder=3.2)
+    n = len(model.isolated)
+    sign = Line2D([], [], linestyle="", marker="o", markersize=7, markerfacecolor="none", markeredgecolor="0.35")
+    return [(sign, counted(n, "isolated row"))] if n else []

@@ -49,22 +49,22 @@ DEARER, ROUNDINGS = 1.02, 4
 def find(target: Target, reached: Reach) -> FloatArray:
     """A row that is what is looked for, as cheap as could be found, of shape (1, d + Q); none if none was found."""
     ways = entries(target, reached)
-    first = target.candidates(np.concatenate([depths(target, reached), *map(walk, ways)]))
-    found = [first.found, *(pulled(target, entry) for entry in ways[:PULLED])]
+    first = target.candidates(np.concatenate([_depths(target, reached), *map(_walk, ways)]))
+    found = [first.found, *(_pulled(target, entry) for entry in ways[:PULLED])]
     if len(first) and target.limits.choices:
-        found.append(raised(target, first.rows[first.costs.argmin()]))
+        found.append(_raised(target, first.rows[first.costs.argmin()]))
     if len(first) and not sum(map(len, found)):
-        found.append(raised(target, first.rows[first.log_odds.argmax()]))
+        found.append(_raised(target, first.rows[first.log_odds.argmax()]))
     best = target.cheapest(np.concatenate(found))
     if len(best) == 0:
         return best
     tried = {entry.ellipsoid for entry in ways[:PULLED]}
     others = [entry for entry in beside(target, best[0]) if target.limits.choices or entry.ellipsoid not in tried]
-    best = target.cheapest(np.concatenate([best, *(pulled(target, entry) for entry in others)]))
-    return tidied(target, saved(target, best[0]))[np.newaxis]
+    best = target.cheapest(np.concatenate([best, *(_pulled(target, entry) for entry in others)]))
+    return _tidied(target, _saved(target, best[0]))[np.newaxis]
 
 
-def pulled(target: Target, entry: Entry) -> FloatArray:
+def _pulled(target: Target, entry: Entry) -> FloatArray:
     """The cheapest row found that is what is looked for, with the categories of an entry; none if none was found."""
     limits = target.limits
     box = replace(entry.box, low=limits.ends[0], high=limits.ends[1])
@@ -114,7 +114,7 @@ def entries(target: Target, reached: Reach) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.squared)
 
 
-def depths(target: Target, reached: Reach) -> FloatArray:
+def _depths(target: Target, reached: Reach) -> FloatArray:
     """Rows deep in ellipsoids, with the categories usual there."""
     rows = [_deep_in(k, _usual_box(target, k)) for k in reached.nearest(MOST_DEPTHS)]
     return np.array(rows).reshape(-1, len(target.limits.row))
@@ -130,7 +130,7 @@ def beside(target: Target, row: FloatArray) -> Iterator[Entry]:
     return _entered(int(target.ellipsoids[gauges.argmin()]), replace(Box.whole(limits), options=options))
 
 
-def walk(entry: Entry) -> FloatArray:
+def _walk(entry: Entry) -> FloatArray:
     """Rows on the way from an entry deep into its ellipsoid, within limits."""
     way = entry.box.projector(entry.ellipsoid).inner() - entry.place
     return entry.box.rows_at(entry.place + STEPS[:, np.newaxis] * way)
@@ -167,7 +167,7 @@ def _usual(counts: IntArray, choice: Choice) -> Options:
     return choice.only(choice.own if is_frequent and choice.own in allowed else most)
 
 
-def raised(target: Target, row: FloatArray) -> FloatArray:
+def _raised(target: Target, row: FloatArray) -> FloatArray:
     """A row that is what is looked for, by changing one feature after the other; none if that fails."""
     limits, log_odds = target.limits, float(target.judge(row[np.newaxis]).log_odds[0])
     for _ in range(MOST_RAISES):
@@ -182,7 +182,7 @@ def raised(target: Target, row: FloatArray) -> FloatArray:
     return np.empty((0, len(row)))
 
 
-def saved(target: Target, row: FloatArray) -> FloatArray:
+def _saved(target: Target, row: FloatArray) -> FloatArray:
     """A row that costs less and still is what is looked for, by taking changes back."""
     limits = target.limits
     for _ in range(MOST_SAVINGS):
@@ -195,7 +195,7 @@ def saved(target: Target, row: FloatArray) -> FloatArray:
     return row
 
 
-def tidied(target: Target, row: FloatArray) -> FloatArray:
+def _tidied(target: Target, row: FloatArray) -> FloatArray:
     """A row that costs hardly more, with fewer changes and rounder numbers, as long as it is what is looked for."""
     limits = target.limits
     for variants in (_without_smallest, _rounded):

@@ -80,7 +80,7 @@ class Recourse(ShownAsCard):
 
     def why(self) -> str:
         """The first answer, or why there is none, in a few sentences."""
-        return sentences_about(self)
+        return _sentences_about(self)
 
     def to_frame(self) -> pd.DataFrame:
         """The answers as a pandas DataFrame with one row for each feature that changes."""
@@ -302,7 +302,7 @@ def _objects(values: Sequence[Any]) -> Any:
     return column
 
 
-def sentences_about(recourse: Recourse) -> str:
+def _sentences_about(recourse: Recourse) -> str:
     """The first answer, or why there is none, in at most 60 words."""
     if recourse.answers:
         return joined(_answer(recourse))

@@ -35,7 +35,7 @@ def sections_of(figures: ReportFigures) -> list[Section]:
     return [
         ("first", "What to do first", first_section(figures)),
         ("confusions", "Labels taken for one another", _confusions(figures.confusion)),
-        ("groups", "Groups", group_section(figures)),
+        ("groups", "Groups", _group_section(figures)),
         ("wrong", "Accepted but wrong", wrong_section(figures)),
         ("review", "Rows to review", review_section(figures)),
         ("weights", "What counts", _weights(figures.weights)),
@@ -195,7 +195,7 @@ def _figure(drawing: Markup, caption: str) -> Markup:
     return tag("figure", drawing, tag("figcaption", caption))
 
 
-def group_section(figures: ReportFigures) -> list[Markup | None]:
+def _group_section(figures: ReportFigures) -> list[Markup | None]:
     """How groups fare, beside all rows together."""
     groups = figures.groups
     if groups is None:

@@ -52,11 +52,11 @@ class Dialect:
 
     def name(self, name: str) -> SQL:
         """A quoted name of a table or column."""
-        return doubled(name, '"')
+        return _doubled(name, '"')
 
     def text(self, text: str) -> SQL:
         """A text."""
-        return doubled(text, "'")
+        return _doubled(text, "'")
 
     def boolean(self, value: bool) -> SQL:
         """True or false."""
@@ -239,7 +239,7 @@ class Spark(Dialect):
 
     def name(self, name: str) -> SQL:
         """A quoted name of a table or column."""
-        return spark_name(name)
+        return _spark_name(name)
 
     def text(self, text: str) -> SQL:
         """A text."""
@@ -275,7 +275,7 @@ def check_encodable(text: str) -> str:
     return text
 
 
-def doubled(text: str, quote: str) -> str:
+def _doubled(text: str, quote: str) -> str:
     """The text between quotes, those inside doubled.
 
     Examples
@@ -295,8 +295,8 @@ def postgres_text(text: str) -> str:
     'it''s' E'a\\b'
     """
     if "\\" not in text:
-        return doubled(text, "'")
-    return "E" + doubled(text.replace("\\", "\\\\"), "'")
+        return _doubled(text, "'")
+    return "E" + _doubled(text.replace("\\", "\\\\"), "'")
 
 
 def spark_text(text: str) -> str:
@@ -311,11 +311,11 @@ def spark_text(text: str) -> str:
     """
     if any(character in text for character in "\\'${"):
         return f"CAST(X'{check_encodable(text).encode().hex()}' AS STRING)"
-    return doubled(text, "'")
+    return _doubled(text, "'")
 
 
-def spark_name(name: str) -> str:
+def _spark_name(name: str) -> str:
     """A name in Spark, where ``${name}`` is replaced by a variable even between quotes."""
     if "${" in name:
         raise ValueError(f"Spark takes ${{ in {shown(name)} as the beginning of a variable; rename the column.")
-    return doubled(name, "`")
+    return _doubled(name, "`")

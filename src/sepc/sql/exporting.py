@@ -83,9 +83,9 @@ def export(
     query = Query(own, prefix, _table(own, table))
     features, codes = add_features(query, columns)
     lying = add_places(query, arrays, features)
-    add_regions(query, arrays, lying)
+    _add_regions(query, arrays, lying)
     add_labels(query, arrays, arrays.weights, lying, codes)
-    add_causes(query, exported, lying)
+    _add_causes(query, exported, lying)
     return query.finished(_outputs(query, exported))
 
 
@@ -147,7 +147,7 @@ def _labels(dialect: Dialect, classes: NDArray[Any]) -> list[SQL]:
     return [writers[kind](label) for label in classes.tolist()]
 
 
-def add_causes(query: Query, exported: Exported, lying: Lying) -> None:
+def _add_causes(query: Query, exported: Exported, lying: Lying) -> None:
     """Add `accepted`, as 0 or 1, and the number of the `cause`."""
     model, trust, own = exported.model, query.own("trust"), query.own("own")
     number, min_trust = query.dialect.number, float(exported.decider.min_trust)
@@ -205,7 +205,7 @@ def _counts(query: Query, model: SEPModel, lying: Lying, beyond: list[SQL], c: i
         yield f"CASE WHEN {lying.apart[j]} <= {limit} THEN 1 ELSE 0 END"
 
 
-def add_regions(query: Query, model: SEPModel, lying: Lying) -> None:
+def _add_regions(query: Query, model: SEPModel, lying: Lying) -> None:
     """Add `gauge`, `inside` and `region`; the set of ellipsoids is looked up in a table of those with rows."""
     number, gauge, place = query.dialect.number, query.own("gauge"), query.own("place")
     inside, limit = query.own("inside"), number(1.0 + model.slack)

@@ -30,7 +30,7 @@ def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) ->
         "estimator": inner.to_node(selective.estimator_, writer.under("estimator")),
         "max_risk": _risk_to_node(selective.max_risk, selective.classes_),
         "controls": [_control_to_node(selective, key) for key in selective.controls_],
-        "groups": groups_to_node(selective.groups_),
+        "groups": _groups_to_node(selective.groups_),
         "shift": None if shift is None else record_to_node(shift, writer.under("shift")),
         "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
@@ -41,7 +41,7 @@ def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) ->
 def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     """Read a classifier and its promise."""
     estimator = inner.from_node(reader.part("estimator"))
-    by = columns_from(reader.part("groups")) if reader.has("groups") else None
+    by = _columns_from(reader.part("groups")) if reader.has("groups") else None
     selective = restore_fields(SelectiveClassifier(estimator, by=by), reader)
     selective.estimator_, selective.classes_ = estimator, labels_from(reader.part("classes"))
     check_inner(estimator, reader, selective.n_features_in_, selective.classes_, all_classes=False)
@@ -50,7 +50,7 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     selective.controls_ = dict(map(_control_from, controls))
     selective.groups_ = None
     if reader.has("groups"):
-        selective.groups_ = groups_from(reader.part("groups"), selective.controls_, selective.one_threshold)
+        selective.groups_ = _groups_from(reader.part("groups"), selective.controls_, selective.one_threshold)
     selective.shift_ = record_from(Shift, reader.part("shift")) if reader.has("shift") else None
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
@@ -93,7 +93,7 @@ def _control_to_node(selective: SelectiveClassifier, key: Any) -> Node:
     bounds = getattr(selective, "risk_bound_", None)
     bound = bounds[key] if isinstance(bounds, Mapping) else bounds
     return {
-        "about": key_to_node(key),
+        "about": _key_to_node(key),
         "kind": names[type(control)],
         "risk_bound": bound,
         **record_to_node(control, Writer()),
@@ -102,7 +102,7 @@ def _control_to_node(selective: SelectiveClassifier, key: Any) -> Node:
 
 def _control_from(reader: Reader) -> tuple[Any, Control | CostControl]:
     kind = CONTROLS.get(reader.text("kind"))
-    about = key_from(reader.node.get("about"), reader)
+    about = _key_from(reader.node.get("about"), reader)
     if kind is None:
         raise reader.wrong("has a promise of an unknown kind")
     return about, record_from(kind, reader)
@@ -141,12 +141,12 @@ def _risk_from(reader: Reader, classes: Any) -> Any:
     return costs
 
 
-def key_to_node(key: Key) -> Any:
+def _key_to_node(key: Key) -> Any:
     """A group: a value, or a list of the values of two columns."""
     return [simple_value(value) for value in key] if isinstance(key, tuple) else simple_value(key)
 
 
-def key_from(node: Any, reader: Reader) -> Key:
+def _key_from(node: Any, reader: Reader) -> Key:
     """Read a group, a label, or None."""
     if isinstance(node, list):
         if len(node) != MOST_COLUMNS:
@@ -155,19 +155,19 @@ def key_from(node: Any, reader: Reader) -> Key:
     return read_simple_value(node, reader)
 
 
-def groups_to_node(groups: Groups | None) -> Node | None:
+def _groups_to_node(groups: Groups | None) -> Node | None:
     """Write what is known of the groups."""
     if groups is None:
         return None
     return {
         "by": [simple_value(name) for name in groups.by],
-        "small": [[key_to_node(key), n] for key, n in groups.small.items()],
-        "parents": [[key_to_node(child), key_to_node(parent)] for child, parent in groups.parents.items()],
+        "small": [[_key_to_node(key), n] for key, n in groups.small.items()],
+        "parents": [[_key_to_node(child), _key_to_node(parent)] for child, parent in groups.parents.items()],
         "no_harm": [record_to_node(harm, Writer()) for harm in groups.no_harm.values()],
     }
 
 
-def columns_from(reader: Reader) -> Any:
+def _columns_from(reader: Reader) -> Any:
     """The columns that tell groups apart, as the parameter `by` names them."""
     by = reader.value("by", list)
     is_column = (isinstance(name, str) or (type(name) is int and abs(name) < 2**31) for name in by)
@@ -176,15 +176,15 @@ def columns_from(reader: Reader) -> Any:
     return by[0] if len(by) == 1 else by
 
 
-def groups_from(reader: Reader, promised: Mapping[Key, Any], one_threshold: bool) -> Groups:
+def _groups_from(reader: Reader, promised: Mapping[Key, Any], one_threshold: bool) -> Groups:
     """Read the groups; `promised` has those with a promise, in the order of the file."""
-    by = names_in(columns_from(reader))
+    by = names_in(_columns_from(reader))
     small = {}
     for key, n in _pairs(reader, "small"):
         if type(n) is not int or not 0 <= n < 2**63:
             raise reader.wrong("holds a number of rows that is none")
-        small[key_from(key, reader)] = n
-    parents = {key_from(child, reader): key_from(parent, reader) for child, parent in _pairs(reader, "parents")}
+        small[_key_from(key, reader)] = n
+    parents = {_key_from(child, reader): _key_from(parent, reader) for child, parent in _pairs(reader, "parents")}
     harm = [record_from(NoHarm, part) for part in reader.parts("no_harm")]
     if len(harm) != len(promised) or small.keys() & promised.keys():
         raise reader.wrong("has groups that do not match its promises")

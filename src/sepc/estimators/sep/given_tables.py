@@ -78,7 +78,7 @@ class TakesTables(BaseEstimator):
         positions, weights = np.arange(n_table), None
         if sample_weight is not None:
             X, y = indexable(X, checked_labels(y, type(self).__name__))
-            weights = checked_weights(sample_weight, len(y))
+            weights = _checked_weights(sample_weight, len(y))
             positions = np.flatnonzero(weights > 0.0)
             if len(positions) < n_table:
                 X, y, weights = _safe_indexing(X, positions), y[positions], weights[positions]
@@ -116,7 +116,7 @@ class TakesTables(BaseEstimator):
             raise TypeError("categorical_features and keep name columns of a table, and X is none.")
         if not self._categorical() and not has_other_columns(X, y):
             return None
-        table, labels = drawn_table(X, y, self._seed())
+        table, labels = _drawn_table(X, y, self._seed())
         columns = kinds_of(table, self._categorical(), self.keep or ())
         if all(column.kind is Kind.NUMBER for column in columns):
             return None
@@ -211,7 +211,7 @@ def has_other_columns(X: Any, y: Any) -> bool:
     return on_parquet(X, y)
 
 
-def drawn_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
+def _drawn_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
     """A sample of the rows of a collection in memory, and their labels; the same whenever it is drawn."""
     if is_lazy(X):
         from sepc.points.dask.drawn_table import drawn_table as on_dask
@@ -264,7 +264,7 @@ class Copies:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
-def checked_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+def _checked_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Weights of rows as an array; raises unless they are numbers, not negative, and not all zero."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:

@@ -36,8 +36,181 @@ CLEARLY_MORE = 1.5
 RARE = 0.05
 
 
+class Loss(IntEnum):
+    """What is lost when a sentence is shortened, the least important first."""
+
+    THIRD_FEATURE = 1
+    DETAIL = 2
+    SECOND_FEATURE = 3
+    RUNNER_UP = 4
+    MISSING_NAMES = 5
+    OTHER_COUNTS = 6
+    FIRST_FEATURE = 7
+    NOTES = 8
+    PLACE = 10
+
+
+def sentences_about(decision: SEPDecision) -> list[Sentence]:
+    """Label and trust, the cases around the row, and the features that matter most."""
+    label = f"{shown(decision.label)} with trust {decimal(decision.trust)}"
+    return [
+        placed(label, decision),
+        *about_gaps(decision),
+        *disagreement(decision),
+        *about_features(decision),
+    ]
+
+
+def placed(head: str, decision: SEPDecision, detail: str = "") -> Sentence:
+    """A head, a detail about it, and the training cases that the row lies among or beside."""
+    cases, group = _place(decision), _group_behind_a_single_case(decision)
+    shorter = [Shorter(Loss.DETAIL, f"{head}{detail}: {cases}.")] if group else []
+    if detail:
+        shorter.append(Shorter(Loss.DETAIL, f"{head}: {cases}."))
+    return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
+
+
+def _place(decision: SEPDecision) -> str:
+    """The training cases that the row lies among or beside, with their labels."""
+    model: SEPModel = decision.model
+    is_outside, is_far = decision.rule is Rule.NEAREST, decision.cause is Cause.UNSEEN
+    is_thin = decision.cause is Cause.THIN
+    if _is_beside_a_single_case(decision):
+        single = _single(model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]])
+        if is_far:
+            return f"far from all training cases, nearest to a {single}"
+        return f"{'outside all groups, ' if is_thin else ''}beside a {single}"
+    cases = counted_cases(model, decision.counts)
+    if is_outside and is_far:
+        return f"far from all training cases; the nearest are {cases}"
+    if is_outside:
+        return f"outside all groups; the nearest has {cases}" if is_thin else f"beside a group of {cases}"
+    if decision.rule is Rule.UNION:
+        return f"between groups of {cases}"
+    return f"among {cases}" if decision.counts.sum() > 1 else f"with {cases}"
+
+
+def _is_beside_a_single_case(decision: SEPDecision) -> bool:
+    return decision.rule is Rule.NEAREST and decision.place >= decision.model.n_ellipsoids
+
+
+def _group_behind_a_single_case(decision: SEPDecision) -> str:
+    """The nearest group that mostly has the label, where a single case is nearer: one is little to trust a label for.
+
+    Empty where the label is another one than that case has, since the next sentence then speaks of it alone.
+    """
+    model: SEPModel = decision.model
+    is_told = decision.cause in (Cause.UNSEEN, Cause.THIN) or decision.counts_label != decision.label
+    if is_told or not _is_beside_a_single_case(decision):
+        return ""
+    label, counts = decision.label, model.counts_at(np.arange(model.n_ellipsoids))
+    of_label = np.flatnonzero(model.classes[counts.argmax(axis=1)] == label)
+    if len(of_label) == 0:
+        return ""
+    nearest = of_label[gauges_of(model, decision.rows)[of_label].argmin()]
+    group = f"{name_of(label)} group" if isinstance(label, str) else f"group of {shown(label)}"
+    return f"; the nearest {group} has {counted_cases(model, counts[nearest])}"
+
+
+def about_features(decision: SEPDecision) -> list[Sentence]:
+    """What is unusual about a row unlike all others; else what separates it from the runner-up, and what does not."""
+    usual = decision.model.usual
+    if usual is None:
+        return []
+    telling = TellingFeatures.of(decision, usual)
+    told = _ToldFeatures(telling)
+    if decision.cause is Cause.UNSEEN:
+        return _unusual(telling, told)
+    if telling.runner_up is None:
+        return []
+    both, rival = (telling.label, telling.runner_up), shown(decision.model.classes[telling.runner_up])
+    scored = telling.for_label()
+    features, lead = told.showing(scored, both), f"What separates it from {rival}: "
+    if not features:
+        features = told.usual_for_both(scored, both)
+        lead = "What speaks most for it: " if decision.accepted else f"Little separates it from {rival}: "
+    separating = _in_lengths(lead, features, lambda j, i: told.compared(j, both, is_first=i == 0))
+    if decision.cause is not Cause.OVERLAP or not (against := told.showing(telling.for_runner_up(), both[::-1])):
+        return separating
+    speaks = f"What speaks for {rival}: {told.compared(against[0], both[::-1], is_first=not separating)}."
+    return [*separating, Sentence(speaks, (Shorter(Loss.RUNNER_UP, ""),))]
+
+
+def _unusual(telling: TellingFeatures, told: _ToldFeatures) -> list[Sentence]:
+    nearest = telling.nearest_group()
+    strange = [j for j in telling.unusual() if told.is_outside(j, nearest)]
+    if not strange:
+        return [Sentence("Its values were seen one by one, but not together.", (Shorter(Loss.FIRST_FEATURE, ""),))]
+    return _in_lengths("Unusual: ", strange, lambda j, i: told.set_against_all(j, nearest, is_first=i == 0))
+
+
+def _in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], str]) -> list[Sentence]:
+    """A sentence about the first three of some features, or fewer of them, or none; no sentence if there are none."""
+    told = [tell(j, i) for i, j in enumerate(features[:MOST_FEATURES])]
+    losses = (Loss.FIRST_FEATURE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
+    shorter = [Shorter(losses[n], f"{lead}{listed(told[:n])}." if n else "") for n in range(len(told) - 1, -1, -1)]
+    return [Sentence(f"{lead}{listed(told)}.", tuple(shorter))] if told else []
+
+
+def about_gaps(decision: SEPDecision) -> list[Sentence]:
+    """What is missing, which of it to fetch first, and categories that training did not have."""
+    sentences = [Sentence(decision.notes, (Shorter(Loss.NOTES, ""),))]
+    names = missing_names(decision)
+    if not names:
+        return sentences
+    verb = "is" if len(names) == 1 else "are"
+    fewer = Shorter(Loss.MISSING_NAMES, f"{counted(len(names), 'value')} {verb} missing.")
+    sentences.append(Sentence(f"{listed(names, MOST_MISSING)} {verb} missing.", (fewer,)))
+    if decision.cause is Cause.MISSING:
+        first, share = decision.ask_for()[0]
+        often = f": {round(share * N_DRAWS)} of {N_DRAWS} likely values would settle the case" if share else ""
+        fetch = f"Fetch {name_of(first)}{' first' if len(names) > 1 else ''}"
+        sentences.append(Sentence(f"{fetch}{often}.", (Shorter(Loss.NOTES, f"{fetch}."),)))
+    return sentences
+
+
+def missing_names(decision: SEPDecision) -> list[str]:
+    """The columns that are missing."""
+    features = zip(decision.model.feature_names, decision.missing, strict=True)
+    return list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
+
+
+def disagreement(decision: SEPDecision) -> list[Sentence]:
+    """The label that the cases around the row alone would give, if it is another one."""
+    if decision.counts_label == decision.label or decision.model.weights is None:
+        return []
+    these = "that case" if _is_beside_a_single_case(decision) or decision.counts.sum() == 1 else "these"
+    sentence = f"By {these} alone it would be {shown(decision.counts_label)}."
+    return [Sentence(sentence, (Shorter(Loss.OTHER_COUNTS, ""),))]
+
+
+def counted_cases(model: SEPModel, counts: IntArray) -> str:
+    """How many training cases of each class, as in "78 malignant and 9 benign training cases"."""
+    order = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > 0]
+    if not order:
+        return "no training cases"
+    if counts.sum() == 1:
+        return f"a {_single(model.classes[order[0]])}"
+    named, others = order[:MOST_CLASSES], counts[order[MOST_CLASSES:]]
+    more = [f"{others.sum():,} other"] if len(others) else []
+    if all(isinstance(model.classes[c], str) for c in named):
+        return f"{listed([*(f'{counts[c]:,} {name_of(model.classes[c])}' for c in named), *more])} training cases"
+    first, *rest = (f"{counts[c]:,} of {shown(model.classes[c])}" for c in named)
+    n, of, label = first.partition(" of ")
+    return listed([f"{n} training cases{of}{label}", *rest, *(f"{own} labels" for own in more)])
+
+
+def _single(label: Any) -> str:
+    """A single training case of a label."""
+    return (
+        f"single {name_of(label)} training case"
+        if isinstance(label, str)
+        else f"single training case of {shown(label)}"
+    )
+
+
 @dataclass(frozen=True, eq=False)
-class ToldFeatures:
+class _ToldFeatures:
     """Speaks of the features of one row."""
 
     telling: TellingFeatures
@@ -157,176 +330,3 @@ class ToldFeatures:
 
 def _those(label: Any) -> str:
     return name_of(label) if isinstance(label, str) else f"of {name_of(label)}:"
-
-
-class Loss(IntEnum):
-    """What is lost when a sentence is shortened, the least important first."""
-
-    THIRD_FEATURE = 1
-    DETAIL = 2
-    SECOND_FEATURE = 3
-    RUNNER_UP = 4
-    MISSING_NAMES = 5
-    OTHER_COUNTS = 6
-    FIRST_FEATURE = 7
-    NOTES = 8
-    PLACE = 10
-
-
-def sentences_about(decision: SEPDecision) -> list[Sentence]:
-    """Label and trust, the cases around the row, and the features that matter most."""
-    label = f"{shown(decision.label)} with trust {decimal(decision.trust)}"
-    return [
-        placed(label, decision),
-        *about_gaps(decision),
-        *disagreement(decision),
-        *about_features(decision),
-    ]
-
-
-def placed(head: str, decision: SEPDecision, detail: str = "") -> Sentence:
-    """A head, a detail about it, and the training cases that the row lies among or beside."""
-    cases, group = _place(decision), _group_behind_a_single_case(decision)
-    shorter = [Shorter(Loss.DETAIL, f"{head}{detail}: {cases}.")] if group else []
-    if detail:
-        shorter.append(Shorter(Loss.DETAIL, f"{head}: {cases}."))
-    return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
-
-
-def _place(decision: SEPDecision) -> str:
-    """The training cases that the row lies among or beside, with their labels."""
-    model: SEPModel = decision.model
-    is_outside, is_far = decision.rule is Rule.NEAREST, decision.cause is Cause.UNSEEN
-    is_thin = decision.cause is Cause.THIN
-    if _is_beside_a_single_case(decision):
-        single = _single(model.classes[model.isolated_owners[decision.place - model.n_ellipsoids]])
-        if is_far:
-            return f"far from all training cases, nearest to a {single}"
-        return f"{'outside all groups, ' if is_thin else ''}beside a {single}"
-    cases = counted_cases(model, decision.counts)
-    if is_outside and is_far:
-        return f"far from all training cases; the nearest are {cases}"
-    if is_outside:
-        return f"outside all groups; the nearest has {cases}" if is_thin else f"beside a group of {cases}"
-    if decision.rule is Rule.UNION:
-        return f"between groups of {cases}"
-    return f"among {cases}" if decision.counts.sum() > 1 else f"with {cases}"
-
-
-def _is_beside_a_single_case(decision: SEPDecision) -> bool:
-    return decision.rule is Rule.NEAREST and decision.place >= decision.model.n_ellipsoids
-
-
-def _group_behind_a_single_case(decision: SEPDecision) -> str:
-    """The nearest group that mostly has the label, where a single case is nearer: one is little to trust a label for.
-
-    Empty where the label is another one than that case has, since the next sentence then speaks of it alone.
-    """
-    model: SEPModel = decision.model
-    is_told = decision.cause in (Cause.UNSEEN, Cause.THIN) or decision.counts_label != decision.label
-    if is_told or not _is_beside_a_single_case(decision):
-        return ""
-    label, counts = decision.label, model.counts_at(np.arange(model.n_ellipsoids))
-    of_label = np.flatnonzero(model.classes[counts.argmax(axis=1)] == label)
-    if len(of_label) == 0:
-        return ""
-    nearest = of_label[gauges_of(model, decision.rows)[of_label].argmin()]
-    group = f"{name_of(label)} group" if isinstance(label, str) else f"group of {shown(label)}"
-    return f"; the nearest {group} has {counted_cases(model, counts[nearest])}"
-
-
-def about_features(decision: SEPDecision) -> list[Sentence]:
-    """What is unusual about a row unlike all others; else what separates it from the runner-up, and what does not."""
-    usual = decision.model.usual
-    if usual is None:
-        return []
-    telling = TellingFeatures.of(decision, usual)
-    told = ToldFeatures(telling)
-    if decision.cause is Cause.UNSEEN:
-        return _unusual(telling, told)
-    if telling.runner_up is None:
-        return []
-    both, rival = (telling.label, telling.runner_up), shown(decision.model.classes[telling.runner_up])
-    scored = telling.for_label()
-    features, lead = told.showing(scored, both), f"What separates it from {rival}: "
-    if not features:
-        features = told.usual_for_both(scored, both)
-        lead = "What speaks most for it: " if decision.accepted else f"Little separates it from {rival}: "
-    separating = _in_lengths(lead, features, lambda j, i: told.compared(j, both, is_first=i == 0))
-    if decision.cause is not Cause.OVERLAP or not (against := told.showing(telling.for_runner_up(), both[::-1])):
-        return separating
-    speaks = f"What speaks for {rival}: {told.compared(against[0], both[::-1], is_first=not separating)}."
-    return [*separating, Sentence(speaks, (Shorter(Loss.RUNNER_UP, ""),))]
-
-
-def _unusual(telling: TellingFeatures, told: ToldFeatures) -> list[Sentence]:
-    nearest = telling.nearest_group()
-    strange = [j for j in telling.unusual() if told.is_outside(j, nearest)]
-    if not strange:
-        return [Sentence("Its values were seen one by one, but not together.", (Shorter(Loss.FIRST_FEATURE, ""),))]
-    return _in_lengths("Unusual: ", strange, lambda j, i: told.set_against_all(j, nearest, is_first=i == 0))
-
-
-def _in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], str]) -> list[Sentence]:
-    """A sentence about the first three of some features, or fewer of them, or none; no sentence if there are none."""
-    told = [tell(j, i) for i, j in enumerate(features[:MOST_FEATURES])]
-    losses = (Loss.FIRST_FEATURE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
-    shorter = [Shorter(losses[n], f"{lead}{listed(told[:n])}." if n else "") for n in range(len(told) - 1, -1, -1)]
-    return [Sentence(f"{lead}{listed(told)}.", tuple(shorter))] if told else []
-
-
-def about_gaps(decision: SEPDecision) -> list[Sentence]:
-    """What is missing, which of it to fetch first, and categories that training did not have."""
-    sentences = [Sentence(decision.notes, (Shorter(Loss.NOTES, ""),))]
-    names = missing_names(decision)
-    if not names:
-        return sentences
-    verb = "is" if len(names) == 1 else "are"
-    fewer = Shorter(Loss.MISSING_NAMES, f"{counted(len(names), 'value')} {verb} missing.")
-    sentences.append(Sentence(f"{listed(names, MOST_MISSING)} {verb} missing.", (fewer,)))
-    if decision.cause is Cause.MISSING:
-        first, share = decision.ask_for()[0]
-        often = f": {round(share * N_DRAWS)} of {N_DRAWS} likely values would settle the case" if share else ""
-        fetch = f"Fetch {name_of(first)}{' first' if len(names) > 1 else ''}"
-        sentences.append(Sentence(f"{fetch}{often}.", (Shorter(Loss.NOTES, f"{fetch}."),)))
-    return sentences
-
-
-def missing_names(decision: SEPDecision) -> list[str]:
-    """The columns that are missing."""
-    features = zip(decision.model.feature_names, decision.missing, strict=True)
-    return list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
-
-
-def disagreement(decision: SEPDecision) -> list[Sentence]:
-    """The label that the cases around the row alone would give, if it is another one."""
-    if decision.counts_label == decision.label or decision.model.weights is None:
-        return []
-    these = "that case" if _is_beside_a_single_case(decision) or decision.counts.sum() == 1 else "these"
-    sentence = f"By {these} alone it would be {shown(decision.counts_label)}."
-    return [Sentence(sentence, (Shorter(Loss.OTHER_COUNTS, ""),))]
-
-
-def counted_cases(model: SEPModel, counts: IntArray) -> str:
-    """How many training cases of each class, as in "78 malignant and 9 benign training cases"."""
-    order = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > 0]
-    if not order:
-        return "no training cases"
-    if counts.sum() == 1:
-        return f"a {_single(model.classes[order[0]])}"
-    named, others = order[:MOST_CLASSES], counts[order[MOST_CLASSES:]]
-    more = [f"{others.sum():,} other"] if len(others) else []
-    if all(isinstance(model.classes[c], str) for c in named):
-        return f"{listed([*(f'{counts[c]:,} {name_of(model.classes[c])}' for c in named), *more])} training cases"
-    first, *rest = (f"{counts[c]:,} of {shown(model.classes[c])}" for c in named)
-    n, of, label = first.partition(" of ")
-    return listed([f"{n} training cases{of}{label}", *rest, *(f"{own} labels" for own in more)])
-
-
-def _single(label: Any) -> str:
-    """A single training case of a label."""
-    return (
-        f"single {name_of(label)} training case"
-        if isinstance(label, str)
-        else f"single training case of {shown(label)}"
-    )

@@ -29,7 +29,7 @@ MOST_ENCODING = 1e3
 def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier with the history of its fit."""
     preparation = classifier.preparation_
-    prepared = None if preparation is None else preparation_to_node(preparation, writer.under("preparation"))
+    prepared = None if preparation is None else _preparation_to_node(preparation, writer.under("preparation"))
     return fields_to_node(classifier) | {
         "preparation": prepared,
         "model": record_to_node(classifier.model_, writer.under("model")),
@@ -64,7 +64,7 @@ def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation 
     """The preparation of tables, or None if there is none; it must have the columns of the classifier."""
     if not reader.has("preparation"):
         return None
-    preparation = preparation_from(reader.part("preparation"), classifier.n_features_in_)
+    preparation = _prepared_columns(reader.part("preparation"), classifier.n_features_in_)
     names = getattr(classifier, "feature_names_in_", None)
     if names is not None and [column.name for column in preparation.columns] != names.tolist():
         raise reader.wrong("has other columns than its names of features")
@@ -105,7 +105,7 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < MOST
 
 
-def preparation_to_node(preparation: Preparation, writer: Writer) -> Node:
+def _preparation_to_node(preparation: Preparation, writer: Writer) -> Node:
     """Write what the columns of a table are."""
     for i, categories in enumerate(preparation.categories.values()):
         writer.under(f"categories/{i}").put(encodings=categories.encodings)
@@ -119,7 +119,7 @@ def preparation_to_node(preparation: Preparation, writer: Writer) -> Node:
     }
 
 
-def preparation_from(reader: Reader, n_columns: int) -> Preparation:
+def _prepared_columns(reader: Reader, n_columns: int) -> Preparation:
     """Read what the columns of a table are, and check that it fits together."""
     columns = tuple(map(_column_from, reader.parts("columns")))
     names = {column.name: column.kind for column in columns}

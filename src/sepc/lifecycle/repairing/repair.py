@@ -37,55 +37,6 @@ FDR = 0.1
 FEWEST_ALONE = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Inside:
-    """What a repair finds inside a model.
-
-    Attributes
-    ----------
-    fitted : SEPClassifier or TrustedClassifier
-        The classifier that has the regions.
-    earlier : dict of int to SEPClassifier
-        The models that earlier repairs gave its regions.
-    lost_promise : bool
-        Whether the model makes a promise, which will not hold for other labels.
-    """
-
-    fitted: HasRegions
-    earlier: dict[int, SEPClassifier]
-    lost_promise: bool
-
-
-def inside_of(model: Any) -> Inside:
-    """What is inside a fitted model; raises if it has no regions."""
-    check_is_fitted(model)
-    inner, lost_promise = unwrap(model).classifier, False
-    while isinstance(inner, SelectiveClassifier):
-        inner, lost_promise = unwrap(inner.estimator_).classifier, True
-    if isinstance(inner, RepairedClassifier):
-        return Inside(inner.estimator_, inner.repaired_, lost_promise or inner.lost_promise_)
-    if not isinstance(inner, HasRegions):
-        raise TypeError(
-            "repair needs the regions of an SEPClassifier or of a TrustedClassifier, alone or inside a "
-            f"SelectiveClassifier, a pipeline or a search; a {type(inner).__name__} has none. Wrap it in a "
-            "TrustedClassifier, or fit it anew."
-        )
-    check_is_fitted(inner)
-    return Inside(inner, {}, lost_promise)
-
-
-def put_back(repaired: RepairedClassifier, model: Any) -> Any:
-    """The repaired classifier behind the steps of the pipelines in `model`; promises and searches are left out."""
-    if isinstance(model, Pipeline):
-        name, last = model.steps[-1]
-        settings = model.get_params(deep=False)
-        return type(model)(**settings | {"steps": [*model.steps[:-1], (name, put_back(repaired, last))]})
-    for wrapper, inner in ((FrozenEstimator, "estimator"), (SelectiveClassifier, "estimator_")):
-        if isinstance(model, wrapper):
-            return put_back(repaired, getattr(model, inner))
-    return put_back(repaired, model.best_estimator_) if hasattr(model, "best_estimator_") else repaired
-
-
 def repair(
     model: Any,
     X: Any,
@@ -162,7 +113,7 @@ def repair(
         raise ValueError(f"confidence is {confidence!r}; it must be at least 0 and below 1.")
     if cv < 2:
         raise ValueError(f"cv is {cv!r}; new models are judged on rows left out, which takes at least 2 folds.")
-    inside = inside_of(model)
+    inside = _inside_of(model)
     labels = _known_labels(y, inside)
     feedback = feedback_of(model, X, labels)
     rows = _located(feedback.decisions, labels)
@@ -170,9 +121,9 @@ def repair(
     if regions is None:
         audit = audit_feedback(feedback, X, labels, FDR, random_state) if audit is None else audit
         regions = audit.to_repair.tolist()
-    choice = RegionChoice.given(_checked(regions, inside), cv)
-    if audit is not None and is_of(audit, feedback):
-        choice = RegionChoice.by_audits(audit, feedback, X, labels, folds, cv, random_state)
+    choice = _RegionChoice.given(_checked(regions, inside), cv)
+    if audit is not None and _is_of(audit, feedback):
+        choice = _RegionChoice.by_audits(audit, feedback, X, labels, folds, cv, random_state)
     n_rows = len(rows.within(choice.regions))
     old = None if X_train is None else _old_rows(model, X_train, y_train, inside, choice.regions, n_rows, random_state)
     fitter = RegionModelFitter(partition_of(inside.fitted), inside.fitted.min_trust, old, random_state)
@@ -185,10 +136,10 @@ def repair(
     ]
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
     repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise)
-    return put_back(repaired, model)
+    return _put_back(repaired, model)
 
 
-def _known_labels(y: Any, inside: Inside) -> NDArray[Any]:
+def _known_labels(y: Any, inside: _Inside) -> NDArray[Any]:
     """Labels in the type of the classes; raises if the model does not know one of them."""
     labels, classes = checked_labels(y, "repair"), inside.fitted.classes_
     unknown = np.setdiff1d(labels, classes)
@@ -207,14 +158,14 @@ def _located(decisions: Decisions, labels: NDArray[Any]) -> RowsInRegions:
 
 
 def _old_rows(
-    model: Any, X_train: Any, y_train: Any, inside: Inside, regions: list[int], most: int, seed: int
+    model: Any, X_train: Any, y_train: Any, inside: _Inside, regions: list[int], most: int, seed: int
 ) -> RowsInRegions:
     """At most `most` training rows of the regions, drawn at random, so that they do not outweigh the feedback."""
     old = _located(decide_in_memory(model, X_train), _known_labels(y_train, inside)).within(regions)
     return old.take(np.sort(np.random.default_rng(seed).permutation(len(old))[:most]))
 
 
-def _checked(regions: Iterable[int], inside: Inside) -> list[int]:
+def _checked(regions: Iterable[int], inside: _Inside) -> list[int]:
     chosen, n_regions = [int(region) for region in regions], len(partition_of(inside.fitted).regions_)
     for region in chosen:
         if not -1 <= region < n_regions:
@@ -222,7 +173,7 @@ def _checked(regions: Iterable[int], inside: Inside) -> list[int]:
     return chosen
 
 
-def _change(test: RegionTest, made: RegionModel | None, where: str, level: float) -> Change:
+def _change(test: _RegionTest, made: RegionModel | None, where: str, level: float) -> Change:
     """The change to a region: its new model is kept if it is shown to be better."""
     n_before, n_after = test.errors_before, test.errors_after
     shown_better = test.p_value <= level and (test.n_together == 1 or n_after < n_before)
@@ -240,7 +191,7 @@ def _change(test: RegionTest, made: RegionModel | None, where: str, level: float
 
 
 @dataclass(frozen=True, eq=False)
-class RegionChoice:
+class _RegionChoice:
     """The regions to repair.
 
     If the feedback itself says which regions fail, then errors in these are more than those to come. So a fold judges
@@ -277,7 +228,7 @@ class RegionChoice:
         return cls(every, [found_without(fold) if every else [] for fold in range(n_folds)])
 
 
-def is_of(audit: Audit, feedback: Feedback) -> bool:
+def _is_of(audit: Audit, feedback: Feedback) -> bool:
     """Whether this is an audit of this very feedback, by the number of rows and of errors."""
     return (audit.n_rows, audit.n_errors) == (len(feedback), int(np.sum(~feedback.right)))
 
@@ -297,21 +248,21 @@ class Judgement:
     before: BoolArray
     after: BoolArray
 
-    def tests(self, group: Sequence[int]) -> list[RegionTest]:
+    def tests(self, group: Sequence[int]) -> list[_RegionTest]:
         """Test whether the new models are better in a group of regions taken together."""
         rows = np.isin(self.region, group)
         n_right = int(np.sum(rows & self.before & ~self.after))
         n_broken = int(np.sum(rows & self.after & ~self.before))
         return [self._test(region, sign_test(n_right, n_broken), len(group)) for region in group]
 
-    def _test(self, region: int, p_value: float, n_together: int) -> RegionTest:
+    def _test(self, region: int, p_value: float, n_together: int) -> _RegionTest:
         own = self.region == region
         counts = int(own.sum()), int(self.before[own].sum()), int(self.after[own].sum())
-        return RegionTest(region, *counts, p_value, n_together)
+        return _RegionTest(region, *counts, p_value, n_together)
 
 
 @dataclass(frozen=True)
-class RegionTest:
+class _RegionTest:
     """Whether a region's new model is better: errors on rows it was not fitted on, and the p-value of its group."""
 
     region: int
@@ -355,3 +306,52 @@ def groups_to_test(regions: Sequence[int], rows: RowsInRegions) -> list[list[int
     """Regions to test together: those with few rows; the others are tested alone. It depends on no label."""
     few = [region for region in regions if int(np.sum(rows.region == region)) < FEWEST_ALONE]
     return [[region] for region in regions if region not in few] + ([few] if few else [])
+
+
+@dataclass(frozen=True, eq=False)
+class _Inside:
+    """What a repair finds inside a model.
+
+    Attributes
+    ----------
+    fitted : SEPClassifier or TrustedClassifier
+        The classifier that has the regions.
+    earlier : dict of int to SEPClassifier
+        The models that earlier repairs gave its regions.
+    lost_promise : bool
+        Whether the model makes a promise, which will not hold for other labels.
+    """
+
+    fitted: HasRegions
+    earlier: dict[int, SEPClassifier]
+    lost_promise: bool
+
+
+def _inside_of(model: Any) -> _Inside:
+    """What is inside a fitted model; raises if it has no regions."""
+    check_is_fitted(model)
+    inner, lost_promise = unwrap(model).classifier, False
+    while isinstance(inner, SelectiveClassifier):
+        inner, lost_promise = unwrap(inner.estimator_).classifier, True
+    if isinstance(inner, RepairedClassifier):
+        return _Inside(inner.estimator_, inner.repaired_, lost_promise or inner.lost_promise_)
+    if not isinstance(inner, HasRegions):
+        raise TypeError(
+            "repair needs the regions of an SEPClassifier or of a TrustedClassifier, alone or inside a "
+            f"SelectiveClassifier, a pipeline or a search; a {type(inner).__name__} has none. Wrap it in a "
+            "TrustedClassifier, or fit it anew."
+        )
+    check_is_fitted(inner)
+    return _Inside(inner, {}, lost_promise)
+
+
+def _put_back(repaired: RepairedClassifier, model: Any) -> Any:
+    """The repaired classifier behind the steps of the pipelines in `model`; promises and searches are left out."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        settings = model.get_params(deep=False)
+        return type(model)(**settings | {"steps": [*model.steps[:-1], (name, _put_back(repaired, last))]})
+    for wrapper, inner in ((FrozenEstimator, "estimator"), (SelectiveClassifier, "estimator_")):
+        if isinstance(model, wrapper):
+            return _put_back(repaired, getattr(model, inner))
+    return _put_back(repaired, model.best_estimator_) if hasattr(model, "best_estimator_") else repaired

@@ -1,0 +1,101 @@
+"""Whether a Parquet file can be fitted block by block, instead of being read into memory."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sepc.cli.labelled_rows import LONGEST_LABEL, FoundFeatures
+from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.readings import Reading
+from sepc.cli.tables import Table
+
+# Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
+SMALL_CELLS = 2**23
+# With more labels, it is to be told from all rows whether they are some.
+MOST_LABELS = 1_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a table is read for a fit; `words` say so where the table is large enough for that to matter."""
+
+    in_blocks: bool
+    words: str = ""
+
+
+def plan_of(table: Table, features: FoundFeatures, options: argparse.Namespace) -> Plan:
+    """Read a large Parquet file in blocks if all of it is complete numbers and features, anything else into memory."""
+    source, n_rows = table.source, table.n_rows or 0
+    is_small = n_rows * len(features.used) <= SMALL_CELLS
+    if source.format != "parquet" or source.is_standard_input or is_small:
+        return Plan(in_blocks=False)
+    why_not = _why_not(table, features, options)
+    return Plan(not why_not, f"Read into memory, since {why_not}." if why_not else "Read block by block.")
+
+
+def _why_not(table: Table, features: FoundFeatures, options: argparse.Namespace) -> str:
+    """What speaks against a fit from the file, or nothing."""
+    given = {"--by": options.by, "--max-risk": options.max_risk, "--test-size": options.test_size}
+    needs = next((name for name, value in given.items() if value), None)
+    if needs is not None:
+        return f"{needs} needs all rows at once"
+    if len(features.used) + 1 < len(table.names):
+        return "some of its columns are not used"
+    odd = next((name for name, reading in features.readings.items() if reading is not Reading.NUMBER), None)
+    if odd is not None:
+        return f"column {odd!r} does not hold numbers"
+    with ProgressBar(f"checking {table.source.name}", quiet=options.quiet) as bar:
+        return _oddity(table, features, options, bar)
+
+
+def _oddity(table: Table, features: FoundFeatures, options: argparse.Namespace, bar: ProgressBar) -> str:
+    """What is odd about the cells, in one pass: gaps, labels that are none, and columns that are no features."""
+    ranges, labels = {name: _Range() for name in features.used if name not in options.keep}, set[Any]()
+    for batch in table.batches([*features.used, options.target], features.readings):
+        arrays = features.arrays(table.source, batch)
+        gap = next((name for name, values in arrays.items() if (values != values).any()), None)
+        if gap is not None:
+            return f"column {gap!r} has gaps"
+        labels |= _distinct(batch.columns[options.target])
+        if len(labels) > MOST_LABELS or any(_is_odd(label, table.source.na) for label in labels):
+            return f"some cells of column {options.target!r} are empty or no labels"
+        ranges = {name: own.extended(arrays[name]) for name, own in ranges.items()}
+        bar.update_rows(batch.last_row, table.n_rows, batch.share)
+    if len(labels) < 2:
+        return "it has a single label"
+    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(table.n_rows or 0)), None)
+    return "" if odd is None else f"column {odd!r} may be a constant or an index"
+
+
+def _distinct(labels: Any) -> set[Any]:
+    return set(labels.unique().to_pylist())
+
+
+def _is_odd(label: Any, na: Sequence[str]) -> bool:
+    """Whether a label is empty, a fraction or a long text, which a table in memory can deal with or explain."""
+    if label is None or label != label or str(label) in ("", *na):
+        return True
+    return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The least and the largest number of a column, and whether all are whole."""
+
+    low: float = float("inf")
+    high: float = float("-inf")
+    whole: bool = True
+
+    def extended(self, values: Any) -> _Range:
+        whole = self.whole and bool((values == values.round()).all())
+        return _Range(min(self.low, float(values.min())), max(self.high, float(values.max())), whole)
+
+    def may_be_no_feature(self, n_rows: int) -> bool:
+        """Whether it is a constant, or whole numbers of a range that an index would have."""
+        from sepc.columns.kinds import INDEX_SPARE
+
+        n_values = self.high - self.low + 1.0
+        return self.low == self.high or (self.whole and n_rows <= n_values <= (1.0 + INDEX_SPARE) * n_rows)
