@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,15 @@ def test_the_top_level_is_what_most_people_need():
     ]
     warned = ["FlatSetWarning", "ForeignModelError", "FormatError", "LeftOutWarning", "NotConvergedWarning"]
     assert sorted(sepc.__all__) == sorted([*estimators, *decisions, *results, *warned, "TrainingRowsWarning"])
+
+
+def test_decisions_have_what_most_people_need():
+    arrays = ["accepted", "cause", "label", "probabilities", "region", "trust"]
+    about = ["by", "classes", "index"]
+    public = {name for name in dir(sepc.Decisions) if not name.startswith("_")} | {
+        f.name for f in fields(sepc.Decisions)
+    }
+    assert sorted(public) == sorted([*arrays, *about, "columns", "to_frame", "why"])
 
 
 def test_every_public_name_is_listed_once():

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, refused
 from sepc.decisions.deferred import Deferred
 from sepc.decisions.kinds import Cause
+from sepc.decisions.row_wise import given_fields, replaced
 
 
 def doubled(calls, numbers):
@@ -82,9 +83,9 @@ def decisions():
 def test_nothing_but_the_cause_needs_the_cause(decisions):
     own, calls = decisions
     assert len(own[1:][[0]]) == len(own[:1]) == 1
-    assert own.replaced(by="somebody").by == "somebody"
+    assert replaced(own, by="somebody").by == "somebody"
     assert own[0].label == "a"
-    own.refused(np.array([True, False, False]), Cause.DRIFTED)
+    refused(own, np.array([True, False, False]), Cause.DRIFTED)
     assert calls == []
 
 
@@ -96,11 +97,11 @@ def test_one_decision_looks_up_one_cause(decisions):
 
 def test_rows_are_refused_for_another_cause(decisions):
     own, calls = decisions
-    refused = own.refused(np.array([True, False, True]), Cause.DRIFTED)
-    assert refused.accepted.tolist() == [False, False, False]
-    assert refused[2].cause is Cause.DRIFTED
+    without = refused(own, np.array([True, False, True]), Cause.DRIFTED)
+    assert without.accepted.tolist() == [False, False, False]
+    assert without[2].cause is Cause.DRIFTED
     assert calls == [1]
-    assert refused.cause.tolist() == [Cause.DRIFTED, Cause.THIN, Cause.DRIFTED]
+    assert without.cause.tolist() == [Cause.DRIFTED, Cause.THIN, Cause.DRIFTED]
     assert own.cause.tolist() == [Cause.ACCEPTED, Cause.THIN, Cause.OVERLAP]
 
 
@@ -111,6 +112,6 @@ def test_dataclasses_and_copies_see_an_ordinary_field(decisions):
     assert copy.copy(own).cause is own.cause
     assert calls == [3]
     with pytest.raises(TypeError, match="cause"):
-        Decisions(**{name: value for name, value in own.given().items() if name != "cause"})
+        Decisions(**{name: value for name, value in given_fields(own).items() if name != "cause"})
     with pytest.raises(AttributeError):
         own.cause = np.zeros(3)

@@ -60,12 +60,20 @@ def test_a_changed_model_keeps_nothing_of_the_other(fitted):
 def test_a_model_that_is_gone_leaves_nothing_behind(fitted):
     classifier = pickle.loads(fitted)
     classifier.decide(NEW)
-    model = weakref.ref(classifier.model_)
-    n_kept = len(count_rules._SEEN_SETS)
+    model, kept = weakref.ref(classifier.model_), weakref.ref(classifier.model_.kept_verdicts)
     del classifier
     gc.collect()
     assert model() is None
-    assert len(count_rules._SEEN_SETS) < n_kept
+    assert kept() is None
+
+
+def test_what_is_kept_is_not_sent_along(fitted):
+    classifier = pickle.loads(fitted)
+    classifier.decide(NEW)
+    sent = pickle.loads(pickle.dumps(classifier))
+    assert classifier.model_.kept_verdicts.is_known.any()
+    assert not sent.model_.kept_verdicts.is_known.any()
+    same(sent.decide(NEW), classifier.decide(NEW))
 
 
 def test_threads_share_what_is_kept(fitted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.deferred import deferrable_column, deferred
 from sepc.decisions.frames import column_of_names, frame_of, index_of
 from sepc.decisions.kinds import Cause, Rule, verdict
-from sepc.decisions.row_wise import SHARED, OneRow, RowWise
+from sepc.decisions.row_wise import SHARED, OneRow, RowWise, given_fields, replaced
 from sepc.decisions.sentences import Sentence, joined
 from sepc.wording import decimal, percent, shown
 
@@ -28,6 +28,8 @@ NO_REGIONS = -2
 
 # Columns whose numbers are members of an enum.
 KINDS: dict[str, type[Rule] | type[Cause]] = {"cause": Cause, "rule": Rule}
+
+D = TypeVar("D", bound="Decisions")
 
 # Rows shown in a summary.
 N_SHOWN = 5
@@ -72,7 +74,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     index: Any = None
     by: str = field(default="", metadata=SHARED)
 
-    def alone(self) -> Decision:
+    def _single(self) -> Decision:
         """The only decision, as single values."""
         return Decision(self)
 
@@ -91,33 +93,23 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns of `to_frame` as arrays, with causes and rules as numbers."""
         own = ("label", "trust", "accepted", "cause", "region")
-        columns: dict[str, Any] = {name: getattr(self, name) for name in own} | self.own_columns()
+        columns: dict[str, Any] = {name: getattr(self, name) for name in own} | self._own_columns()
         return columns | {f"p_{label}": self.probabilities[:, i] for i, label in enumerate(self.classes)}
 
-    def indexed_like(self, X: Any) -> Self:
-        """The same decisions with the index of `X`, if that is a pandas DataFrame."""
-        index = index_of(X)
-        return self if index is None else self.replaced(index=index)
-
-    def refused(self, rows: BoolArray, cause: Cause) -> Self:
-        """The same decisions, with these rows not accepted for this cause."""
-        refusing = deferred(partial(_refused_for, cause), rows, self.given()["cause"])
-        return self.replaced(accepted=self.accepted & ~rows, cause=refusing)
-
-    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
         return self
 
-    def own_columns(self) -> dict[str, Any]:
+    def _own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return {}
 
-    def reason_parts(self) -> list[Sentence]:
+    def _reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         trust = "no trust" if np.isnan(self.trust[0]) else f"trust {decimal(self.trust[0])}"
         return [Sentence(f"{shown(self.label[0])} with {trust}{f', by {self.by}' if self.by else ''}.")]
 
-    def verdict(self) -> Sentence:
+    def _verdict(self) -> Sentence:
         """Why a single row was not accepted, and what would settle it; empty if it was."""
         return verdict(Cause(self.cause[0]))
 
@@ -140,6 +132,23 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         return name, str(self.label[i]), decimal(self.trust[i]), Cause(self.cause[i]).name
 
 
+def indexed_like(decisions: D, X: Any) -> D:
+    """The same decisions with the index of `X`, if that is a pandas DataFrame."""
+    index = index_of(X)
+    return decisions if index is None else replaced(decisions, index=index)
+
+
+def refused(decisions: D, rows: BoolArray, cause: Cause) -> D:
+    """The same decisions, with these rows not accepted for this cause."""
+    refusing = deferred(partial(_refused_for, cause), rows, given_fields(decisions)["cause"])
+    return replaced(decisions, accepted=decisions.accepted & ~rows, cause=refusing)
+
+
+def renamed(decisions: D, features: Sequence[str], restore: Any = None) -> D:
+    """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+    return decisions._renamed(features, restore)
+
+
 def _refused_for(cause: Cause, refused: BoolArray, otherwise: IntArray) -> IntArray:
     return np.where(refused, int(cause), otherwise)
 
@@ -152,12 +161,12 @@ def _share(n: int, n_all: int) -> str:
 class Decision(ShownAsCard, OneRow):
     """The decision on one row; its attributes are those of `Decisions`, as single values."""
 
-    kinds = KINDS
-    alone: Decisions
+    _kinds = KINDS
+    _only: Decisions
 
     def why(self) -> str:
         """The reasons in a few sentences."""
-        return joined([*self.alone.reason_parts(), self.alone.verdict()])
+        return joined([*self._only._reason_parts(), self._only._verdict()])
 
     def __repr__(self) -> str:
         return f"Decision({shown(self.label)}, trust {decimal(self.trust)}, {self.cause.name})"

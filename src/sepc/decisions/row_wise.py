@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 One = TypeVar("One")
+Rows = TypeVar("Rows", bound="RowWise[Any]")
 
 # Metadata of a field that all rows share.
 SHARED = {"shared": True}
@@ -24,7 +25,7 @@ class RowWise(Generic[One]):
 
     label: NDArray[Any]
 
-    def alone(self) -> One:
+    def _single(self) -> One:
         """The only row, as single values."""
         raise NotImplementedError
 
@@ -42,21 +43,22 @@ class RowWise(Generic[One]):
 
     def __getitem__(self, chosen: Any) -> Any:
         if isinstance(chosen, int | np.integer):
-            return self[[int(chosen)]].alone()
+            return self[[int(chosen)]]._single()
         rows = chosen if isinstance(chosen, slice) else np.asarray(chosen)
         if not isinstance(rows, slice) and rows.size == 0:
             rows = rows.astype(np.int64)
-        by_row = {name: values for name, values in self.given().items() if name not in shared_fields(self)}
-        return self.replaced(**{name: values[rows] for name, values in by_row.items() if values is not None})
+        by_row = {name: values for name, values in given_fields(self).items() if name not in shared_fields(self)}
+        return replaced(self, **{name: values[rows] for name, values in by_row.items() if values is not None})
 
-    def given(self) -> dict[str, Any]:
-        """The fields as they were given: deferred columns are not computed."""
-        own: Any = self
-        return {f.name: vars(own)[f.name] for f in fields(own)}
 
-    def replaced(self, **changes: Any) -> Self:
-        """The same rows with other values of some fields, like `dataclasses.replace`, and deferred columns as given."""
-        return type(self)(**self.given() | changes)
+def given_fields(rows: Any) -> dict[str, Any]:
+    """The fields as they were given: deferred columns are not computed."""
+    return {f.name: vars(rows)[f.name] for f in fields(rows)}
+
+
+def replaced(rows: Rows, /, **changes: Any) -> Rows:
+    """The same rows with other values of some fields, like `dataclasses.replace`, and deferred columns as given."""
+    return type(rows)(**given_fields(rows) | changes)
 
 
 def shared_fields(rows: Any) -> set[str]:
@@ -67,18 +69,18 @@ def shared_fields(rows: Any) -> set[str]:
 class OneRow:
     """One row of a `RowWise`: the same attributes, as single values."""
 
-    kinds: ClassVar[Mapping[str, type]] = {}
-    alone: Any
+    _kinds: ClassVar[Mapping[str, type]] = {}
+    _only: Any
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "alone":
+        if name.startswith("__") or name == "_only":
             raise AttributeError(name)
-        value = getattr(self.alone, name)
-        if value is None or name in shared_fields(self.alone):
+        value = getattr(self._only, name)
+        if value is None or name in shared_fields(self._only):
             return value
         if callable(value):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         single = value[0]
-        if name in self.kinds:
-            return self.kinds[name](single)
+        if name in self._kinds:
+            return self._kinds[name](single)
         return single.item() if isinstance(single, np.generic) else single

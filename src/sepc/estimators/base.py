@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, LazyTable
-from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of
+from sepc.decisions.decisions import NO_REGIONS, Decisions, indexed_like, positions_of, probability_of, renamed
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import check_probability
@@ -50,7 +50,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
             For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
         check_is_fitted(self)
-        return _lazily(self, X, None) if is_lazy(X) else self._decide(X).indexed_like(X)
+        return _lazily(self, X, None) if is_lazy(X) else indexed_like(self._decide(X), X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
@@ -141,7 +141,7 @@ def empty_decisions(model: Any) -> Decisions:
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """`decide` for rows in memory."""
-    return _decided(model, X, min_trust).indexed_like(X)
+    return indexed_like(_decided(model, X, min_trust), X)
 
 
 def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
@@ -165,7 +165,7 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
             raise TypeError(f"{classifier_name(model)}.decide returned {type(decisions).__name__}, not sepc.Decisions.")
         is_named = hasattr(classifier, "feature_names_in_") and not inside.before
         names = None if is_named else inside.feature_names(X)
-        return decisions if names is None else decisions.renamed(names, inside.restore if inside.before else None)
+        return decisions if names is None else renamed(decisions, names, inside.restore if inside.before else None)
     if hasattr(classifier, "fit"):
         check_is_fitted(classifier)
     classes = _classes_of(classifier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,12 +72,28 @@ def classifier_name(model: Any) -> str:
     return type(unwrap(model).classifier).__name__
 
 
+def layers(model: Any) -> Iterator[Unwrapped]:
+    """The classifiers inside one another, the outermost first, each with the transformers before it."""
+    layer = unwrap(model)
+    yield layer
+    if hasattr(layer.classifier, "estimator_"):
+        yield from layers(layer.classifier.estimator_)
+
+
+def region_layers(model: Any) -> Iterator[Unwrapped]:
+    """The same down to the partition that has the regions; in a `TrustedClassifier` it is beside the classifier."""
+    layer = unwrap(model)
+    yield layer
+    for holder in ("partition_", "estimator_"):
+        if hasattr(layer.classifier, holder):
+            yield from region_layers(getattr(layer.classifier, holder))
+            return
+
+
 def category_positions(model: Any) -> list[int]:
     """Positions of the columns that a `StratifiedClassifier` takes as categories, also inside a wrapper."""
-    classifier = unwrap(model).classifier
-    if hasattr(classifier, "strata_"):
-        return [int(position) for position in classifier.by_]
-    return category_positions(classifier.estimator_) if hasattr(classifier, "estimator_") else []
+    stratified = (layer.classifier for layer in layers(model) if hasattr(layer.classifier, "strata_"))
+    return [int(position) for position in getattr(next(stratified, None), "by_", ())]
 
 
 def column_kinds(model: Any) -> Mapping[str, Kind]:
@@ -96,8 +112,4 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
 
 def preparation_of(model: Any) -> Preparation | None:
     """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers alone."""
-    classifier = unwrap(model).classifier
-    if hasattr(classifier, "preparation_"):
-        own: Preparation | None = classifier.preparation_
-        return own
-    return preparation_of(classifier.estimator_) if hasattr(classifier, "estimator_") else None
+    return next((own.classifier.preparation_ for own in layers(model) if hasattr(own.classifier, "preparation_")), None)

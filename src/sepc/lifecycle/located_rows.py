@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,7 @@ from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.partition_behind import partition_behind
-from sepc.estimators.trusted.estimator import TrustedClassifier
-from sepc.estimators.unwrapping import Unwrapped, unwrap
+from sepc.estimators.unwrapping import Unwrapped, region_layers
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 
@@ -94,29 +93,20 @@ def sep_models(estimator: Any) -> list[SEPModel]:
     What is usual in the first one, and so its names, is in the features that went into a pipeline.
     """
     check_is_fitted(estimator)
-    inner, repaired, levels = estimator, _no_repairs(), []
-    while inner is not None:
-        levels.append(unwrap(inner))
-        inner = levels[-1].classifier
-        if isinstance(getattr(inner, "model_", None), SEPModel):
-            break
-        repaired = getattr(inner, "repaired_", repaired)
-        inner = inner.partition_ if isinstance(inner, TrustedClassifier) else getattr(inner, "estimator_", None)
-    if inner is None:
+    around = list(region_layers(estimator))
+    model = getattr(around[-1].classifier, "model_", None)
+    if not isinstance(model, SEPModel):
         kind = type(estimator).__name__
         raise TypeError(
             f"Monitor watches the regions of a fitted SEPClassifier, alone or in a wrapper; {kind} has none."
         )
-    return [_in_own_units(inner.model_, levels), *(repair.model_ for repair in repaired.values())]
+    repaired = [own for layer in around for own in getattr(layer.classifier, "repaired_", {}).values()]
+    return [_in_own_units(model, around), *(own.model_ for own in repaired)]
 
 
-def _in_own_units(model: SEPModel, levels: Sequence[Unwrapped]) -> SEPModel:
+def _in_own_units(model: SEPModel, around: Sequence[Unwrapped]) -> SEPModel:
     """The model with what is usual in the features that went into the pipelines around it."""
     usual = model.usual
-    for level in reversed([level for level in levels if level.before]):
-        usual = None if usual is None else usual.restored(level.restore)
+    for layer in reversed([layer for layer in around if layer.before]):
+        usual = None if usual is None else usual.restored(layer.restore)
     return replace(model, usual=usual)
-
-
-def _no_repairs() -> Mapping[int, Any]:
-    return {}

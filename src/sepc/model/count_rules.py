@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
@@ -14,41 +10,7 @@ from sepc.model.locate import packed
 from sepc.model.nearest import FARTHEST, nearest_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely, published, smoothed
-
-# The arrays of verdicts, and those that are of use where weights decide.
-FIELDS = ("label", "trust", "probabilities", "counts", "rule", "region")
-BESIDE_WEIGHTS = ("label", "counts", "rule", "region")
-
-
-@dataclass(frozen=True, eq=False)
-class Verdicts:
-    """What the rules say about rows or about sets of ellipsoids: arrays with one entry for each."""
-
-    label: IntArray
-    trust: FloatArray
-    probabilities: FloatArray
-    counts: IntArray
-    rule: IntArray
-    region: IntArray
-
-    @classmethod
-    def blank(cls, n: int, n_classes: int) -> Verdicts:
-        """Uninitialised arrays for `n` verdicts."""
-        label, rule, region = np.empty((3, n), dtype=np.int64)
-        trust = np.empty(n)
-        counts = np.empty((n, n_classes), dtype=np.int64)
-        return cls(label, trust, np.empty((n, n_classes)), counts, rule, region)
-
-    def put(
-        self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None, names: Collection[str] = FIELDS
-    ) -> None:
-        """Copy `others`, or `others[which]`, to the positions `where`; only some of the arrays, if these are named."""
-        for name in names:
-            own, values = getattr(self, name), getattr(others, name)
-            if which is None or not isinstance(where, slice):
-                own[where] = values if which is None else values[which]
-            else:
-                np.take(values, which, axis=0, out=own[where], mode="wrap")
+from sepc.model.verdicts import Verdicts
 
 
 def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
@@ -65,38 +27,14 @@ def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
     return _judge(model, exact, wider, np.ones(len(sets)), model.shares, owner, rule, region)
 
 
-class SeenSets:
-    """Verdicts on the sets in a model's table, each judged when a row is first found to have it, and then kept.
-
-    Memory is set aside for all of them and used by those that occur. A last entry, at -1, stands for sets that are not
-    in the table.
-    """
-
-    def __init__(self, model: SEPModel) -> None:
-        n = len(model.table.counts) + 1
-        self._verdicts, self._is_judged = Verdicts.blank(n, len(model.classes)), np.zeros(n, dtype=bool)
-        self._verdicts.put(np.array([-1]), judge_sets(model, np.zeros((1, model.n_ellipsoids), dtype=bool)))
-        self._is_judged[-1] = True
-
-    def judged(self, model: SEPModel, known: IntArray) -> Verdicts:
-        """Verdicts, of which those on these table rows are there."""
-        new = np.unique(known[~self._is_judged[known]])
-        if len(new):
-            self._verdicts.put(new, judge_sets(model, model.table.memberships[new]))
-            self._is_judged[new] = True
-        return self._verdicts
-
-
-# Of models that are in use.
-_SEEN_SETS: WeakKeyDictionary[SEPModel, SeenSets] = WeakKeyDictionary()
-
-
 def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
-    """Verdicts on the sets of the model's table, of which those in the table rows `known` are judged."""
-    seen = _SEEN_SETS.get(model)
-    if seen is None:
-        seen = _SEEN_SETS.setdefault(model, SeenSets(model))
-    return seen.judged(model, known)
+    """Verdicts on the sets of the model's table; those in its rows `known` are filled in, and -1 stands for no set."""
+    kept = model.kept_verdicts
+    new = np.unique(known[~kept.is_known[known]])
+    if len(new):
+        kept.verdicts.put(new, judge_sets(model, (new >= 0)[:, None] & model.table.memberships[new]))
+        kept.is_known[new] = True
+    return kept.verdicts
 
 
 def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[Verdicts, IntArray, FloatArray]:

@@ -14,18 +14,11 @@ from sepc.decisions.kinds import Cause
 from sepc.kernels.threads import single_threaded
 from sepc.model.causes import NOT_YET
 from sepc.model.completion import completed
-from sepc.model.count_rules import (
-    BESIDE_WEIGHTS,
-    FIELDS,
-    Verdicts,
-    judge_outside,
-    judge_seen,
-    judge_sets,
-    smallest_gauge,
-)
+from sepc.model.count_rules import judge_outside, judge_seen, judge_sets, smallest_gauge
 from sepc.model.locate import Located, as_values, locate, packed, unpacked
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
+from sepc.model.verdicts import BESIDE_WEIGHTS, FIELDS, Verdicts
 from sepc.model.weights import FADING_BEGINS, faded
 
 # Rows decided on at once: so many that the few outside all ellipsoids still make a batch worth solving together.
@@ -107,7 +100,7 @@ def _weigh_blocks(model: SEPModel, rows: FloatArray, with_keys: bool) -> tuple[F
 def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArray | None, FloatArray, IntArray]:
     """Verdicts by counts, probabilities by weights (None without weights), gauges and nearest places, in blocks.
 
-    With weights, nobody needs the trust and the probabilities of the counts, and they are not all there.
+    With weights, trust and probabilities by counts are not filled in.
     """
     n, C = len(rows), len(model.classes)
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)

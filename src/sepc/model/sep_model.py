@@ -17,6 +17,7 @@ from sepc.model.row_kinds import RowKinds
 from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
 from sepc.model.usual import UsualValues
+from sepc.model.verdicts import KeptVerdicts
 from sepc.model.weights import Weights
 from sepc.records import bools, counts, flag, floats, ints, labels, number, part, record, size_in_bytes, text, texts
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -165,6 +166,11 @@ class SEPModel(ShownAsCard):
     def n_places(self) -> int:
         """K + J, the number of ellipsoids and isolated rows; places are numbered in this order."""
         return len(self.centers) + len(self.isolated)
+
+    @cached_property
+    def kept_verdicts(self) -> KeptVerdicts:
+        """What the rules say about sets of ellipsoids that rows were found to have."""
+        return KeptVerdicts(len(self.table.counts), len(self.classes))
 
     @cached_property
     def place_rows(self) -> IntArray:

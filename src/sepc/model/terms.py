@@ -63,7 +63,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
         sums = self.features.sum(axis=1) + self.ellipsoids.sum(axis=1)
         return np.asarray(self.offset + sums + self.isolated)
 
-    def alone(self) -> Term:
+    def _single(self) -> Term:
         """The terms of the only row."""
         return Term(self)
 
@@ -102,7 +102,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
 class Term(ShownAsCard, OneRow):
     """The terms of one decision; its attributes are those of `Terms`, as single values."""
 
-    alone: Terms
+    _only: Terms
 
     def largest(self, n: int = 5) -> list[tuple[str, float]]:
         """The `n` largest terms for or against the label, with their names."""
@@ -111,7 +111,7 @@ class Term(ShownAsCard, OneRow):
     def named(self) -> list[tuple[str, float]]:
         """All terms with their names: features, then ellipsoids with their labels, then isolated rows together."""
         values = [*self.features.tolist(), *self.ellipsoids.tolist(), float(self.isolated)]
-        return list(zip(self.alone._names(), values, strict=False))
+        return list(zip(self._only._names(), values, strict=False))
 
     def _card(self) -> Card:
         title = f"Terms of one decision: {shown(self.label)} against {shown(self.runner_up)}"

@@ -8,7 +8,7 @@ from sepc.columns.preparation import Preparation, origin_of
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.unwrapping import preparation_of, unwrap
+from sepc.estimators.unwrapping import region_layers
 from sepc.model.names import ellipsoid_name, region_name
 from sepc.model.sep_model import SEPModel
 from sepc.wording import name_of, short, visible
@@ -50,9 +50,5 @@ def category_positions(preparation: Preparation | None) -> tuple[int, ...]:
 
 def partition_preparation(estimator: Any) -> Preparation | None:
     """How the partition of a fitted model takes the columns of a table; None if it takes numbers alone."""
-    classifier = unwrap(estimator).classifier
-    if hasattr(classifier, "partition_"):
-        return preparation_of(classifier.partition_)
-    if hasattr(classifier, "estimator_") and not hasattr(classifier, "preparation_"):
-        return partition_preparation(classifier.estimator_)
-    return preparation_of(classifier)
+    *_, layer = region_layers(estimator)
+    return getattr(layer.classifier, "preparation_", None)

@@ -8,15 +8,9 @@ close to a line, so Newton's method on it, started left of the root, climbs to t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.shapes.norms import mapped_rows
-
-if TYPE_CHECKING:
-    from sepc.shapes.ellipsoid import Ellipsoid
 
 # As a share of the longest semi-axis: shorter ones change no distance, and their squares would underflow.
 SHORTEST_AXIS = 1e-100
@@ -29,26 +23,6 @@ MAX_STEPS = 50
 
 # The arrays of one tile stay in the cache; each row is a column there, so that NumPy's inner loops are long.
 TILE_ROWS = 1024
-
-
-def distance_to(ellipsoid: Ellipsoid, rows: FloatArray) -> FloatArray:
-    """Euclidean distance of each row, of shape (n, d), to `ellipsoid`; exactly 0 for the rows it contains."""
-    outside = ~ellipsoid.contains(rows)
-    to_ellipsoid = np.zeros(len(rows))
-    to_ellipsoid[outside] = distances(ellipsoid.semi_axes, _axis_coordinates(ellipsoid, rows[outside]))
-    return to_ellipsoid
-
-
-def nearest_points(ellipsoid: Ellipsoid, rows: FloatArray) -> FloatArray:
-    """Point of `ellipsoid` nearest to each row, of shape (n, d); the row itself where it is contained."""
-    outside = ~ellipsoid.contains(rows)
-    nearest = np.array(rows, dtype=np.float64)
-    coords = _axis_coordinates(ellipsoid, rows[outside])
-    for tile in _tiles(coords):
-        squares, multipliers = _secular_root(ellipsoid.semi_axes, _as_columns(tile))
-        tile *= (squares / (squares + multipliers)).T[: len(tile)]
-    nearest[outside] = ellipsoid.center + coords @ ellipsoid.axes
-    return nearest
 
 
 def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
@@ -68,7 +42,7 @@ def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
     answers = np.empty(len(coords))
     for tile, answer in zip(_tiles(coords), _tiles(answers), strict=True):
         columns = _as_columns(tile)
-        squares, multipliers = _secular_root(semi_axes, columns)
+        squares, multipliers = secular_root(semi_axes, columns)
         # hypot, since the squares of a far row may be too large for a float although its distance is not.
         answer[:] = np.hypot.reduce(columns * (multipliers / (squares + multipliers)), axis=0)[: len(tile)]
     return answers
@@ -79,7 +53,7 @@ def _as_columns(rows: FloatArray) -> FloatArray:
     return np.ascontiguousarray((rows if len(rows) > 1 else np.repeat(rows, 2, axis=0)).T)
 
 
-def _secular_root(semi_axes: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+def secular_root(semi_axes: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Squared semi-axes, of shape (d, n), and root, of shape (n,), of each row's secular equation; 0 for rows inside.
 
     Rows are the columns of a (d, n) array. Results are in units of the longest semi-axis times the size of the row,
@@ -115,7 +89,3 @@ def _norms(columns: FloatArray) -> FloatArray:
 
 def _tiles(rows: FloatArray) -> list[FloatArray]:
     return [rows[start : start + TILE_ROWS] for start in range(0, len(rows), TILE_ROWS)]
-
-
-def _axis_coordinates(ellipsoid: Ellipsoid, rows: FloatArray) -> FloatArray:
-    return mapped_rows(rows, ellipsoid.center, ellipsoid.axes)

@@ -12,8 +12,8 @@ from scipy.special import gammaln
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownInLists
-from sepc.shapes.distance import distance_to
-from sepc.shapes.norms import squared_norms
+from sepc.shapes.distance import distances
+from sepc.shapes.norms import mapped_rows, squared_norms
 from sepc.wording import counted, numbers
 
 # Support points lie on the boundary itself, so "inside" forgives the round-off of one matrix product.
@@ -97,7 +97,10 @@ class Ellipsoid(ShownInLists):
 
     def distance(self, rows: FloatArray) -> FloatArray:
         """Euclidean distance of each row to the ellipsoid; 0 for the rows it contains."""
-        return distance_to(self, self._checked(rows))
+        rows = self._checked(rows)
+        outside, found = ~self.contains(rows), np.zeros(len(rows))
+        found[outside] = distances(self.semi_axes, mapped_rows(rows[outside], self.center, self.axes))
+        return found
 
     @property
     def log_volume(self) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions, positions_of
-from sepc.decisions.row_wise import SHARED
+from sepc.decisions.row_wise import SHARED, replaced
 from sepc.decisions.sentences import Sentence
 from sepc.estimators.repaired.partition import partition_decisions
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -79,25 +79,25 @@ class RepairedDecisions(Decisions):
             **values,
         )
 
-    def alone(self) -> RepairedDecision:
+    def _single(self) -> RepairedDecision:
         """The only decision, as single values."""
         return RepairedDecision(self)
 
-    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        inner = {region: decided.renamed(features, restore) for region, decided in self.parts.inner.items()}
-        return self.replaced(parts=RepairedParts(self.parts.outer.renamed(features, restore), inner))
+        inner = {region: decided._renamed(features, restore) for region, decided in self.parts.inner.items()}
+        return replaced(self, parts=RepairedParts(self.parts.outer._renamed(features, restore), inner))
 
-    def own_columns(self) -> dict[str, Any]:
+    def _own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         columns |= {"repaired": self.repaired}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
-    def reason_parts(self) -> list[Sentence]:
+    def _reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
-        only = self.alone()
-        first, *others = only.inner.alone.reason_parts()
+        only = self._single()
+        first, *others = only.inner._only._reason_parts()
         return [first.after("By the repaired model: ") if only.repaired else first, *others]
 
 
@@ -113,11 +113,11 @@ def _in_order_of(classes: NDArray[Any], own: NDArray[Any], values: NDArray[Any])
 class RepairedDecision(Decision):
     """The decision on one row; its attributes are those of `RepairedDecisions`, as single values."""
 
-    alone: RepairedDecisions
+    _only: RepairedDecisions
 
     @property
     def inner(self) -> Decision:
         """The decision of the model that decided on this row."""
         parts: RepairedParts = self.parts
         asked: Decisions = parts.inner[self.region] if self.repaired else parts.outer
-        return asked[[self.position]].alone()
+        return asked[[self.position]]._single()

@@ -7,18 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import IntArray
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.repaired.changes import Change, Changes
 from sepc.estimators.repaired.decisions import RepairedDecisions, RepairedParts
 from sepc.estimators.repaired.partition import HasRegions, partition_decisions, partition_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.wrapping import Wrapper
 
 NEW_PROMISE = (
     "The promise of the SelectiveClassifier was about the labels of before and no longer stands. Make a new one on "
@@ -26,7 +25,7 @@ NEW_PROMISE = (
 )
 
 
-class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecisions]):
+class RepairedClassifier(Wrapper[RepairedDecisions]):
     """A fitted classifier with regions, in which some regions have a new model of their own.
 
     Made by `sepc.lifecycle.repair`. Decisions in all other regions are those of the original classifier, bit for bit.
@@ -79,9 +78,7 @@ class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecision
         self.changes_ = Changes(changes)
         self.lost_promise_ = lost_promise
         self.classes_, self.regions_ = fitted.classes_, partition_of(fitted).regions_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(fitted, name):
-                setattr(self, name, getattr(fitted, name))
+        self._take_features(fitted)
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -135,8 +132,3 @@ class RepairedClassifier(MetaEstimatorMixin, DecidingClassifier[RepairedDecision
             raise TypeError(
                 f"estimator is a {kind}; only the regions of an SEPClassifier or a TrustedClassifier can be repaired."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
-        return tags

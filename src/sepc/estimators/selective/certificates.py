@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
+from sepc.statistics.binomial import lower_bound
 from sepc.wording import AS_SET, counted, floored_percent, percent
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class Certificates(ShownAsCard):
     n_errors: IntArray
     accuracy_at_least: FloatArray
     confidence: float
+
+    @classmethod
+    def of(cls, regions: IntArray, wrong: BoolArray, confidence: float) -> Self:
+        """Bounds from held-out rows: where each lies, and whether its label was wrong."""
+        region, which, n_rows = np.unique(regions, return_inverse=True, return_counts=True)
+        n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
+        each = 1.0 - (1.0 - confidence) / len(region)
+        return cls(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), confidence)
 
     def __len__(self) -> int:
         return len(self.region)

@@ -15,6 +15,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.deferred import deferred
 from sepc.decisions.kinds import Cause
+from sepc.decisions.row_wise import given_fields, replaced
 from sepc.decisions.sentences import Sentence
 
 
@@ -60,7 +61,7 @@ class SelectiveDecisions(Decisions):
             label=inner.label,
             trust=inner.trust,
             accepted=accepted,
-            cause=deferred(partial(_causes, uncovered), accepted, inner.given()["cause"]),
+            cause=deferred(partial(_causes, uncovered), accepted, given_fields(inner)["cause"]),
             probabilities=columns_for(inner.probabilities, inner.classes, classes),
             region=inner.region,
             by="SelectiveClassifier",
@@ -68,25 +69,25 @@ class SelectiveDecisions(Decisions):
             lack=lack,
         )
 
-    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        return self.replaced(inner=self.inner.renamed(features, restore))
+        return replaced(self, inner=self.inner._renamed(features, restore))
 
-    def own_columns(self) -> dict[str, Any]:
+    def _own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
-        return self.inner.own_columns()
+        return self.inner._own_columns()
 
-    def reason_parts(self) -> list[Sentence]:
+    def _reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         covers = "The promise covers it." if self.accepted[0] else "The promise does not cover it."
-        return [*self.inner.reason_parts(), Sentence(covers)]
+        return [*self.inner._reason_parts(), Sentence(covers)]
 
-    def verdict(self) -> Sentence:
+    def _verdict(self) -> Sentence:
         """Why a single row was not accepted, and what would settle it; empty if it was."""
         cause, own = Cause(self.cause[0]), Cause(self.inner.cause[0])
         is_about_trust = cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
         if not is_about_trust:
-            return super().verdict()
+            return super()._verdict()
         needs = NEEDS[Lack(self.lack[0])]
         return Sentence(f"Not accepted ({cause.name}): {needs}; a person should decide.")
 

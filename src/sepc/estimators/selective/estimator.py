@@ -7,17 +7,16 @@ from typing import Any, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, LazyTable
-from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.decisions.decisions import NO_REGIONS, Decisions, indexed_like
 from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.dask_scoring import is_lazy
-from sepc.estimators.kept_labels import KeptLabels
 from sepc.estimators.selective.asked import check_asked, check_promise, check_shares, risks_of_labels
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
@@ -26,17 +25,16 @@ from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
 from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
 from sepc.estimators.selective.group_control import Groups, control_groups
-from sepc.estimators.selective.groups import Key, codes_of, has_columns, keys_of, largest_first, names_in
+from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
 from sepc.estimators.selective.promise import promise_in_words
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
-from sepc.statistics.binomial import lower_bound, upper_bound
+from sepc.estimators.wrapping import KeptLabels
 from sepc.statistics.splits import random_parts
-from sepc.wording import listed, shown
 
 
-class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
+class SelectiveClassifier(KeptLabels[SelectiveDecisions]):
     """Accept the labels of any classifier only where a promise about their errors holds.
 
     The promise: with probability `confidence` over the calibration rows, at most a share `max_risk` of the rows
@@ -182,9 +180,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
             keys = None if keys is None else keys[calibration]
         known = np.union1d(self.estimator_.classes_, given)
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take_features(self.estimator_)
         self._calibrate(X, labels, decided, keys, X_target, random)
         return self
 
@@ -218,28 +214,27 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         possible = costs.matrix(self.classes_).ravel()
         each = costs.of(labels, decided.label, self.classes_)
         control = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence)
-        self.controls_[None] = control
-        self.mean_cost_ = control.cost
+        self.controls_[None], self.mean_cost_ = control, control.cost
 
     def _control_risk(self, decided: Decisions, labels: NDArray[Any], training: Answers | None) -> None:
         risks, wrong = risks_of_labels(self.max_risk, self.classes_), decided.label != labels
-        confidence = 1.0 - (1.0 - self.confidence) / len(risks)
+        confidence, controls = 1.0 - (1.0 - self.confidence) / len(risks), {}
         for label, risk in risks.items():
             rows, grid = _about(decided.label, label), grid_of(training, label)
-            self.controls_[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, confidence)
-        self._bound_risks(confidence)
+            controls[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, confidence)
+        self.controls_ |= controls
+        self._bound_risks(controls, confidence)
 
     def _control_groups(self, decided: Decisions, labels: NDArray[Any], grid: FloatArray, keys: NDArray[Any]) -> None:
         sizes = largest_first(keys)
         wrong, code = np.asarray(decided.label != labels), codes_of(keys, list(sizes))
-        risk = cast(float, self.max_risk)
         controls, no_harm, confidence = control_groups(
-            decided.trust, wrong, code, sizes, grid, risk, self.confidence, self.one_threshold
+            decided.trust, wrong, code, sizes, grid, cast(float, self.max_risk), self.confidence, self.one_threshold
         )
         self.controls_ |= controls
         small = {key: n for key, n in sizes.items() if key not in controls}
         self.groups_ = Groups(names_in(self.by), small, no_harm, dict(self.parents or {}), self.one_threshold)
-        self._bound_risks(confidence)
+        self._bound_risks(controls, confidence)
 
     def _control_shift(
         self, X: Any, decided: Decisions, labels: NDArray[Any], grid: FloatArray, X_target: Any, random: Any
@@ -247,21 +242,14 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         target = decide_inside(self.estimator_, X_target)
         self._check_regions(target, "X_target is about regions")
         rows = Rows(decided.region, decided.trust, np.asarray(decided.label != labels))
-        risk = cast(float, self.max_risk)
-        found = choose_for_target(rows, target.region, grid, risk, self.confidence, random)
-        region, trust = (
-            np.concatenate([getattr(one, name) for one in (decided, target)]) for name in ("region", "trust")
-        )
+        found = choose_for_target(rows, target.region, grid, cast(float, self.max_risk), self.confidence, random)
+        trust, region = np.append(decided.trust, target.trust), np.append(decided.region, target.region)
         check = check_shift(X, X_target, trust, np.repeat([False, True], [len(decided), len(target)]), region)
         self.controls_[None] = found.control
         self.shift_ = found.checked(target.region, target.trust, check)
 
-    def _bound_risks(self, confidence: float) -> None:
-        bounds = {
-            key: float(upper_bound(control.n_errors, control.n_accepted, confidence))
-            for key, control in self.controls_.items()
-            if isinstance(control, Control)
-        }
+    def _bound_risks(self, controls: Mapping[Any, Control], confidence: float) -> None:
+        bounds = {key: control.risk_bound(confidence) for key, control in controls.items()}
         self.risk_bound_: float | dict[Any, float] = self._one_or_several(bounds)
 
     def _one_or_several(self, values: dict[Any, float]) -> float | dict[Any, float]:
@@ -297,16 +285,11 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
             )
         if is_lazy(X):
             raise TypeError("groups go with rows in memory; a Dask collection must have the columns that by names.")
-        return self.covered(decide_inside(self.estimator_, X), self.groups_.of(X, groups)).indexed_like(X)
+        return indexed_like(self.covered(decide_inside(self.estimator_, X), self.groups_.of(X, groups)), X)
 
     def _decide(self, X: Any) -> SelectiveDecisions:
-        return self.covered(decide_inside(self.estimator_, X), self._keys_in(X))
-
-    def _keys_in(self, X: Any) -> NDArray[Any] | None:
-        """The groups of rows whose columns tell; None if there are none, or thresholds do not differ."""
-        groups = self.groups_
-        is_told = groups is not None and (groups.must_be_told or has_columns(groups.by, X))
-        return groups.of(X) if groups is not None and is_told else None
+        keys = None if self.groups_ is None else self.groups_.told_by(X)
+        return self.covered(decide_inside(self.estimator_, X), keys)
 
     def empty_decisions(self) -> SelectiveDecisions:
         """Decisions on zero rows, with all columns and their types."""
@@ -318,7 +301,9 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         lack = np.full(len(decided), Lack.TRUST)
         if self.groups_ is None or keys is None:
             for label, control in self.controls_.items():
-                thresholds[self._of_promise(decided, label)] = control.threshold
+                # Groups that share a threshold need not be told apart.
+                rows = _about(decided.label, None if self.groups_ is not None else label)
+                thresholds[rows] = control.threshold
         else:
             code = codes_of(keys, list(self.controls_))
             thresholds = np.array([*(control.threshold for control in self.controls_.values()), np.inf])[code]
@@ -328,10 +313,6 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
             thresholds[~covers], lack[~covers] = np.inf, Lack.REGION
         return SelectiveDecisions.of(decided, decided.trust >= thresholds, self.classes_, lack)
 
-    def _of_promise(self, decided: Decisions, label: Any) -> BoolArray:
-        """The rows that the promise is about; groups that share a threshold need not be told apart."""
-        return _about(decided.label, None if self.groups_ is not None else label)
-
     def _probabilities(self, X: Any) -> FloatArray:
         known = np.asarray(self.estimator_.classes_)
         return columns_for(super()._probabilities(X), known, self.classes_)
@@ -339,14 +320,15 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
     def summary(self) -> str:
         """What is promised: a sentence for every promise, or why it cannot be made."""
         check_is_fitted(self)
-        lines = promise_in_words(self.controls_, self.confidence_, self.groups_, self.shift_)
-        unnamed = [shown(label) for label in self.classes_ if label not in self.controls_]
-        if unnamed and isinstance(self.max_risk, Mapping):
-            lines.append(f"Rows predicted as {listed(unnamed)} are never accepted: nothing was asked of them.")
-        missing = [shown(label) for label in np.setdiff1d(self.classes_, self.estimator_.classes_)]
-        if missing:
-            lines.append(f"The classifier does not know {listed(missing)}; such rows count as errors.")
-        return "\n".join(lines)
+        unnamed = [label for label in self.classes_ if label not in self.controls_]
+        return promise_in_words(
+            self.controls_,
+            self.confidence_,
+            self.groups_,
+            self.shift_,
+            unnamed if isinstance(self.max_risk, Mapping) else (),
+            np.setdiff1d(self.classes_, self.estimator_.classes_),
+        )
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "controls_") else repr(self)
@@ -370,10 +352,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
         decided = decide_inside(self.estimator_, X)
         self._check_regions(decided, "Certificates are for regions")
         wrong = decided.label != checked_labels(y, "SelectiveClassifier")
-        region, which, n_rows = np.unique(decided.region, return_inverse=True, return_counts=True)
-        n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
-        each = 1.0 - (1.0 - self.confidence) / len(region)
-        return Certificates(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), self.confidence)
+        return Certificates.of(decided.region, wrong, self.confidence)
 
     def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
         """How the groups fare on other rows: how many are accepted, and how many of these are wrong.
@@ -403,8 +382,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
 
     def _check_regions(self, decided: Decisions, what: str) -> None:
         if (decided.region == NO_REGIONS).any():
-            kind = type(self.estimator_).__name__
-            raise TypeError(f"{what}, and {kind} has none; use an SEPClassifier.")
+            raise TypeError(f"{what}, and {type(self.estimator_).__name__} has none; use an SEPClassifier.")
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
@@ -413,8 +391,7 @@ class SelectiveClassifier(MetaEstimatorMixin, KeptLabels[SelectiveDecisions]):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
 
 

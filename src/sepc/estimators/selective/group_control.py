@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.estimators.selective.groups import Key, described, keys_of
+from sepc.estimators.selective.groups import Key, described, has_columns, keys_of
 from sepc.estimators.selective.risk_control import Control, choose_threshold, choose_together
 from sepc.records import flag, number, record, whole
 from sepc.statistics.binomial import fewer_p_value, rows_needed
@@ -89,6 +89,10 @@ class Groups:
     def of(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """The group of each row, from columns of `X` or as given."""
         return keys_of(self.by, X, groups, self.parents)
+
+    def told_by(self, X: Any) -> NDArray[Any] | None:
+        """The same where it matters or columns of `X` tell; None where the groups share a threshold."""
+        return self.of(X) if self.must_be_told or has_columns(self.by, X) else None
 
     def name(self, key: Key) -> str:
         """A group in words."""

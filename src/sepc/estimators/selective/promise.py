@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,14 @@ from sepc.wording import AS_SET, MOST_NAMES, counted, listed, p_in_short, percen
 
 
 def promise_in_words(
-    controls: Mapping[Any, Control | CostControl], confidence: float, groups: Groups | None, shift: Shift | None
-) -> list[str]:
-    """A sentence for every promise, and what else belongs to it."""
+    controls: Mapping[Any, Control | CostControl],
+    confidence: float,
+    groups: Groups | None,
+    shift: Shift | None,
+    unnamed: Iterable[Any] = (),
+    unknown: Iterable[Any] = (),
+) -> str:
+    """A sentence for every promise, for labels that it does not name, and for those the classifier does not know."""
     lines = []
     for key, control in controls.items():
         if isinstance(control, CostControl):
@@ -31,7 +36,12 @@ def promise_in_words(
             lines.append(risk_sentence(control, "" if key is None else f" predicted as {shown(key)}", confidence))
     if len(controls) > 1:
         lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
-    return [*lines, *_about_groups(groups)] if groups is not None else lines
+    lines += [] if groups is None else _about_groups(groups)
+    if never := listed(map(shown, unnamed)):
+        lines.append(f"Rows predicted as {never} are never accepted: nothing was asked of them.")
+    if missing := listed(map(shown, unknown)):
+        lines.append(f"The classifier does not know {missing}; such rows count as errors.")
+    return "\n".join(lines)
 
 
 def risk_sentence(control: Control, whom: str, confidence: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.records import number, record, whole
-from sepc.statistics.binomial import p_value, rows_needed
+from sepc.statistics.binomial import p_value, rows_needed, upper_bound
 from sepc.statistics.fixed_sequence import n_before_failure, rows_to_start, sums_at
 
 
@@ -39,6 +39,10 @@ class Control:
     n_needed: int = whole(below=2**63)
     n_tried: int = whole(below=2**63)
     n_tried_errors: int = whole(below=2**63)
+
+    def risk_bound(self, confidence: float) -> float:
+        """An upper bound on the error rate among accepted rows."""
+        return float(upper_bound(self.n_errors, self.n_accepted, confidence))
 
     def flaw(self) -> str | None:
         """What is wrong with the counts, if anything."""

@@ -14,7 +14,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.deferred import deferred
-from sepc.decisions.row_wise import SHARED
+from sepc.decisions.row_wise import SHARED, replaced
 from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.causes import look_up_causes
@@ -92,7 +92,7 @@ class SEPDecisions(Decisions):
         given[:, : self.missing.shape[1]][self.missing] = np.nan
         return given
 
-    def alone(self) -> SEPDecision:
+    def _single(self) -> SEPDecision:
         """The only decision, as single values."""
         return SEPDecision(self)
 
@@ -101,33 +101,33 @@ class SEPDecisions(Decisions):
         label = np.searchsorted(self.model.classes, self.label)
         return terms_of(self.model, self.rows, label, self.gauge)
 
-    def renamed(self, features: Sequence[str], restore: Restore | None = None) -> Self:
+    def _renamed(self, features: Sequence[str], restore: Restore | None = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
         if len(features) != len(self.model.feature_names):
             return self
         usual = None if self.model.usual is None else self.model.usual.restored(restore)
-        return self.replaced(model=replace(self.model, feature_names=tuple(features), usual=usual))
+        return replaced(self, model=replace(self.model, feature_names=tuple(features), usual=usual))
 
-    def own_columns(self) -> dict[str, Any]:
+    def _own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
-    def reason_parts(self) -> list[Sentence]:
+    def _reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
-        return sentences_about(self.alone())
+        return sentences_about(self._single())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SEPDecision(Decision):
     """The decision on one row; its attributes are those of `SEPDecisions`, as single values."""
 
-    alone: SEPDecisions
+    _only: SEPDecisions
 
     @property
     def possible_ellipsoids(self) -> list[int]:
         """The ellipsoids that the row may lie in, by what is known of it; without gaps, those it lies in."""
-        return [int(k) for k in possible_ellipsoids(self.alone.model, self._with_gaps())]
+        return [int(k) for k in possible_ellipsoids(self._only.model, self._with_gaps())]
 
     @property
     def is_certain(self) -> bool:
@@ -135,7 +135,7 @@ class SEPDecision(Decision):
 
         That is, as long as it lies in one of the ellipsoids. False if that cannot be shown, and without weights.
         """
-        model = self.alone.model
+        model = self._only.model
         return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)))
 
     def ask_for(self) -> list[tuple[str, float]]:
@@ -143,20 +143,20 @@ class SEPDecision(Decision):
 
         Of those that are enough equally often, such as never, the one that adds most trust comes first.
         """
-        names = self.alone.model.feature_names
+        names = self._only.model.feature_names
         missing = [j for j, gone in enumerate(self.missing) if gone]
         groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
         groups = {name: group for name, group in groups.items() if group}
         if not groups:
             return []
         columns = [np.array(group) for group in groups.values()]
-        settled = settled_by(self.alone.model, self._with_gaps(), columns, self.alone.min_trust)
+        settled = settled_by(self._only.model, self._with_gaps(), columns, self._only.min_trust)
         ranked = sorted(zip(settled, groups, strict=True), key=lambda item: item[0], reverse=True)
         return [(name, share) for (share, _), name in ranked]
 
     def _with_gaps(self) -> FloatArray:
-        return np.asarray(self.alone.given_rows[0])
+        return np.asarray(self._only.given_rows[0])
 
     def terms(self) -> Term:
         """What each feature and each ellipsoid adds to the log-odds of the label against the runner-up."""
-        return self.alone.terms()[0]
+        return self._only.terms()[0]

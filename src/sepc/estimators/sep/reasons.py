@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import origin_of
+from sepc.decisions.decisions import Decision
 from sepc.decisions.kinds import Cause, Rule
 from sepc.decisions.sentences import Sentence, Shorter
 from sepc.estimators.sep.telling_features import Scored, TellingFeatures, gauges_of
@@ -20,9 +21,6 @@ from sepc.model.names import feature_name, told_value
 from sepc.model.sep_model import SEPModel
 from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
 from sepc.wording import cases_of, counted, decimal, listed, name_of, percent, short, shown
-
-if TYPE_CHECKING:
-    from sepc.estimators.sep.decisions import SEPDecision
 
 # Features that a sentence names, classes that it counts cases of, and missing values that it lists.
 MOST_FEATURES, MOST_CLASSES, MOST_MISSING = 3, 3, 3
@@ -50,7 +48,7 @@ class Loss(IntEnum):
     PLACE = 10
 
 
-def sentences_about(decision: SEPDecision) -> list[Sentence]:
+def sentences_about(decision: Decision) -> list[Sentence]:
     """Label and trust, the cases around the row, and the features that matter most."""
     label = f"{shown(decision.label)} with trust {decimal(decision.trust)}"
     return [
@@ -61,7 +59,7 @@ def sentences_about(decision: SEPDecision) -> list[Sentence]:
     ]
 
 
-def placed(head: str, decision: SEPDecision, detail: str = "") -> Sentence:
+def placed(head: str, decision: Decision, detail: str = "") -> Sentence:
     """A head, a detail about it, and the training cases that the row lies among or beside."""
     cases, group = _place(decision), _group_behind_a_single_case(decision)
     shorter = [Shorter(Loss.DETAIL, f"{head}{detail}: {cases}.")] if group else []
@@ -70,7 +68,7 @@ def placed(head: str, decision: SEPDecision, detail: str = "") -> Sentence:
     return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
 
 
-def _place(decision: SEPDecision) -> str:
+def _place(decision: Decision) -> str:
     """The training cases that the row lies among or beside, with their labels."""
     model: SEPModel = decision.model
     is_outside, is_far = decision.rule is Rule.NEAREST, decision.cause is Cause.UNSEEN
@@ -90,11 +88,11 @@ def _place(decision: SEPDecision) -> str:
     return f"among {cases}" if decision.counts.sum() > 1 else f"with {cases}"
 
 
-def _is_beside_a_single_case(decision: SEPDecision) -> bool:
+def _is_beside_a_single_case(decision: Decision) -> bool:
     return decision.rule is Rule.NEAREST and decision.place >= decision.model.n_ellipsoids
 
 
-def _group_behind_a_single_case(decision: SEPDecision) -> str:
+def _group_behind_a_single_case(decision: Decision) -> str:
     """The nearest group that mostly has the label, where a single case is nearer: one is little to trust a label for.
 
     Empty where the label is another one than that case has, since the next sentence then speaks of it alone.
@@ -112,7 +110,7 @@ def _group_behind_a_single_case(decision: SEPDecision) -> str:
     return f"; the nearest {group} has {counted_cases(model, counts[nearest])}"
 
 
-def about_features(decision: SEPDecision) -> list[Sentence]:
+def about_features(decision: Decision) -> list[Sentence]:
     """What is unusual about a row unlike all others; else what separates it from the runner-up, and what does not."""
     usual = decision.model.usual
     if usual is None:
@@ -152,7 +150,7 @@ def _in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], s
     return [Sentence(f"{lead}{listed(told)}.", tuple(shorter))] if told else []
 
 
-def about_gaps(decision: SEPDecision) -> list[Sentence]:
+def about_gaps(decision: Decision) -> list[Sentence]:
     """What is missing, which of it to fetch first, and categories that training did not have."""
     sentences = [Sentence(decision.notes, (Shorter(Loss.NOTES, ""),))]
     names = missing_names(decision)
@@ -169,13 +167,13 @@ def about_gaps(decision: SEPDecision) -> list[Sentence]:
     return sentences
 
 
-def missing_names(decision: SEPDecision) -> list[str]:
+def missing_names(decision: Decision) -> list[str]:
     """The columns that are missing."""
     features = zip(decision.model.feature_names, decision.missing, strict=True)
     return list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
 
 
-def disagreement(decision: SEPDecision) -> list[Sentence]:
+def disagreement(decision: Decision) -> list[Sentence]:
     """The label that the cases around the row alone would give, if it is another one."""
     if decision.counts_label == decision.label or decision.model.weights is None:
         return []

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.decisions.decisions import Decision
 from sepc.model.membership import FARTHEST, squared_radii
 from sepc.model.sep_model import SEPModel
 from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
-
-if TYPE_CHECKING:
-    from sepc.estimators.sep.decisions import SEPDecision
 
 Scored: TypeAlias = tuple[int, float]
 
@@ -38,7 +36,7 @@ class TellingFeatures:
     ellipsoid_term: float
 
     @classmethod
-    def of(cls, decision: SEPDecision, usual: UsualValues) -> TellingFeatures:
+    def of(cls, decision: Decision, usual: UsualValues) -> TellingFeatures:
         """Those of a decision, by a model with these usual values."""
         model: SEPModel = decision.model
         label = int(np.searchsorted(model.classes, decision.label))

@@ -82,18 +82,18 @@ class StratifiedDecisions(Decisions):
             position=position,
         )
 
-    def alone(self) -> StratifiedDecision:
+    def _single(self) -> StratifiedDecision:
         """The only decision, as single values."""
         return StratifiedDecision(self)
 
-    def own_columns(self) -> dict[str, Any]:
+    def _own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return {"stratum": self.stratum}
 
-    def reason_parts(self) -> list[Sentence]:
+    def _reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
-        only = self.alone()
-        first, *others = only.inner.alone.reason_parts()
+        only = self._single()
+        first, *others = only.inner._only._reason_parts()
         return [first.after(f"{only.among}: "), *others]
 
 
@@ -101,13 +101,13 @@ class StratifiedDecisions(Decisions):
 class StratifiedDecision(Decision):
     """The decision on one row; its attributes are those of `StratifiedDecisions`, as single values."""
 
-    alone: StratifiedDecisions
+    _only: StratifiedDecisions
 
     @property
     def inner(self) -> Decision:
         """The decision of the row's own model."""
         parts: StratifiedParts = self.parts
-        return parts.decisions[self.stratum][[self.position]].alone()
+        return parts.decisions[self.stratum][[self.position]]._single()
 
     @property
     def among(self) -> str:

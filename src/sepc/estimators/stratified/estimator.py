@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -22,18 +22,19 @@ from sklearn.utils.validation import (
 from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
-from sepc.estimators.base import DecidingClassifier, decide_rows
+from sepc.estimators.base import decide_rows
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
+from sepc.estimators.wrapping import Wrapper
 
 
 def _all_have_probabilities(self: StratifiedClassifier) -> bool:
     return all(hasattr(model, "predict_proba") for model in (self.estimator, self.pooled) if model is not None)
 
 
-class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDecisions]):
+class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     """Fit one classifier for each combination of categories with enough rows, and a pooled one for the rest.
 
     An `SEPClassifier` takes categories by itself, in one model of all rows. This is the paper's way, for groups that
@@ -230,11 +231,6 @@ class StratifiedClassifier(MetaEstimatorMixin, DecidingClassifier[StratifiedDeci
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
-        return tags
 
 
 def _taken(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:

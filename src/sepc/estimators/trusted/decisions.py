@@ -12,7 +12,7 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
 from sepc.decisions.deferred import deferred
-from sepc.decisions.row_wise import SHARED
+from sepc.decisions.row_wise import SHARED, replaced
 from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.reasons import about_features, about_gaps, placed
@@ -78,18 +78,18 @@ class TrustedDecisions(Decisions):
         """Whether the partition gives the same label."""
         return np.asarray(self.partition.label == self.label)
 
-    def renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        return self.replaced(partition=self.partition.renamed(features, restore))
+        return replaced(self, partition=self.partition._renamed(features, restore))
 
-    def own_columns(self) -> dict[str, Any]:
+    def _own_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
-    def reason_parts(self) -> list[Sentence]:
+    def _reason_parts(self) -> list[Sentence]:
         """The reasons for a single decision, as sentences, without the verdict."""
         # What it looks like is told by the partition, whose own cause may be another one.
-        decision = self.partition.replaced(cause=np.asarray(self.cause))[:1].alone()
+        decision = replaced(self.partition, cause=np.asarray(self.cause))[0]
         head = f"{shown(self.label[0])} by {self.model.base} with trust {decimal(self.trust[0])}"
         sure = "" if np.isnan(self.base_trust[0]) else f" (itself {percent(self.base_trust[0])} sure)"
         return [

@@ -10,26 +10,26 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
 from sepc.estimators.checks import check_probability, checked_labels
-from sepc.estimators.kept_labels import KeptLabels
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.trust_model import TrustModel, learn, signals
 from sepc.estimators.unwrapping import classifier_name
+from sepc.estimators.wrapping import KeptLabels
 from sepc.statistics.splits import stratified_folds
 
 
-class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
+class TrustedClassifier(KeptLabels[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     An `SEPClassifier`, the partition, is fitted beside the classifier on the same rows. A logistic model learns by
@@ -160,11 +160,6 @@ class TrustedClassifier(MetaEstimatorMixin, KeptLabels[TrustedDecisions]):
         check_probability("min_trust", self.min_trust)
         if not (self.partition is None or isinstance(self.partition, SEPClassifier)):
             raise TypeError(f"partition is {self.partition!r}; it must be an SEPClassifier, or None for the default.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
-        return tags
 
 
 @dataclass(frozen=True, eq=False)

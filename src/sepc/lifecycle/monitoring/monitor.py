@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, refused
 from sepc.decisions.frames import frame_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import checked_labels
@@ -158,7 +158,7 @@ class Monitor(Result, SharedState, ShownAsCard):
     def decide(self, X: Any) -> Decisions:
         """The model's decisions; rows of regions with an alarm that `refuses` them get the cause DRIFTED."""
         located = locate(self.model, X)
-        return located.decisions.refused(np.isin(located.region, self._drifted_regions()), Cause.DRIFTED)
+        return refused(located.decisions, np.isin(located.region, self._drifted_regions()), Cause.DRIFTED)
 
     def evidence(self) -> pd.DataFrame:
         """The evidence that each rate has changed since the start, as natural logarithms, one row per region.

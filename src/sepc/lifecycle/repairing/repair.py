@@ -22,7 +22,7 @@ from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.repaired.partition import HasRegions, partition_of
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import layers
 from sepc.lifecycle.auditing.audit import Audit, audit_feedback
 from sepc.lifecycle.auditing.feedback import Feedback, feedback_of
 from sepc.lifecycle.located_rows import decide_in_memory
@@ -330,9 +330,12 @@ class _Inside:
 def _inside_of(model: Any) -> _Inside:
     """What is inside a fitted model; raises if it has no regions."""
     check_is_fitted(model)
-    inner, lost_promise = unwrap(model).classifier, False
-    while isinstance(inner, SelectiveClassifier):
-        inner, lost_promise = unwrap(inner.estimator_).classifier, True
+    inner, lost_promise = None, False
+    for layer in layers(model):
+        inner = layer.classifier
+        if not isinstance(inner, SelectiveClassifier):
+            break
+        lost_promise = True
     if isinstance(inner, RepairedClassifier):
         return _Inside(inner.estimator_, inner.repaired_, lost_promise or inner.lost_promise_)
     if not isinstance(inner, HasRegions):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sepc.cards import Card, ShownAsCard
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.estimator import RepairedClassifier
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import layers
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result
 from sepc.wording import counted
@@ -44,12 +44,10 @@ class RepairResult(Result, ShownAsCard):
     @classmethod
     def of(cls, model: Any) -> Self:
         """The result of the repair behind a model, also inside a pipeline or a `SelectiveClassifier`."""
-        inner = unwrap(model).classifier
-        while not isinstance(inner, RepairedClassifier):
-            if not hasattr(inner, "estimator_"):
-                raise TypeError(f"{type(model).__name__} was not repaired; give what sepc.lifecycle.repair returns.")
-            inner = unwrap(inner.estimator_).classifier
-        return cls(inner)
+        for layer in layers(model):
+            if isinstance(layer.classifier, RepairedClassifier):
+                return cls(layer.classifier)
+        raise TypeError(f"{type(model).__name__} was not repaired; give what sepc.lifecycle.repair returns.")
 
     def summary(self) -> str:
         """What was changed, in words."""

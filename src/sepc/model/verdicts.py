@@ -1,0 +1,62 @@
+"""What the rules of the paper say about rows or sets of ellipsoids, and what a model keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+
+# The arrays of verdicts, and those that are of use where weights decide.
+FIELDS = ("label", "trust", "probabilities", "counts", "rule", "region")
+BESIDE_WEIGHTS = ("label", "counts", "rule", "region")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What the rules say about rows or about sets of ellipsoids: arrays with one entry for each."""
+
+    label: IntArray
+    trust: FloatArray
+    probabilities: FloatArray
+    counts: IntArray
+    rule: IntArray
+    region: IntArray
+
+    @classmethod
+    def blank(cls, n: int, n_classes: int) -> Verdicts:
+        """Uninitialised arrays for `n` verdicts."""
+        label, rule, region = np.empty((3, n), dtype=np.int64)
+        trust = np.empty(n)
+        counts = np.empty((n, n_classes), dtype=np.int64)
+        return cls(label, trust, np.empty((n, n_classes)), counts, rule, region)
+
+    def put(
+        self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None, names: Collection[str] = FIELDS
+    ) -> None:
+        """Copy `others`, or `others[which]`, to the positions `where`; only some of the arrays, if these are named."""
+        for name in names:
+            own, values = getattr(self, name), getattr(others, name)
+            if which is None or not isinstance(where, slice):
+                own[where] = values if which is None else values[which]
+            else:
+                np.take(values, which, axis=0, out=own[where], mode="wrap")
+
+
+class KeptVerdicts:
+    """Verdicts on the sets in a model's table, each filled in when a row is first found to have it.
+
+    Memory is set aside for all of them and used by those that occur. A last entry, at -1, stands for sets that are not
+    in the table.
+    """
+
+    def __init__(self, n_sets: int, n_classes: int) -> None:
+        self._size = n_sets, n_classes
+        self.verdicts, self.is_known = Verdicts.blank(n_sets + 1, n_classes), np.zeros(n_sets + 1, dtype=bool)
+
+    def __reduce__(self) -> Any:
+        # What is kept is quickly found again, and not sent to other processes with a model.
+        return KeptVerdicts, self._size
