@@ -43,7 +43,7 @@ MAY_IMPORT = {
 }
 TABLES = (
     *("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
-    *("source.py", "readings.py", "column_reading.py", "dates.py"),
+    *("source.py", "tables.py", "column_reading.py", "dates.py"),
 )
 ENGINES = {
     "dask": {"dask_points.py", "inputs.py", "drawn_table.py", "dask_scoring.py", "base.py"},

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.gaps import is_number
+from sepc.cli.source import is_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

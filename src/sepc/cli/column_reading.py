@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli.dates import dates_of, naive
-from sepc.cli.gaps import is_number
 from sepc.cli.messages import InputError
-from sepc.cli.readings import Reading, reading_of
-from sepc.cli.source import Source
-from sepc.cli.tables import BadCell, bad_cell_line
+from sepc.cli.source import Source, is_number
+from sepc.cli.tables import BadCell, Reading, bad_cell_line, reading_of
 
 if TYPE_CHECKING:
     import numpy as np

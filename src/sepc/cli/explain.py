@@ -10,9 +10,9 @@ from typing import Any
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import Scorer, load_model, scorer_for
 from sepc.cli.open_table import open_table
-from sepc.cli.option_values import whole_number
+from sepc.cli.option_values import names_in, whole_number
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import add_table_arguments, names_in, source_from
+from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Batch, Table
 from sepc.wording import counted, visible
 

@@ -6,18 +6,15 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, share, split
-from sepc.cli.labelled_rows import (
-    LabelledRows,
-    add_labelled_arguments,
-    found_features,
-    read_rows,
-)
+from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, split
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_features, read_rows
 from sepc.cli.messages import say
 from sepc.cli.model_columns import taken_as
 from sepc.cli.open_table import open_table
+from sepc.cli.option_values import share
 from sepc.cli.parquet_fit import plan_of
-from sepc.cli.source import add_table_arguments, check_writable, source_from
+from sepc.cli.result_files import check_writable
+from sepc.cli.source import add_table_arguments, source_from
 from sepc.plain_values import plain
 from sepc.wording import MOST_NAMES, counted, listed, percent, visible
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sepc.cli.column_reading import array_of
-from sepc.cli.gaps import is_number
 from sepc.cli.memory import MemoryLimit, add_memory_argument
 from sepc.cli.messages import InputError
 from sepc.cli.model_file import categories, pandas_package
 from sepc.cli.open_table import open_table
+from sepc.cli.option_values import names_in
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.readings import Reading
-from sepc.cli.source import Source, names_in, source_from
-from sepc.cli.tables import Batch, Table, bad_cell_line, check_names, is_gap, quoted, refuse_gaps
+from sepc.cli.source import Source, is_number, source_from
+from sepc.cli.tables import Batch, Reading, Table, bad_cell_line, check_names, is_gap, quoted, refuse_gaps
 from sepc.wording import shown
 
 ADVICE = "Use such rows with --missing use, or leave them out with --missing drop."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.readings import Reading
+from sepc.cli.tables import Reading
 
 if TYPE_CHECKING:
     from sepc.columns.preparation import Preparation

@@ -10,9 +10,8 @@ from sepc.cli.category_matching import matched
 from sepc.cli.column_reading import array_of
 from sepc.cli.messages import InputError
 from sepc.cli.model_columns import ModelColumns, columns_of_model
-from sepc.cli.readings import Reading
 from sepc.cli.source import Source, check_readable
-from sepc.cli.tables import Batch, Table, check_names
+from sepc.cli.tables import Batch, Reading, Table, check_names
 
 
 @dataclass(frozen=True, eq=False)

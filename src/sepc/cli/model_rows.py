@@ -13,12 +13,12 @@ from sepc.cli.memory import MemoryLimit
 from sepc.cli.messages import InputError
 from sepc.cli.model_file import Scorer, pandas_package, scorer_for
 from sepc.cli.open_table import open_table
+from sepc.cli.option_values import names_in
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
-from sepc.cli.readings import Reading
 from sepc.cli.row_digest import RowDigest
-from sepc.cli.source import Source, names_in, source_from
-from sepc.cli.tables import Batch, Table, check_names
+from sepc.cli.source import Source, source_from
+from sepc.cli.tables import Batch, Reading, Table, check_names
 from sepc.wording import MOST_NAMES, listed, shown, visible
 
 if TYPE_CHECKING:

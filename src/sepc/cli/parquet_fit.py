@@ -9,8 +9,7 @@ from typing import Any
 
 from sepc.cli.labelled_rows import LONGEST_LABEL, FoundFeatures
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.readings import Reading
-from sepc.cli.tables import Table
+from sepc.cli.tables import Reading, Table
 
 # Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
 SMALL_CELLS = 2**23

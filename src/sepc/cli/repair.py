@@ -10,7 +10,7 @@ from sepc.cli.messages import say
 from sepc.cli.model_file import load_model
 from sepc.cli.model_rows import beside, in_words
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import check_writable
+from sepc.cli.result_files import check_writable
 
 HELP = "give the regions that fail a new model, and leave all other decisions as they were"
 EXAMPLE = """example:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, share, split
+from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, split
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled, read_rows
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import load_model, scorer_for
 from sepc.cli.open_table import open_table
+from sepc.cli.option_values import share
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import add_table_arguments, check_writable, source_from
+from sepc.cli.result_files import check_writable
+from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import check_names
 from sepc.io.atomic_files import replacing
 

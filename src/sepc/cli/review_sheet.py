@@ -10,9 +10,8 @@ from sepc.cli.messages import InputError, did_you_mean
 from sepc.cli.model_rows import ModelRows, beside, true_labels
 from sepc.cli.open_table import open_table
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.readings import Reading
 from sepc.cli.source import Source, source_from
-from sepc.cli.tables import check_names
+from sepc.cli.tables import Reading, check_names
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:

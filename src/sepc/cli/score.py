@@ -14,11 +14,12 @@ from sepc.cli.model_file import Scorer, load_model, scorer_for
 from sepc.cli.model_rows import true_labels
 from sepc.cli.monitor import open_monitor
 from sepc.cli.open_table import open_table
+from sepc.cli.option_values import names_in
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.read_ahead import read_ahead
-from sepc.cli.readings import Reading
-from sepc.cli.source import add_table_arguments, check_writable, names_in, source_from
-from sepc.cli.tables import Batch, Table, check_names, is_gap, refuse_gaps
+from sepc.cli.result_files import check_writable
+from sepc.cli.source import add_table_arguments, source_from
+from sepc.cli.tables import Batch, Reading, Table, check_names, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing
 from sepc.wording import counted, percent
 
@@ -117,8 +118,7 @@ def _decider(
     """A function that gives the output columns of a batch, and counts of its rows."""
     import numpy as np
 
-    from sepc.cli.columns import columns_of
-    from sepc.cli.decision_files import arrow_columns
+    from sepc.cli.decision_files import arrow_columns, columns_of
 
     decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)
 
