@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "points": {"numpy", "scipy", "dask", "pyarrow"},
 }
 TABLES = (
-    *("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
+    *("rows.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
     *("source.py", "tables.py", "column_reading.py", "dates.py"),
 )
 ENGINES = {

@@ -1,7 +1,8 @@
-"""The arrays that columns of a file become."""
+"""The arrays that columns of a file become, and the DataFrame of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli.dates import dates_of, naive
@@ -32,7 +33,7 @@ def array_of(source: Source, name: str, column: Any, reading: Reading, first_row
         return _numbers(source, name, column, first_row)
     if reading is Reading.DATE:
         return _dates(source, name, column, first_row)
-    return _objects(without_gaps(source, as_text(column)))
+    return objects(without_gaps(source, as_text(column)).to_pylist())
 
 
 def as_text(column: Any) -> Any:
@@ -60,12 +61,29 @@ def without_gaps(source: Source, texts: Any) -> Any:
     return pc.if_else(is_gap, pa.scalar(None, pa.string()), texts)
 
 
-def _objects(texts: Any) -> NDArray[Any]:
+def categories(column: Any) -> NDArray[Any]:
+    """The cells of a categorical column: text, integers and booleans as they are, everything else as text."""
+    kind = str(column.type)
+    is_plain = kind in ("string", "large_string", "bool") or kind.startswith(("int", "uint", "dictionary"))
+    return objects((column if is_plain else column.cast("string")).to_pylist())
+
+
+def objects(cells: list[Any]) -> NDArray[Any]:
+    """Cells as an array of objects, whatever they are."""
     import numpy as np
 
-    cells = np.empty(len(texts), dtype=object)
-    cells[:] = texts.to_pylist()
-    return cells
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array
+
+
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """A DataFrame, or an error that says how to install pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('This command needs pandas: pip install "sepc[table]"') from error
+    return pd.DataFrame(columns)
 
 
 def _numbers(source: Source, name: str, column: Any, first_row: int) -> NDArray[np.float64]:

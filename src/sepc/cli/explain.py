@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import Scorer, load_model, scorer_for
-from sepc.cli.open_table import open_table
+from sepc.cli.model_columns import Scorer, scorer_for
+from sepc.cli.model_file import load_model
 from sepc.cli.option_values import names_in, whole_number
-from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import add_table_arguments, source_from
-from sepc.cli.tables import Batch, Table
+from sepc.cli.tables import Batch
 from sepc.wording import counted, visible
 
 HELP = "explain in words why rows got their label and trust"
@@ -42,56 +42,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Find the rows and print their reasons."""
     estimator = load_model(options.model)
-    with (
-        open_table(source_from(options)) as table,
-        ProgressBar(f"reading {table.source.name}", quiet=options.quiet) as bar,
-    ):
-        scorer = scorer_for(estimator, table, options.features)
-        batches = _read(table, scorer, bar)
-        explanations = (
-            _chosen(table, scorer, batches, options.row)
-            if options.row
-            else _worst(table, scorer, batches, options.worst)
-        )
+    with open_table(source_from(options)) as table:
+        rows = RowReader(table, scorer_for(estimator, table, options.features))
+        with rows.batches(options) as batches:
+            explanations = _chosen(rows, batches, options.row) if options.row else _worst(rows, batches, options.worst)
     say(options, "\n\n".join(f"Row {row['row']:,}: {visible(row['why'])}" for row in explanations), explanations)
 
 
-def _read(table: Table, scorer: Scorer, bar: ProgressBar) -> Iterator[Batch]:
-    for batch in table.batches(scorer.used, scorer.readings):
-        yield batch
-        bar.update_rows(batch.last_row, table.n_rows, batch.share)
-
-
-def _chosen(table: Table, scorer: Scorer, batches: Iterator[Batch], rows: list[int]) -> list[dict[str, Any]]:
+def _chosen(rows: RowReader[Scorer], batches: Iterator[Batch], numbers: list[int]) -> list[dict[str, Any]]:
     """Explain the rows asked for; only these need to be as the model knows them."""
     explained: dict[int, dict[str, Any]] = {}
     n_rows = 0
     for batch in batches:
         n_rows = batch.last_row
-        for row in rows:
+        for row in numbers:
             if batch.first_row <= row <= n_rows:
-                explained[row] = _explanation(row, _decided(table, scorer, batch.only(row))[0])
-        if len(explained) == len(set(rows)):
-            return [explained[row] for row in rows]
-    missing = next(row for row in rows if row not in explained)
-    raise InputError(f"{table.source.name} has {counted(n_rows, 'row')}; there is no row {missing:,}.")
+                explained[row] = _explanation(row, _decided(rows, batch.only(row))[0])
+        if len(explained) == len(set(numbers)):
+            return [explained[row] for row in numbers]
+    missing = next(row for row in numbers if row not in explained)
+    raise InputError(f"{rows.source.name} has {counted(n_rows, 'row')}; there is no row {missing:,}.")
 
 
-def _worst(table: Table, scorer: Scorer, batches: Iterator[Batch], n: int) -> list[dict[str, Any]]:
+def _worst(rows: RowReader[Scorer], batches: Iterator[Batch], n: int) -> list[dict[str, Any]]:
     """Explain the `n` least trusted rows; of rows with equal trust, the first."""
     import numpy as np
 
     worst: list[tuple[float, int, Any]] = []
     for batch in batches:
-        decisions = _decided(table, scorer, batch)
+        decisions = _decided(rows, batch)
         least = np.argsort(decisions.trust, kind="stable")[:n]
         some = [(float(decisions.trust[i]), batch.first_row + int(i), decisions[[int(i)]]) for i in least]
         worst = heapq.nsmallest(n, worst + some, key=lambda row: row[:2])
     return [_explanation(row, decisions[0]) for _, row, decisions in worst]
 
 
-def _decided(table: Table, scorer: Scorer, batch: Batch) -> Any:
-    return scorer.decide(scorer.arrays(table.source, batch))
+def _decided(rows: RowReader[Scorer], batch: Batch) -> Any:
+    return rows.features.decide(rows.arrays(batch))
 
 
 def _explanation(row: int, decision: Any) -> dict[str, Any]:
