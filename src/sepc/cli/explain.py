@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_columns import Scorer, scorer_for
+from sepc.cli.model_columns import scorer_for
 from sepc.cli.model_file import load_model
 from sepc.cli.option_values import names_in, whole_number
 from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import add_table_arguments, source_from
+from sepc.cli.source import Source, add_table_arguments, source_from
 from sepc.cli.tables import Batch
 from sepc.wording import counted, visible
+
+Decider = Callable[[Batch], Any]
 
 HELP = "explain in words why rows got their label and trust"
 
@@ -43,42 +45,46 @@ def run(options: argparse.Namespace) -> None:
     """Find the rows and print their reasons."""
     estimator = load_model(options.model)
     with open_table(source_from(options)) as table:
-        rows = RowReader(table, scorer_for(estimator, table, options.features))
+        scorer = scorer_for(estimator, table, options.features)
+        rows = RowReader(table, scorer.features)
+
+        def decided(batch: Batch) -> Any:
+            return scorer.decide(rows.arrays(batch))
+
         with rows.batches(options) as batches:
-            explanations = _chosen(rows, batches, options.row) if options.row else _worst(rows, batches, options.worst)
+            if options.row:
+                explanations = _chosen(table.source, batches, decided, options.row)
+            else:
+                explanations = _worst(batches, decided, options.worst)
     say(options, "\n\n".join(f"Row {row['row']:,}: {visible(row['why'])}" for row in explanations), explanations)
 
 
-def _chosen(rows: RowReader[Scorer], batches: Iterator[Batch], numbers: list[int]) -> list[dict[str, Any]]:
+def _chosen(source: Source, batches: Iterator[Batch], decided: Decider, rows: list[int]) -> list[dict[str, Any]]:
     """Explain the rows asked for; only these need to be as the model knows them."""
     explained: dict[int, dict[str, Any]] = {}
     n_rows = 0
     for batch in batches:
         n_rows = batch.last_row
-        for row in numbers:
+        for row in rows:
             if batch.first_row <= row <= n_rows:
-                explained[row] = _explanation(row, _decided(rows, batch.only(row))[0])
-        if len(explained) == len(set(numbers)):
-            return [explained[row] for row in numbers]
-    missing = next(row for row in numbers if row not in explained)
-    raise InputError(f"{rows.source.name} has {counted(n_rows, 'row')}; there is no row {missing:,}.")
+                explained[row] = _explanation(row, decided(batch.only(row))[0])
+        if len(explained) == len(set(rows)):
+            return [explained[row] for row in rows]
+    missing = next(row for row in rows if row not in explained)
+    raise InputError(f"{source.name} has {counted(n_rows, 'row')}; there is no row {missing:,}.")
 
 
-def _worst(rows: RowReader[Scorer], batches: Iterator[Batch], n: int) -> list[dict[str, Any]]:
+def _worst(batches: Iterator[Batch], decided: Decider, n: int) -> list[dict[str, Any]]:
     """Explain the `n` least trusted rows; of rows with equal trust, the first."""
     import numpy as np
 
     worst: list[tuple[float, int, Any]] = []
     for batch in batches:
-        decisions = _decided(rows, batch)
+        decisions = decided(batch)
         least = np.argsort(decisions.trust, kind="stable")[:n]
         some = [(float(decisions.trust[i]), batch.first_row + int(i), decisions[[int(i)]]) for i in least]
         worst = heapq.nsmallest(n, worst + some, key=lambda row: row[:2])
     return [_explanation(row, decisions[0]) for _, row, decisions in worst]
-
-
-def _decided(rows: RowReader[Scorer], batch: Batch) -> Any:
-    return rows.features.decide(rows.arrays(batch))
 
 
 def _explanation(row: int, decision: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         reader = found_rows(table, options, options.by)
         plan = plan_of(reader, options)
         if plan.in_blocks:
-            estimator, facts = _fitted_in_blocks(options, reader.features.used, table.n_rows or 0)
+            estimator, facts = _fitted_in_blocks(options, list(reader.features.readings), table.n_rows or 0)
             return estimator, facts | {"read": plan.words}
         rows = read_rows(reader, options)
     training, held_out = split(rows, options.test_size, options.seed)

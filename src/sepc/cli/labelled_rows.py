@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sepc.cli.column_reading import array_of, categories, data_frame
+from sepc.cli.column_reading import Features, data_frame
 from sepc.cli.memory import add_memory_argument
 from sepc.cli.messages import InputError
 from sepc.cli.option_values import names_in
-from sepc.cli.rows import Features, RowReader, open_table
-from sepc.cli.source import Source, is_number, source_from
+from sepc.cli.rows import RowReader, open_table
+from sepc.cli.source import is_number, source_from
 from sepc.cli.tables import Batch, Reading, Table, bad_cell_line, check_names, is_gap, quoted, refuse_gaps
 from sepc.wording import shown
 
@@ -34,35 +34,6 @@ class LabelledRows:
     X: Any
     y: Any
     n_dropped: int
-
-
-@dataclass(frozen=True, eq=False)
-class FoundFeatures:
-    """Features of a table for a new model.
-
-    Attributes
-    ----------
-    readings : dict of name to Reading
-    by : tuple of str
-        Columns whose values get models of their own.
-    """
-
-    readings: dict[str, Reading]
-    by: tuple[str, ...]
-
-    @property
-    def used(self) -> list[str]:
-        """Names of the columns."""
-        return list(self.readings)
-
-    def arrays(self, source: Source, batch: Batch) -> dict[str, Any]:
-        """The features of a batch."""
-        return {
-            name: categories(batch.columns[name])
-            if name in self.by
-            else array_of(source, name, batch.columns[name], reading, batch.first_row)
-            for name, reading in self.readings.items()
-        }
 
 
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,14 +70,14 @@ def read_labelled(options: argparse.Namespace, by: Sequence[str] = ()) -> Labell
         return read_rows(found_rows(table, options, by), options)
 
 
-def read_rows(rows: RowReader[Features], options: argparse.Namespace) -> LabelledRows:
+def read_rows(rows: RowReader, options: argparse.Namespace) -> LabelledRows:
     """Read the features and the labels of a table."""
     with rows.batches(options, in_memory=True) as batches:
         parts = [_part(rows, batch, options.missing) for batch in batches]
     return _joined(rows, parts)
 
 
-def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()) -> RowReader[FoundFeatures]:
+def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()) -> RowReader:
     """A reader of the columns to use as features, and of the labels."""
     given: list[str] | None = options.features
     check_names(table, [options.target, *by, *(given or [])])
@@ -123,7 +94,7 @@ def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()
     if not chosen:
         raise InputError(f"{table.source.name} has no columns left to be features.")
     readings = {name: _reading(table, name, options.categorical) for name in chosen}
-    features = FoundFeatures(readings | dict.fromkeys(by, Reading.FOUND), tuple(by))
+    features = Features(readings | dict.fromkeys(by, Reading.FOUND), tuple(by))
     return RowReader(table, features, options.target)
 
 
@@ -142,7 +113,7 @@ def _reading(table: Table, name: str, categorical: Sequence[str]) -> Reading:
     return kind
 
 
-def _part(rows: RowReader[Features], batch: Batch, missing: str) -> tuple[dict[str, Any], Any, int]:
+def _part(rows: RowReader, batch: Batch, missing: str) -> tuple[dict[str, Any], Any, int]:
     """Features and labels of a batch, and how many rows were left out."""
     import numpy as np
 
@@ -160,7 +131,7 @@ def _part(rows: RowReader[Features], batch: Batch, missing: str) -> tuple[dict[s
     return {name: values[kept] for name, values in arrays.items()}, labels[kept], int((~kept).sum())
 
 
-def _joined(rows: RowReader[Features], parts: list[tuple[dict[str, Any], Any, int]]) -> LabelledRows:
+def _joined(rows: RowReader, parts: list[tuple[dict[str, Any], Any, int]]) -> LabelledRows:
     import numpy as np
 
     source, target, labels = rows.source, rows.target, [label for _, some, _ in parts for label in some]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.column_reading import array_of, categories, data_frame, objects
+from sepc.cli.column_reading import Features, data_frame
 from sepc.cli.messages import InputError
-from sepc.cli.source import Source, is_number
-from sepc.cli.tables import Batch, Reading, Table, check_names
+from sepc.cli.tables import Reading, Table, check_names
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sepc.columns.preparation import Preparation
 
 
@@ -111,32 +106,17 @@ class Scorer:
     Attributes
     ----------
     estimator : estimator
-    features : tuple of str
+    names : tuple of str
         Columns of the table, in the model's order.
-    by : tuple of str
-        Those of them whose values have models of their own.
     columns : ModelColumns
+    features : Features
+        Those of the columns that the model looks at.
     """
 
     estimator: Any
-    features: tuple[str, ...]
-    by: tuple[str, ...]
+    names: tuple[str, ...]
     columns: ModelColumns
-
-    @cached_property
-    def used(self) -> list[str]:
-        """The features that the model looks at."""
-        return [name for name in self.features if name not in self.columns.left_out]
-
-    @cached_property
-    def readings(self) -> dict[str, Reading]:
-        """What each of them is read as."""
-        known = self.columns.readings | dict.fromkeys(self.by, Reading.FOUND)
-        return {name: known.get(name, Reading.NUMBER) for name in self.used}
-
-    def arrays(self, source: Source, batch: Batch) -> dict[str, Any]:
-        """The features of a batch that the model looks at; a cell that cannot be one is an error."""
-        return {name: self._array(source, name, batch) for name in self.used}
+    features: Features
 
     def decide(self, arrays: dict[str, Any]) -> Any:
         """Decide on rows, given by their features."""
@@ -148,24 +128,17 @@ class Scorer:
         """Features as the model takes them: an array if all are numbers, else a DataFrame."""
         import numpy as np
 
-        if not self.by and not self.columns.readings:
+        if not self.features.by and not self.columns.readings:
             return np.stack(list(arrays.values())).T
         # What is left out must be there, by its name only.
-        return data_frame({name: arrays.get(name) for name in self.features})
+        return data_frame({name: arrays.get(name) for name in self.names})
 
     def named_table(self, arrays: dict[str, Any]) -> Any:
         """Features as a DataFrame with the model's own names, if it knows them."""
         names = getattr(self.estimator, "feature_names_in_", None)
         if names is None:
             return self.table(arrays)
-        return data_frame({str(own): arrays.get(name) for own, name in zip(names, self.features, strict=True)})
-
-    def _array(self, source: Source, name: str, batch: Batch) -> Any:
-        column = batch.columns[name]
-        if name in self.by:
-            return categories(column)
-        cells = array_of(source, name, column, self.readings[name], batch.first_row)
-        return matched(cells, self.columns.categories[name]) if name in self.columns.categories else cells
+        return data_frame({str(own): arrays.get(name) for own, name in zip(names, self.names, strict=True)})
 
 
 def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
@@ -188,37 +161,7 @@ def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but
     from sepc.estimators.unwrapping import category_positions
 
     by = tuple(chosen[j] for j in category_positions(estimator))
-    scorer = Scorer(estimator, chosen, by, columns)
-    check_names(table, scorer.used)
-    return scorer
-
-
-def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
-    """The category of each text: itself, or the only one that is the same number or truth value.
-
-    A column of codes may be text in one file and numbers in another: "0171" is then 171, and 3 may be 3.0. What matches
-    no category stays as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> matched(np.array(["171", "A", None], dtype=object), ["0171", "A"]).tolist()
-    ['0171', 'A', None]
-    """
-    exact = {value for value in known if isinstance(value, str)}
-    times = Counter(_meaning(value) for value in known)
-    by_meaning = {_meaning(value): value for value in known if value is not None and times[_meaning(value)] == 1}
-    found = {cell: cell if cell in exact else by_meaning.get(_meaning(cell), cell) for cell in set(cells.tolist())}
-    return objects([found[cell] for cell in cells.tolist()])
-
-
-def _meaning(value: Any) -> Any:
-    """What a category means, whether it is text, a number or a truth value."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if value is None:
-        return None
-    text = str(value).strip()
-    if text.lower() in ("true", "false"):
-        return text.lower()
-    return float(text) if is_number(text) else text
+    known = columns.readings | dict.fromkeys(by, Reading.FOUND)
+    readings = {name: known.get(name, Reading.NUMBER) for name in chosen if name not in columns.left_out}
+    check_names(table, list(readings))
+    return Scorer(estimator, chosen, columns, Features(readings, by, columns.categories))

@@ -107,10 +107,10 @@ def rows_in_memory(
     """All rows of the table that the options name, and their digest; too many for the memory are refused."""
     digest = RowDigest()
     with open_table(source_from(options)) as table:
-        rows = _reader(table, estimator, options.features, target, keep)
+        scorer, rows = _reader(table, estimator, options.features, target, keep)
         with rows.batches(options, ahead=True, in_memory=True) as batches:
             parts = [_part(rows, batch, digest) for batch in batches]
-    return _model_rows(rows.features, _joined(parts)), digest.of_rows()
+    return _model_rows(scorer, _joined(parts)), digest.of_rows()
 
 
 def rows_in_batches(
@@ -118,10 +118,10 @@ def rows_in_batches(
 ) -> Iterator[ModelRows]:
     """The rows of the table that the options name, some at a time; `digest` takes them all."""
     with open_table(source_from(options)) as table:
-        rows = _reader(table, estimator, options.features, target)
+        scorer, rows = _reader(table, estimator, options.features, target)
         with rows.batches(options, ahead=True) as batches:
             for batch in batches:
-                yield _model_rows(rows.features, _part(rows, batch, digest))
+                yield _model_rows(scorer, _part(rows, batch, digest))
 
 
 def add_feedback_arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,14 +155,14 @@ class _Part:
 
 def _reader(
     table: Table, estimator: Any, features: Sequence[str] | None, target: str | None, keep: Sequence[str] = ()
-) -> RowReader[Scorer]:
+) -> tuple[Scorer, RowReader]:
     asked = [] if target is None else [target]
     check_names(table, [*asked, *keep])
     scorer = scorer_for(estimator, table, features, but=asked)
-    return RowReader(table, scorer, target, estimator.classes_, keep)
+    return scorer, RowReader(table, scorer.features, target, estimator.classes_, keep)
 
 
-def _part(rows: RowReader[Scorer], batch: Batch, digest: RowDigest) -> _Part:
+def _part(rows: RowReader, batch: Batch, digest: RowDigest) -> _Part:
     labels = None if rows.target is None else rows.labels(batch)
     arrays = rows.arrays(batch)
     digest.add(arrays, labels)

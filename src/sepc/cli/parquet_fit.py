@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sepc.cli.rows import LONGEST_LABEL, Features, RowReader
+from sepc.cli.rows import LONGEST_LABEL, RowReader
 from sepc.cli.tables import Batch, Reading
 
 # Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
@@ -24,9 +24,9 @@ class Plan:
     words: str = ""
 
 
-def plan_of(rows: RowReader[Features], options: argparse.Namespace) -> Plan:
+def plan_of(rows: RowReader, options: argparse.Namespace) -> Plan:
     """Read a large Parquet file in blocks if all of it is complete numbers and features, anything else into memory."""
-    source, n_cells = rows.source, (rows.table.n_rows or 0) * len(rows.features.used)
+    source, n_cells = rows.source, (rows.table.n_rows or 0) * len(rows.features.readings)
     is_small = n_cells <= SMALL_CELLS
     if source.format != "parquet" or source.is_standard_input or is_small:
         return Plan(in_blocks=False)
@@ -34,13 +34,13 @@ def plan_of(rows: RowReader[Features], options: argparse.Namespace) -> Plan:
     return Plan(not why_not, f"Read into memory, since {why_not}." if why_not else "Read block by block.")
 
 
-def _why_not(rows: RowReader[Features], options: argparse.Namespace) -> str:
+def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
     """What speaks against a fit from the file, or nothing."""
     given = {"--by": options.by, "--max-risk": options.max_risk, "--test-size": options.test_size}
     needs = next((name for name, value in given.items() if value), None)
     if needs is not None:
         return f"{needs} needs all rows at once"
-    if len(rows.features.used) + 1 < len(rows.table.names):
+    if len(rows.features.readings) + 1 < len(rows.table.names):
         return "some of its columns are not used"
     odd = next((name for name, reading in rows.features.readings.items() if reading is not Reading.NUMBER), None)
     if odd is not None:
@@ -49,9 +49,9 @@ def _why_not(rows: RowReader[Features], options: argparse.Namespace) -> str:
         return _oddity(rows, batches, options)
 
 
-def _oddity(rows: RowReader[Features], batches: Iterator[Batch], options: argparse.Namespace) -> str:
+def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
     """What is odd about the cells, in one pass: gaps, labels that are none, and columns that are no features."""
-    ranges, labels = {name: _Range() for name in rows.features.used if name not in options.keep}, set[Any]()
+    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.keep}, set[Any]()
     for batch in batches:
         arrays = rows.arrays(batch)
         gap = next((name for name, values in arrays.items() if (values != values).any()), None)

@@ -81,7 +81,7 @@ def _from_file(options: argparse.Namespace) -> tuple[Any, LabelledRows, Labelled
     with open_table(source_from(options)) as table:
         check_names(table, [options.target])
         scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop])
-        rows = read_rows(RowReader(table, scorer, options.target), options)
+        rows = read_rows(RowReader(table, scorer.features, options.target), options)
     X = scorer.table({str(name): rows.X[name].to_numpy() for name in rows.X.columns})
     if hasattr(estimator, "feature_names_in_") and not hasattr(X, "columns"):
         X = rows.X

@@ -1,4 +1,4 @@
-"""Files that a command writes: whether they can be, and a result as a page to look at or as a table."""
+"""Files that a command writes: a check that they can be written, and a result as a page or as a table."""
 
 from __future__ import annotations
 

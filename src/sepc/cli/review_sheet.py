@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.column_reading import data_frame
-from sepc.cli.labelled_rows import FoundFeatures
+from sepc.cli.column_reading import Features, data_frame
 from sepc.cli.messages import InputError, did_you_mean
 from sepc.cli.model_rows import ModelRows, beside
 from sepc.cli.rows import RowReader, open_table
@@ -63,12 +62,12 @@ def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
 
 def _filled(source: Source, queue: ReviewQueue, options: argparse.Namespace) -> tuple[list[int], list[int], list[Any]]:
     """The reviews, row numbers and labels of a filled table."""
-    classes, features = queue.model.classes_, FoundFeatures({REVIEW: Reading.NUMBER, ROW: Reading.NUMBER}, ())
+    classes, features = queue.model.classes_, Features({REVIEW: Reading.NUMBER, ROW: Reading.NUMBER})
     numbers: list[int] = []
     rows: list[int] = []
     labels: list[Any] = []
     with open_table(source) as table:
-        check_names(table, features.used)
+        check_names(table, [REVIEW, ROW])
         reader = RowReader(table, features, options.target, classes)
         with reader.batches(options) as batches:
             for batch in batches:

@@ -8,12 +8,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sepc.cli.column_reading import objects
+from sepc.cli.column_reading import Features, matched, objects
 from sepc.cli.memory import MemoryLimit
 from sepc.cli.messages import InputError
-from sepc.cli.model_columns import matched
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import Source
 from sepc.cli.tables import Batch, Reading, Table, check_names
@@ -45,26 +44,8 @@ def open_table(source: Source) -> Iterator[Table]:
         yield kind.of(source, stream)
 
 
-class Features(Protocol):
-    """The features of a table and how they are read: as a table shows them, or as a model knows them."""
-
-    @property
-    def used(self) -> Sequence[str]:
-        """Names of the columns."""
-
-    @property
-    def readings(self) -> dict[str, Reading]:
-        """What each of them is read as."""
-
-    def arrays(self, source: Source, batch: Batch) -> dict[str, Any]:
-        """The features of a batch."""
-
-
-F = TypeVar("F", bound=Features, covariant=True)
-
-
 @dataclass(frozen=True, eq=False)
-class RowReader(Generic[F]):
+class RowReader:
     """Reads the rows of a table in batches, and turns cells into features and labels.
 
     Attributes
@@ -81,7 +62,7 @@ class RowReader(Generic[F]):
     """
 
     table: Table
-    features: F
+    features: Features
     target: str | None = None
     classes: Any = None
     copied: Sequence[str] = ()
@@ -108,7 +89,7 @@ class RowReader(Generic[F]):
         a table that is too large for that is refused.
         """
         limit = MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
-        limit.refuse(self.source, self.table.n_rows or 1, len(self.features.used))
+        limit.refuse(self.source, self.table.n_rows or 1, len(self.features.readings))
         with (
             ProgressBar(f"{doing} {self.source.name}", quiet=options.quiet) as bar,
             closing(self._read(bar, limit, ahead)) as batches,
@@ -116,8 +97,8 @@ class RowReader(Generic[F]):
             yield batches
 
     def _read(self, bar: ProgressBar, limit: MemoryLimit, ahead: bool) -> Generator[Batch, None, None]:
-        n_features = len(self.features.used)
-        wanted = list(dict.fromkeys([*self.features.used, *self._beside]))
+        n_features = len(self.features.readings)
+        wanted = list(dict.fromkeys([*self.features.readings, *self._beside]))
         batches = self.table.batches(wanted, dict.fromkeys(self.copied, Reading.TEXT) | self.features.readings)
         for batch in read_ahead(batches) if ahead else batches:
             limit.refuse(self.source, batch.last_row, n_features, batch.share)

@@ -21,6 +21,9 @@ from sepc.cli.tables import Batch, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing
 from sepc.wording import counted, percent
 
+# Gives the output columns of a batch, and counts of its rows.
+Decider = Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]
+
 HELP = "decide on every row of a table: label, trust, accepted or not, and why not"
 ADVICE = "Decide on such rows with --missing use, or leave them undecided with --missing leave."
 
@@ -73,19 +76,18 @@ def run(options: argparse.Namespace) -> None:
 
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
-        rows = RowReader(table, scorer, options.target, estimator.classes_, options.keep)
+        rows = RowReader(table, scorer.features, options.target, estimator.classes_, options.keep)
         with nullcontext("-") if to_standard_output else replacing(options.output) as path:
             writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
-            counts = _score(rows, writer, options)
+            counts = _score(rows, _decider(rows, scorer, options), writer, options)
             writer.close()
     if not to_standard_output:
         say(options, _words(counts, options.output), counts | {"output": options.output})
 
 
-def _score(rows: RowReader[Scorer], writer: Any, options: argparse.Namespace) -> Counter[str]:
+def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Namespace) -> Counter[str]:
     """Score all rows; return how many there were, were accepted, were left undecided and, with labels, were right."""
     counts = Counter(rows=0, accepted=0, left_undecided=0)
-    decide = _decider(rows, options)
     with rows.batches(options, "scoring", ahead=True) as batches, ThreadPoolExecutor(1) as pool:
         written: Future[None] | None = None
         for batch in batches:
@@ -99,15 +101,13 @@ def _score(rows: RowReader[Scorer], writer: Any, options: argparse.Namespace) ->
     return counts
 
 
-def _decider(
-    rows: RowReader[Scorer], options: argparse.Namespace
-) -> Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]:
+def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> Decider:
     """A function that gives the output columns of a batch, and counts of its rows."""
     import numpy as np
 
     from sepc.cli.decision_files import arrow_columns, columns_of
 
-    decided = rows.features.decide if options.monitor is None else _monitored(rows.features, options.monitor)
+    decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)
 
     def decide(batch: Batch) -> tuple[dict[str, Any], dict[str, int]]:
         arrays, complete = rows.arrays(batch), None
