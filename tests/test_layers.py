@@ -42,8 +42,8 @@ MAY_IMPORT = {
     "points": {"numpy", "scipy", "dask", "pyarrow"},
 }
 TABLES = (
-    *("open_table.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
-    *("source.py", "readings.py", "column_reading.py", "dates.py"),
+    *("rows.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
+    *("source.py", "tables.py", "column_reading.py", "dates.py"),
 )
 ENGINES = {
     "dask": {"dask_points.py", "inputs.py", "drawn_table.py", "dask_scoring.py", "base.py"},

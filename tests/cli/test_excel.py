@@ -9,7 +9,7 @@ from command_runs import complaint, run_here
 from optional import package_or_skip
 from test_hostile_tables import measured
 
-from sepc.cli.open_table import open_table
+from sepc.cli.rows import open_table
 from sepc.cli.source import Source
 
 openpyxl, pa = package_or_skip("openpyxl"), package_or_skip("pyarrow")

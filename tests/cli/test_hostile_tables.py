@@ -187,15 +187,15 @@ def test_lists_are_no_columns(folder, tmp_path, wdbc, capsys):
 
 def test_rows_of_a_few_bytes_are_decided_some_at_a_time(folder, tmp_path, monkeypatch, capsys):
     """A block of the file may hold a million of them."""
-    from sepc.cli import model_file
+    from sepc.cli import model_columns
 
-    sizes, decide = [], model_file.Scorer.decide
+    sizes, decide = [], model_columns.Scorer.decide
 
     def noted(scorer, arrays):
         sizes.append(len(arrays[FEATURES[0]]))
         return decide(scorer, arrays)
 
-    monkeypatch.setattr(model_file.Scorer, "decide", noted)
+    monkeypatch.setattr(model_columns.Scorer, "decide", noted)
     (tmp_path / "short.csv").write_bytes(HEADER.replace(b",target", b"") + b"1,2,3\n" * 300_000)
     assert run_here(capsys, *words_of("score", folder, tmp_path / "short.csv", tmp_path)).code == 0
     assert sum(sizes) == 300_000

@@ -13,7 +13,7 @@ from optional import package_or_skip
 from sepc import load
 from sepc.cli import state_lock
 from sepc.cli.messages import InputError
-from sepc.cli.row_digest import RowDigest
+from sepc.cli.model_rows import RowDigest
 from sepc.cli.state_files import MOST_RUNS, Record, Run, read_state, write_state
 from sepc.cli.state_lock import locked
 from sepc.lifecycle import Monitor

@@ -6,10 +6,9 @@ from optional import package_or_skip
 
 from sepc.cli.column_reading import array_of
 from sepc.cli.messages import InputError
-from sepc.cli.open_table import open_table
-from sepc.cli.read_ahead import read_ahead
-from sepc.cli.readings import Reading
+from sepc.cli.rows import open_table, read_ahead
 from sepc.cli.source import Source
+from sepc.cli.tables import Reading
 
 pa = package_or_skip("pyarrow")
 

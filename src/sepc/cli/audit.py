@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.feedback import add_feedback_arguments, read_feedback
 from sepc.cli.messages import ALARM, say
-from sepc.cli.model_file import load_model
-from sepc.cli.model_rows import in_words
+from sepc.cli.model_file import in_words, load_model
+from sepc.cli.model_rows import add_feedback_arguments, read_feedback
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.result_files import check_result_file, write_result
 

@@ -1,19 +1,50 @@
-"""The arrays that columns of a file become."""
+"""The features of a table, and the arrays that its columns become."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli.dates import dates_of, naive
-from sepc.cli.gaps import is_number
 from sepc.cli.messages import InputError
-from sepc.cli.readings import Reading, reading_of
-from sepc.cli.source import Source
-from sepc.cli.tables import BadCell, bad_cell_line
+from sepc.cli.source import Source, is_number
+from sepc.cli.tables import BadCell, Batch, Reading, bad_cell_line, reading_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The features of a table and how they are read.
+
+    Attributes
+    ----------
+    readings : dict of name to Reading
+        What each column is read as, in the order of the features.
+    by : tuple of str
+        Columns whose values have models of their own.
+    categories : dict of name to set
+        Those that a model knows, as which cells of the same meaning are read.
+    """
+
+    readings: dict[str, Reading]
+    by: tuple[str, ...] = ()
+    categories: Mapping[str, Collection[Any]] = field(default_factory=dict)
+
+    def arrays(self, source: Source, batch: Batch) -> dict[str, NDArray[Any]]:
+        """The features of a batch; a cell that cannot be one is an error."""
+        return {name: self._array(source, name, batch) for name in self.readings}
+
+    def _array(self, source: Source, name: str, batch: Batch) -> NDArray[Any]:
+        column = batch.columns[name]
+        if name in self.by:
+            return _categories(column)
+        cells = array_of(source, name, column, self.readings[name], batch.first_row)
+        return matched(cells, self.categories[name]) if name in self.categories else cells
 
 
 def array_of(source: Source, name: str, column: Any, reading: Reading, first_row: int) -> NDArray[Any]:
@@ -34,7 +65,7 @@ def array_of(source: Source, name: str, column: Any, reading: Reading, first_row
         return _numbers(source, name, column, first_row)
     if reading is Reading.DATE:
         return _dates(source, name, column, first_row)
-    return _objects(without_gaps(source, as_text(column)))
+    return objects(without_gaps(source, as_text(column)).to_pylist())
 
 
 def as_text(column: Any) -> Any:
@@ -62,12 +93,60 @@ def without_gaps(source: Source, texts: Any) -> Any:
     return pc.if_else(is_gap, pa.scalar(None, pa.string()), texts)
 
 
-def _objects(texts: Any) -> NDArray[Any]:
+def _categories(column: Any) -> NDArray[Any]:
+    """The cells of a categorical column: text, integers and booleans as they are, everything else as text."""
+    kind = str(column.type)
+    is_plain = kind in ("string", "large_string", "bool") or kind.startswith(("int", "uint", "dictionary"))
+    return objects((column if is_plain else column.cast("string")).to_pylist())
+
+
+def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
+    """The category of each text: itself, or the only one that is the same number or truth value.
+
+    A column of codes may be text in one file and numbers in another: "0171" is then 171, and 3 may be 3.0. What matches
+    no category stays as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> matched(np.array(["171", "A", None], dtype=object), ["0171", "A"]).tolist()
+    ['0171', 'A', None]
+    """
+    exact = {value for value in known if isinstance(value, str)}
+    times = Counter(_meaning(value) for value in known)
+    by_meaning = {_meaning(value): value for value in known if value is not None and times[_meaning(value)] == 1}
+    found = {cell: cell if cell in exact else by_meaning.get(_meaning(cell), cell) for cell in set(cells.tolist())}
+    return objects([found[cell] for cell in cells.tolist()])
+
+
+def _meaning(value: Any) -> Any:
+    """What a category means, whether it is text, a number or a truth value."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if value is None:
+        return None
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    return float(text) if is_number(text) else text
+
+
+def objects(cells: list[Any]) -> NDArray[Any]:
+    """Cells as an array of objects, whatever they are."""
     import numpy as np
 
-    cells = np.empty(len(texts), dtype=object)
-    cells[:] = texts.to_pylist()
-    return cells
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array
+
+
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """A DataFrame, or an error that says how to install pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('This command needs pandas: pip install "sepc[table]"') from error
+    return pd.DataFrame(columns)
 
 
 def _numbers(source: Source, name: str, column: Any, first_row: int) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,19 +13,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sepc.cli.csv_dress import CODE, sniffed_separator
-from sepc.cli.csv_header import read_header, wrong_encoding
-from sepc.cli.gaps import is_number
 from sepc.cli.messages import InputError
-from sepc.cli.readings import Reading, reading_of
-from sepc.cli.source import DAMAGED, Source
-from sepc.cli.tables import BadCell, Batch, bad_cell_line, batch_rows
+from sepc.cli.source import DAMAGED, Source, is_number
+from sepc.cli.tables import BadCell, Batch, Reading, bad_cell_line, batch_rows, check_width, reading_of
 
 # Column types are inferred from the first block of the head; the head itself may end inside a multi-line cell.
 TYPES_BYTES = 2**20
 HEAD_BYTES = 4 * TYPES_BYTES
 # Bytes read at a time; larger blocks are no faster, and of very short rows they hold millions.
 BLOCK_BYTES = 4 * 2**20
+
+# Bytes: 20,000 columns with names of 200 letters.
+LONGEST_HEADER = 4 * 2**20
+
+# How Parquet files begin, and Excel files, which are zip archives.
+PARQUET_MARK, ZIP_MARK = b"PAR1", b"PK\x03\x04"
+# The first bytes, which in a file of another format have a zero.
+FORMAT_BYTES = 512
+
+# Separators that are tried, the usual ones first.
+SEPARATORS = (",", ";", "\t", "|")
+# Rows that show the separator.
+SHOWN_ROWS = 20
+
+# A whole number written with a zero in front, which is a code and no number: a zip code, a telephone number.
+CODE = "^[+-]?0[0-9]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +67,13 @@ class CsvTable:
         try:
             if source.separator is None:
                 source = replace(source, separator=_separator(source, stream))
-            names = read_header(source, stream)
+            names = _read_header(source, stream)
             head = stream.read(HEAD_BYTES)
             head += _rest_of_line(source, stream)
         except DAMAGED as error:
             raise InputError(f"{source.name} cannot be read: {error}.") from error
         except UnicodeDecodeError as error:
-            raise InputError(wrong_encoding(source, "a cell")) from error
+            raise InputError(_wrong_encoding(source, "a cell")) from error
         if not head.strip():
             raise InputError(f"{source.name} has a header but no rows.")
         try:
@@ -79,7 +92,7 @@ class CsvTable:
         if self.source.is_standard_input:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
-            read_header(self.source, stream)
+            _read_header(self.source, stream)
             return self._first_bad_cell(name, _Joined(b"", stream))
 
     def _first_bad_cell(self, name: str, stream: Any) -> BadCell | None:
@@ -125,7 +138,7 @@ class CsvTable:
             return _unreadable(self.source, error)
         name = self.names[int(parsed[1])]
         if parsed[2] is None:
-            return wrong_encoding(self.source, f"column {name!r}")
+            return _wrong_encoding(self.source, f"column {name!r}")
         if reading_of(types[name]) is not Reading.NUMBER:
             return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} has another type than the cells before it."
         cell = None if self.source.is_standard_input else self.first_bad_cell(name)
@@ -137,6 +150,75 @@ def _separator(source: Source, stream: Any) -> str:
         return ","
     likely = ";" if source.decimal == "," else "\t" if ".tsv" in source.path.lower() else ","
     return sniffed_separator(stream.peek(), likely)
+
+
+def sniffed_separator(sample: bytes, first: str = ",") -> str:
+    r"""The separator that gives the first rows as many cells as the header; `first` if no other gives more.
+
+    Examples
+    --------
+    >>> sniffed_separator(b"name, first;age, years\nAda;36\nAlan;41\n"), sniffed_separator(b"x\n1\n")
+    (';', ',')
+    """
+    lines = sample.decode("utf-8", errors="replace").removeprefix("\ufeff").splitlines(keepends=True)
+    ordered = sorted(SEPARATORS, key=lambda sign: sign != first)
+    return max(ordered, key=lambda sign: _agreement(lines, sign))
+
+
+def _agreement(lines: Sequence[str], sign: str) -> tuple[float, int]:
+    """The share of rows with as many cells as the header, if it has several, and how many these are."""
+    try:
+        rows = [row for row, _ in zip(csv.reader(lines, delimiter=sign), range(SHOWN_ROWS + 2), strict=False) if row]
+    except csv.Error:
+        return 0.0, 0
+    # The last row may have been cut off.
+    header, *others = rows[:-1] if len(rows) > 2 else rows or [[]]
+    if len(header) < 2:
+        return 0.0, 0
+    return sum(len(row) == len(header) for row in others) / max(1, len(others)), len(header)
+
+
+def _read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
+    """The column names, without a byte order mark; a column without a name is called by its position."""
+    _refuse_other_formats(source, stream)
+    lines = _header_lines(source, stream)
+    try:
+        names = next(csv.reader(lines, delimiter=source.separator or ",", strict=True, skipinitialspace=True), [])
+    except UnicodeDecodeError as error:
+        raise InputError(_wrong_encoding(source, "the header")) from error
+    except csv.Error as error:
+        raise InputError(f"{source.name}: the header cannot be read as CSV: {error}.") from error
+    if not names:
+        raise InputError(f"{source.name} is empty.")
+    check_width(source, len(names))
+    return tuple(name if name.strip() else f"column {j}" for j, name in enumerate(names, start=1))
+
+
+def _wrong_encoding(source: Source, where: str) -> str:
+    """An error message for bytes that are no text in the table's encoding."""
+    encoding = source.encoding or "utf-8"
+    return f"{source.name}: {where} is not {encoding} text; give its --encoding, such as latin-1 or cp1252."
+
+
+def _header_lines(source: Source, stream: IO[bytes]) -> Iterator[str]:
+    """The first lines, as many as the header has; a quoted name may run over several."""
+    left = LONGEST_HEADER
+    while line := stream.readline(left):
+        left -= len(line)
+        if left == 0:
+            raise InputError(
+                f"{source.name}: the header does not end within {LONGEST_HEADER // 2**20} MB. "
+                "Check that it is CSV with a line of column names, and that every quote is closed."
+            )
+        yield line.decode("utf-8-sig")
+
+
+def _refuse_other_formats(source: Source, stream: Any) -> None:
+    first = stream.peek()[:FORMAT_BYTES]
+    if first.startswith((PARQUET_MARK, ZIP_MARK)) or b"\0" in first:
+        raise InputError(
+            f"{source.name} is not CSV; if it is Parquet or Excel, give --format parquet or --format excel."
+        )
 
 
 def _types(source: Source, names: Sequence[str], head: bytes) -> tuple[Source, dict[str, Any]]:
@@ -260,7 +342,7 @@ def _unreadable(source: Source, error: Exception) -> str:
     if "straddl" in text:
         return _endless_row(source)
     if "UTF8" in text or isinstance(error, UnicodeDecodeError):
-        return wrong_encoding(source, "a cell")
+        return _wrong_encoding(source, "a cell")
     return f"{source.name} cannot be read as CSV: {text[:200]}."
 
 

@@ -1,10 +1,11 @@
-"""Write decisions as Parquet or CSV, batch by batch."""
+"""Decisions as columns, without a loop over rows, written as Parquet or CSV batch by batch."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from sepc._typing import BoolArray
-from sepc.cli.columns import Coded, Column
 from sepc.cli.messages import InputError
+from sepc.decisions.decisions import KINDS, Decisions
+from sepc.decisions.kinds import Cause, Rule
 from sepc.wording import visible
 
+LABELS = ("label", "counts_label")
 STANDARD_OUTPUT = "-"
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -109,6 +113,49 @@ def _visible(column: Any) -> Any:
 
 def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column with few distinct texts; `codes` are the positions of the rows' texts among them."""
+
+    codes: NDArray[np.int32]
+    texts: tuple[str, ...]
+
+
+Column = NDArray[Any] | Coded
+
+
+def columns_of(decisions: Decisions) -> dict[str, Column]:
+    """The columns of `to_frame`, with text as codes."""
+    return {name: _column(name, values, decisions.classes) for name, values in decisions.columns().items()}
+
+
+def _column(name: str, values: NDArray[Any], classes: NDArray[Any]) -> Column:
+    if name in KINDS:
+        return _coded(values, KINDS[name])
+    return _labels(values, classes) if name in LABELS else values
+
+
+def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:
+    """Numbers as they are, text as positions among the classes."""
+    if labels.dtype.kind in "biuf":
+        return labels
+    codes = np.searchsorted(classes, labels) if labels.dtype.kind == "U" else _positions(labels, classes)
+    return Coded(codes.astype(np.int32), tuple(map(str, classes)))
+
+
+def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    """The class of each label, for labels of mixed types, which cannot be sorted."""
+    codes = np.zeros(len(labels), dtype=np.int32)
+    for k, label in enumerate(classes):
+        codes[labels == label] = k
+    return codes
+
+
+def _coded(values: NDArray[Any], kinds: type[Rule] | type[Cause]) -> Coded:
+    first = min(kinds)
+    return Coded((values - int(first)).astype(np.int32), tuple(kind.name for kind in kinds))
 
 
 def arrow_columns(columns: Mapping[str, Column], decided: BoolArray | None) -> dict[str, Any]:

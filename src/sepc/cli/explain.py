@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import Scorer, load_model, scorer_for
-from sepc.cli.open_table import open_table
-from sepc.cli.option_values import whole_number
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import add_table_arguments, names_in, source_from
-from sepc.cli.tables import Batch, Table
+from sepc.cli.model_columns import scorer_for
+from sepc.cli.model_file import load_model
+from sepc.cli.option_values import names_in, whole_number
+from sepc.cli.rows import RowReader, open_table
+from sepc.cli.source import Source, add_table_arguments, source_from
+from sepc.cli.tables import Batch
 from sepc.wording import counted, visible
+
+Decider = Callable[[Batch], Any]
 
 HELP = "explain in words why rows got their label and trust"
 
@@ -42,27 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Find the rows and print their reasons."""
     estimator = load_model(options.model)
-    with (
-        open_table(source_from(options)) as table,
-        ProgressBar(f"reading {table.source.name}", quiet=options.quiet) as bar,
-    ):
+    with open_table(source_from(options)) as table:
         scorer = scorer_for(estimator, table, options.features)
-        batches = _read(table, scorer, bar)
-        explanations = (
-            _chosen(table, scorer, batches, options.row)
-            if options.row
-            else _worst(table, scorer, batches, options.worst)
-        )
+        rows = RowReader(table, scorer.features)
+
+        def decided(batch: Batch) -> Any:
+            return scorer.decide(rows.arrays(batch))
+
+        with rows.batches(options) as batches:
+            if options.row:
+                explanations = _chosen(table.source, batches, decided, options.row)
+            else:
+                explanations = _worst(batches, decided, options.worst)
     say(options, "\n\n".join(f"Row {row['row']:,}: {visible(row['why'])}" for row in explanations), explanations)
 
 
-def _read(table: Table, scorer: Scorer, bar: ProgressBar) -> Iterator[Batch]:
-    for batch in table.batches(scorer.used, scorer.readings):
-        yield batch
-        bar.update_rows(batch.last_row, table.n_rows, batch.share)
-
-
-def _chosen(table: Table, scorer: Scorer, batches: Iterator[Batch], rows: list[int]) -> list[dict[str, Any]]:
+def _chosen(source: Source, batches: Iterator[Batch], decided: Decider, rows: list[int]) -> list[dict[str, Any]]:
     """Explain the rows asked for; only these need to be as the model knows them."""
     explained: dict[int, dict[str, Any]] = {}
     n_rows = 0
@@ -70,28 +67,24 @@ def _chosen(table: Table, scorer: Scorer, batches: Iterator[Batch], rows: list[i
         n_rows = batch.last_row
         for row in rows:
             if batch.first_row <= row <= n_rows:
-                explained[row] = _explanation(row, _decided(table, scorer, batch.only(row))[0])
+                explained[row] = _explanation(row, decided(batch.only(row))[0])
         if len(explained) == len(set(rows)):
             return [explained[row] for row in rows]
     missing = next(row for row in rows if row not in explained)
-    raise InputError(f"{table.source.name} has {counted(n_rows, 'row')}; there is no row {missing:,}.")
+    raise InputError(f"{source.name} has {counted(n_rows, 'row')}; there is no row {missing:,}.")
 
 
-def _worst(table: Table, scorer: Scorer, batches: Iterator[Batch], n: int) -> list[dict[str, Any]]:
+def _worst(batches: Iterator[Batch], decided: Decider, n: int) -> list[dict[str, Any]]:
     """Explain the `n` least trusted rows; of rows with equal trust, the first."""
     import numpy as np
 
     worst: list[tuple[float, int, Any]] = []
     for batch in batches:
-        decisions = _decided(table, scorer, batch)
+        decisions = decided(batch)
         least = np.argsort(decisions.trust, kind="stable")[:n]
         some = [(float(decisions.trust[i]), batch.first_row + int(i), decisions[[int(i)]]) for i in least]
         worst = heapq.nsmallest(n, worst + some, key=lambda row: row[:2])
     return [_explanation(row, decisions[0]) for _, row, decisions in worst]
-
-
-def _decided(table: Table, scorer: Scorer, batch: Batch) -> Any:
-    return scorer.decide(scorer.arrays(table.source, batch))
 
 
 def _explanation(row: int, decision: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_file import load_model
-from sepc.cli.source import check_writable
+from sepc.cli.result_files import check_writable
 from sepc.io.atomic_files import replacing
 
 HELP = "write a model as an ONNX file or an SQL statement, for programs without Python"

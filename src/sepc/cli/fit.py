@@ -6,18 +6,15 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, share, split
-from sepc.cli.labelled_rows import (
-    LabelledRows,
-    add_labelled_arguments,
-    found_features,
-    read_rows,
-)
+from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, split
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_rows, read_rows
 from sepc.cli.messages import say
 from sepc.cli.model_columns import taken_as
-from sepc.cli.open_table import open_table
+from sepc.cli.option_values import share
 from sepc.cli.parquet_fit import plan_of
-from sepc.cli.source import add_table_arguments, check_writable, source_from
+from sepc.cli.result_files import check_writable
+from sepc.cli.rows import open_table
+from sepc.cli.source import add_table_arguments, source_from
 from sepc.plain_values import plain
 from sepc.wording import MOST_NAMES, counted, listed, percent, visible
 
@@ -47,12 +44,12 @@ def run(options: argparse.Namespace) -> None:
 def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Fit from the file if it is large and that can be done, else from memory."""
     with open_table(source_from(options)) as table:
-        features = found_features(table, options, options.by)
-        plan = plan_of(table, features, options)
+        reader = found_rows(table, options, options.by)
+        plan = plan_of(reader, options)
         if plan.in_blocks:
-            estimator, facts = _fitted_in_blocks(options, features.used, table.n_rows or 0)
+            estimator, facts = _fitted_in_blocks(options, list(reader.features.readings), table.n_rows or 0)
             return estimator, facts | {"read": plan.words}
-        rows = read_rows(table, features, options)
+        rows = read_rows(reader, options)
     training, held_out = split(rows, options.test_size, options.seed)
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
     names, n_rows = [str(name) for name in training.X.columns], _rows_of_labels(training.y)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sepc.cli.labelled_rows import LabelledRows
 from sepc.cli.messages import InputError, complain
 from sepc.cli.model_columns import left_out_of
+from sepc.cli.option_values import names_in, number_or_share
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import names_in
 from sepc.cli.tables import quoted
 from sepc.wording import MOST_NAMES, listed
 
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from sepc.partition.sequence import Round
 
 TRUSTS = ("weights", "counts", "published")
-
-
-def number_or_share(text: str) -> int | float:
-    """Parse a whole number of rows, or a share of them."""
-    return int(text) if text.lstrip("+-").isdigit() else float(text)
 
 
 def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
@@ -102,14 +97,6 @@ def _partition(options: argparse.Namespace) -> Any:
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     named = {"categorical_features": options.categorical or "from_dtype", "keep": options.keep}
     return SEPClassifier(**given, **named, random_state=options.seed)
-
-
-def share(text: str) -> float:
-    """Parse a share of rows: at least 0, less than 1."""
-    value = float(text)
-    if not 0.0 <= value < 1.0:
-        raise argparse.ArgumentTypeError(f"{text} is not a share of rows; give a number from 0 to below 1")
-    return value
 
 
 def split(rows: LabelledRows, test_size: float, seed: int) -> tuple[LabelledRows, LabelledRows | None]:

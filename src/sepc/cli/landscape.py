@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.fitting import number_or_share
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled
 from sepc.cli.messages import InputError, complain, say
+from sepc.cli.option_values import number_or_share
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments
 from sepc.wording import MOST_NAMES, counted, listed

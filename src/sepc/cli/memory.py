@@ -98,10 +98,12 @@ class MemoryLimit:
 
         If they are only a `share` of the table, all of it may take twice as much, since its rows may become shorter.
         """
+        if self.n_bytes is None:
+            return
         likely = int(n_rows / share) if share else n_rows
         for n, room in ((n_rows, 1), (likely, 2)):
             needed = needed_bytes(n, n_features)
-            if self.n_bytes is not None and needed > room * self.n_bytes:
+            if needed > room * self.n_bytes:
                 about = "" if n == n_rows else "about "
                 raise InputError(
                     f"{source.name}: {about}{n:,} rows of {counted(n_features, 'feature')} would take some "

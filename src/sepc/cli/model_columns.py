@@ -1,12 +1,14 @@
-"""The columns that a model was fitted to, and what each of them was."""
+"""The columns that a model was fitted to, and those of a table that it takes for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.readings import Reading
+from sepc.cli.column_reading import Features, data_frame
+from sepc.cli.messages import InputError
+from sepc.cli.tables import Reading, Table, check_names
 
 if TYPE_CHECKING:
     from sepc.columns.preparation import Preparation
@@ -95,3 +97,71 @@ def preparations_in(model: Any) -> Iterator[Any]:
     inner = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
     for part in [*inner, *getattr(classifier, "estimators_", {}).values()]:
         yield from preparations_in(part)
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A fitted estimator, and the columns of a table that it takes.
+
+    Attributes
+    ----------
+    estimator : estimator
+    names : tuple of str
+        Columns of the table, in the model's order.
+    columns : ModelColumns
+    features : Features
+        Those of the columns that the model looks at.
+    """
+
+    estimator: Any
+    names: tuple[str, ...]
+    columns: ModelColumns
+    features: Features
+
+    def decide(self, arrays: dict[str, Any]) -> Any:
+        """Decide on rows, given by their features."""
+        from sepc.estimators.base import decide_rows
+
+        return decide_rows(self.estimator, self.table(arrays))
+
+    def table(self, arrays: dict[str, Any]) -> Any:
+        """Features as the model takes them: an array if all are numbers, else a DataFrame."""
+        import numpy as np
+
+        if not self.features.by and not self.columns.readings:
+            return np.stack(list(arrays.values())).T
+        # What is left out must be there, by its name only.
+        return data_frame({name: arrays.get(name) for name in self.names})
+
+    def named_table(self, arrays: dict[str, Any]) -> Any:
+        """Features as a DataFrame with the model's own names, if it knows them."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        if names is None:
+            return self.table(arrays)
+        return data_frame({str(own): arrays.get(name) for own, name in zip(names, self.names, strict=True)})
+
+
+def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
+    """Match the model's features with the columns of a table: by name, or in order if the model knows no names.
+
+    The columns of `but` are no features, unless they are named.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if features or names is None:
+        names = features or [name for name in table.names if name not in but]
+    n = estimator.n_features_in_
+    if len(names) != n:
+        raise InputError(
+            f"The model has {n} features without names, but {table.source.name} has {len(names)} columns; "
+            f"name the {n} with --features."
+            if features is None
+            else f"--features names {len(names)} columns; the model has {n} features."
+        )
+    chosen, columns = tuple(map(str, names)), columns_of_model(estimator)
+    from sepc.estimators.unwrapping import category_positions
+
+    by = tuple(chosen[j] for j in category_positions(estimator))
+    known = columns.readings | dict.fromkeys(by, Reading.FOUND)
+    readings = {name: known.get(name, Reading.NUMBER) for name in chosen if name not in columns.left_out}
+    check_names(table, list(readings))
+    return Scorer(estimator, chosen, columns, Features(readings, by, columns.categories))

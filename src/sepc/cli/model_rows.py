@@ -1,28 +1,27 @@
-"""Rows of a table as a fitted model takes them, with their true labels where a column holds some."""
+"""Rows of a table as a fitted model takes them, with true labels where a column holds some, and their digest."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.category_matching import matched
-from sepc.cli.labelled_rows import labels_in
-from sepc.cli.memory import MemoryLimit
-from sepc.cli.messages import InputError
-from sepc.cli.model_file import Scorer, pandas_package, scorer_for
-from sepc.cli.open_table import open_table
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.read_ahead import read_ahead
-from sepc.cli.readings import Reading
-from sepc.cli.row_digest import RowDigest
-from sepc.cli.source import Source, names_in, source_from
+from sepc.cli.memory import add_memory_argument
+from sepc.cli.messages import InputError, complain
+from sepc.cli.model_columns import Scorer, scorer_for
+from sepc.cli.model_file import add_model_arguments
+from sepc.cli.rows import RowReader, open_table
+from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Batch, Table, check_names
-from sepc.wording import MOST_NAMES, listed, shown, visible
+from sepc.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# Of a digest, half of a SHA-256: nobody gains by rows of equal digest, so it need only tell rows apart.
+LETTERS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +62,38 @@ class ModelRows:
         return (self.X if known.all() else self.X[known]), labels if self.kind == "O" else np.array(labels.tolist())
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, and the option for models that know no names."""
-    parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
-    parser.add_argument(
-        "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
-    )
+class RowDigest:
+    """A digest by which rows are known again, whatever file they are in and however they are divided into parts."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, Any] = {}
+        self._labels = sha256()
+        self.n_rows = 0
+
+    def add(self, arrays: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None) -> None:
+        """Take some more rows: their features and, if known, their labels."""
+        for name, cells in arrays.items():
+            self._columns.setdefault(name, sha256()).update(_bytes(cells))
+        if labels is not None:
+            self._labels.update(_bytes(labels))
+        self.n_rows += len(next(iter(arrays.values())))
+
+    def of_labels(self) -> str:
+        """The digest of all rows so far with their labels."""
+        return sha256(f"{self.of_rows()} {self._labels.hexdigest()}".encode()).hexdigest()[:LETTERS]
+
+    def of_rows(self) -> str:
+        """The digest of the features of all rows so far."""
+        whole = sha256()
+        for name, column in sorted(self._columns.items()):
+            whole.update(f"{len(name)} {name} {column.hexdigest()}\n".encode("utf-8", "surrogatepass"))
+        return whole.hexdigest()[:LETTERS]
+
+
+def _bytes(cells: NDArray[Any]) -> bytes:
+    if cells.dtype.kind != "O":
+        return cells.tobytes()
+    return "".join(f"{len(text)} {text}\n" for text in map(repr, cells)).encode("utf-8", "surrogatepass")
 
 
 def beside(options: argparse.Namespace, data: str) -> argparse.Namespace:
@@ -80,16 +105,12 @@ def rows_in_memory(
     options: argparse.Namespace, estimator: Any, target: str | None, keep: Sequence[str] = ()
 ) -> tuple[ModelRows, str]:
     """All rows of the table that the options name, and their digest; too many for the memory are refused."""
-    digest, memory = RowDigest(), MemoryLimit.of(options.max_memory)
+    digest = RowDigest()
     with open_table(source_from(options)) as table:
-        reading = _Reading.of(table, estimator, options.features, target, keep)
-        memory.refuse(table.source, table.n_rows or 1, len(reading.scorer.used))
-        parts = []
-        for batch, part in reading.parts(options.quiet):
-            memory.refuse(table.source, batch.last_row, len(reading.scorer.used), batch.share)
-            digest.add(part.arrays, part.labels)
-            parts.append(part)
-    return reading.rows(_joined(parts)), digest.of_rows()
+        scorer, rows = _reader(table, estimator, options.features, target, keep)
+        with rows.batches(options, ahead=True, in_memory=True) as batches:
+            parts = [_part(rows, batch, digest) for batch in batches]
+    return _model_rows(scorer, _joined(parts)), digest.of_rows()
 
 
 def rows_in_batches(
@@ -97,42 +118,30 @@ def rows_in_batches(
 ) -> Iterator[ModelRows]:
     """The rows of the table that the options name, some at a time; `digest` takes them all."""
     with open_table(source_from(options)) as table:
-        reading = _Reading.of(table, estimator, options.features, target)
-        for _, part in reading.parts(options.quiet):
-            digest.add(part.arrays, part.labels)
-            yield reading.rows(part)
+        scorer, rows = _reader(table, estimator, options.features, target)
+        with rows.batches(options, ahead=True) as batches:
+            for batch in batches:
+                yield _model_rows(scorer, _part(rows, batch, digest))
 
 
-def in_words(result: Any, estimator: Any) -> str:
-    """A result's summary; names with line breaks are put on one line, so that none can forge a line of the summary."""
-    text = str(result.summary())
-    names = [*map(str, getattr(estimator, "feature_names_in_", ())), *map(str, estimator.classes_)]
-    for name in sorted(names, key=len, reverse=True):
-        text = text.replace(name, visible(name)) if visible(name) != name else text
-    return text
+def add_feedback_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of commands that read feedback."""
+    add_model_arguments(parser)
+    add_table_arguments(parser, what="feedback")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column of true labels")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
+    add_memory_argument(parser)
 
 
-def true_labels(source: Source, target: str, column: Any, classes: Any) -> NDArray[Any]:
-    """A column of labels: the model's own where they mean the same, None where a cell is empty, and else as it is.
-
-    A label may be text in the file and a number in the model, and a spreadsheet needs an apostrophe before some texts.
-    """
-    import numpy as np
-
-    own, cells = classes.tolist(), labels_in(source, target, column)
-    texts = {label for label in own if isinstance(label, str)}
-    labels = np.empty(len(cells), dtype=object)
-    labels[:] = [_without_apostrophe(cell, texts) for cell in cells]
-    labels = matched(labels, own)
-    for label in labels:
-        if label is not None and isinstance(label, str) != bool(texts):
-            known = listed(map(shown, own), MOST_NAMES)
-            raise InputError(f"{source.name}, column {target!r} holds {label!r}; the labels of the model are {known}.")
-    return labels
-
-
-def _without_apostrophe(cell: Any, texts: Collection[str]) -> Any:
-    return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and cell[1:] in texts else cell
+def read_feedback(options: argparse.Namespace, estimator: Any) -> tuple[Any, Any]:
+    """Rows and labels; rows without a label are left out with a warning."""
+    rows, _ = rows_in_memory(options, estimator, options.target)
+    X, labels = rows.labelled()
+    if not len(labels):
+        raise InputError(f"{options.data}, column {options.target!r} holds no label.")
+    if len(labels) < len(rows):
+        complain(f"warning: {counted(len(rows) - len(labels), 'row')} of {options.data} without a label left out")
+    return X, labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,51 +153,20 @@ class _Part:
     kept: dict[str, list[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Reading:
-    """How the rows of a table are read for a model."""
+def _reader(
+    table: Table, estimator: Any, features: Sequence[str] | None, target: str | None, keep: Sequence[str] = ()
+) -> tuple[Scorer, RowReader]:
+    asked = [] if target is None else [target]
+    check_names(table, [*asked, *keep])
+    scorer = scorer_for(estimator, table, features, but=asked)
+    return scorer, RowReader(table, scorer.features, target, estimator.classes_, keep)
 
-    table: Table
-    scorer: Scorer
-    target: str | None
-    keep: tuple[str, ...]
 
-    @classmethod
-    def of(
-        cls, table: Table, estimator: Any, features: Sequence[str] | None, target: str | None, keep: Sequence[str] = ()
-    ) -> _Reading:
-        asked = [] if target is None else [target]
-        check_names(table, [*asked, *keep])
-        names = [name for name in table.names if name not in asked]
-        return cls(table, scorer_for(estimator, table, features, names), target, tuple(keep))
-
-    def parts(self, quiet: bool) -> Iterator[tuple[Batch, _Part]]:
-        """Read the table in batches."""
-        scorer, asked = self.scorer, [] if self.target is None else [self.target]
-        wanted = list(dict.fromkeys([*scorer.used, *asked, *self.keep]))
-        copied = {name: Reading.TEXT for name in self.keep if name not in asked}
-        readings = copied | {name: scorer.readings[name] for name in scorer.used}
-        with ProgressBar(f"reading {self.table.source.name}", quiet=quiet) as bar:
-            for batch in read_ahead(self.table.batches(wanted, readings)):
-                yield batch, self._part(batch)
-                bar.update_rows(batch.last_row, self.table.n_rows, batch.share)
-
-    def _part(self, batch: Batch) -> _Part:
-        labels = None
-        if self.target is not None:
-            column, classes = batch.columns[self.target], self.scorer.estimator.classes_
-            labels = true_labels(self.table.source, self.target, column, classes)
-        kept = {name: batch.columns[name].to_pylist() for name in self.keep}
-        return _Part(self.scorer.arrays(self.table.source, batch), labels, kept)
-
-    def rows(self, part: _Part) -> ModelRows:
-        """Rows as the model takes them."""
-        estimator = self.scorer.estimator
-        names, kind = getattr(estimator, "feature_names_in_", None), estimator.classes_.dtype.kind
-        if names is None:
-            return ModelRows(self.scorer.table(part.arrays), part.labels, part.kept, kind)
-        columns = {str(own): part.arrays.get(name) for own, name in zip(names, self.scorer.features, strict=True)}
-        return ModelRows(pandas_package().DataFrame(columns), part.labels, part.kept, kind)
+def _part(rows: RowReader, batch: Batch, digest: RowDigest) -> _Part:
+    labels = None if rows.target is None else rows.labels(batch)
+    arrays = rows.arrays(batch)
+    digest.add(arrays, labels)
+    return _Part(arrays, labels, {name: batch.columns[name].to_pylist() for name in rows.copied})
 
 
 def _joined(parts: list[_Part]) -> _Part:
@@ -199,3 +177,7 @@ def _joined(parts: list[_Part]) -> _Part:
     labels = None if first.labels is None else np.concatenate([part.labels for part in parts])
     kept = {name: [cell for part in parts for cell in part.kept[name]] for name in first.kept}
     return _Part(arrays, labels, kept)
+
+
+def _model_rows(scorer: Scorer, part: _Part) -> ModelRows:
+    return ModelRows(scorer.named_table(part.arrays), part.labels, part.kept, scorer.estimator.classes_.dtype.kind)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sepc.cli.labelled_rows import LONGEST_LABEL, FoundFeatures
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.readings import Reading
-from sepc.cli.tables import Table
+from sepc.cli.rows import LONGEST_LABEL, RowReader
+from sepc.cli.tables import Batch, Reading
 
 # Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
 SMALL_CELLS = 2**23
@@ -26,47 +24,46 @@ class Plan:
     words: str = ""
 
 
-def plan_of(table: Table, features: FoundFeatures, options: argparse.Namespace) -> Plan:
+def plan_of(rows: RowReader, options: argparse.Namespace) -> Plan:
     """Read a large Parquet file in blocks if all of it is complete numbers and features, anything else into memory."""
-    source, n_rows = table.source, table.n_rows or 0
-    is_small = n_rows * len(features.used) <= SMALL_CELLS
+    source, n_cells = rows.source, (rows.table.n_rows or 0) * len(rows.features.readings)
+    is_small = n_cells <= SMALL_CELLS
     if source.format != "parquet" or source.is_standard_input or is_small:
         return Plan(in_blocks=False)
-    why_not = _why_not(table, features, options)
+    why_not = _why_not(rows, options)
     return Plan(not why_not, f"Read into memory, since {why_not}." if why_not else "Read block by block.")
 
 
-def _why_not(table: Table, features: FoundFeatures, options: argparse.Namespace) -> str:
+def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
     """What speaks against a fit from the file, or nothing."""
     given = {"--by": options.by, "--max-risk": options.max_risk, "--test-size": options.test_size}
     needs = next((name for name, value in given.items() if value), None)
     if needs is not None:
         return f"{needs} needs all rows at once"
-    if len(features.used) + 1 < len(table.names):
+    if len(rows.features.readings) + 1 < len(rows.table.names):
         return "some of its columns are not used"
-    odd = next((name for name, reading in features.readings.items() if reading is not Reading.NUMBER), None)
+    odd = next((name for name, reading in rows.features.readings.items() if reading is not Reading.NUMBER), None)
     if odd is not None:
         return f"column {odd!r} does not hold numbers"
-    with ProgressBar(f"checking {table.source.name}", quiet=options.quiet) as bar:
-        return _oddity(table, features, options, bar)
+    with rows.batches(options, "checking") as batches:
+        return _oddity(rows, batches, options)
 
 
-def _oddity(table: Table, features: FoundFeatures, options: argparse.Namespace, bar: ProgressBar) -> str:
+def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
     """What is odd about the cells, in one pass: gaps, labels that are none, and columns that are no features."""
-    ranges, labels = {name: _Range() for name in features.used if name not in options.keep}, set[Any]()
-    for batch in table.batches([*features.used, options.target], features.readings):
-        arrays = features.arrays(table.source, batch)
+    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.keep}, set[Any]()
+    for batch in batches:
+        arrays = rows.arrays(batch)
         gap = next((name for name, values in arrays.items() if (values != values).any()), None)
         if gap is not None:
             return f"column {gap!r} has gaps"
         labels |= _distinct(batch.columns[options.target])
-        if len(labels) > MOST_LABELS or any(_is_odd(label, table.source.na) for label in labels):
+        if len(labels) > MOST_LABELS or any(_is_odd(label, rows.source.na) for label in labels):
             return f"some cells of column {options.target!r} are empty or no labels"
         ranges = {name: own.extended(arrays[name]) for name, own in ranges.items()}
-        bar.update_rows(batch.last_row, table.n_rows, batch.share)
     if len(labels) < 2:
         return "it has a single label"
-    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(table.n_rows or 0)), None)
+    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(rows.table.n_rows or 0)), None)
     return "" if odd is None else f"column {odd!r} may be a constant or an index"
 
 

@@ -11,13 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sepc.cli.gaps import is_number
 from sepc.cli.memory import free_bytes, in_gigabytes
 from sepc.cli.messages import InputError
 from sepc.cli.parquet_pages import memory_of
-from sepc.cli.readings import Reading, reading_of
-from sepc.cli.source import Source
-from sepc.cli.tables import BadCell, Batch, batch_rows, check_width
+from sepc.cli.source import Source, is_number
+from sepc.cli.tables import BadCell, Batch, Reading, batch_rows, check_width, reading_of
 from sepc.wording import counted
 
 # Bytes of a column read at a time. By default Arrow holds whole row groups, and with `pre_buffer` the whole file.

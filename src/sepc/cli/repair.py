@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.feedback import add_feedback_arguments, read_feedback
 from sepc.cli.messages import say
-from sepc.cli.model_file import load_model
-from sepc.cli.model_rows import beside, in_words
+from sepc.cli.model_file import in_words, load_model
+from sepc.cli.model_rows import add_feedback_arguments, beside, read_feedback
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import check_writable
+from sepc.cli.result_files import check_writable
 
 HELP = "give the regions that fail a new model, and leave all other decisions as they were"
 EXAMPLE = """example:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, share, split
+from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, split
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled, read_rows
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import load_model, scorer_for
-from sepc.cli.open_table import open_table
+from sepc.cli.model_columns import scorer_for
+from sepc.cli.model_file import load_model
+from sepc.cli.option_values import share
 from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.source import add_table_arguments, check_writable, source_from
+from sepc.cli.result_files import check_writable
+from sepc.cli.rows import RowReader, open_table
+from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import check_names
 from sepc.io.atomic_files import replacing
 
@@ -77,9 +80,8 @@ def _from_file(options: argparse.Namespace) -> tuple[Any, LabelledRows, Labelled
     estimator = load_model(options.model)
     with open_table(source_from(options)) as table:
         check_names(table, [options.target])
-        beside = [name for name in table.names if name != options.target and name not in options.drop]
-        scorer = scorer_for(estimator, table, options.features, beside)
-        rows = read_rows(table, scorer, options)
+        scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop])
+        rows = read_rows(RowReader(table, scorer.features, options.target), options)
     X = scorer.table({str(name): rows.X[name].to_numpy() for name in rows.X.columns})
     if hasattr(estimator, "feature_names_in_") and not hasattr(X, "columns"):
         X = rows.X

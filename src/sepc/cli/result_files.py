@@ -1,15 +1,31 @@
-"""Write a result to a file of its own: a page to look at, or a table."""
+"""Files that a command writes: a check that they can be written, and a result as a page or as a table."""
 
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 from typing import Any
 
 from sepc.cli.messages import InputError
-from sepc.cli.source import check_writable
 from sepc.io.atomic_files import replacing
 
 PAGE, TABLES = ".html", (".csv", ".parquet")
+
+
+def check_writable(path: str, *inputs: str, option: str = "--output") -> None:
+    """Raise if the output cannot be written, or is one of the inputs; called before any long work."""
+    target = Path(path)
+    folder = target.parent
+    if target.is_dir():
+        raise InputError(f"{option} {path} is a directory; give the name of a file.")
+    if not folder.is_dir():
+        raise InputError(f"{option} {path}: there is no directory {str(folder)!r}.")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{option} {path}: the directory {str(folder)!r} is not writable.")
+    for name in inputs:
+        if target.exists() and os.path.exists(name) and target.samefile(name):
+            raise InputError(f"{option} {path} is also an input; give another name.")
 
 
 def check_result_file(options: argparse.Namespace, *inputs: str, endings: tuple[str, ...] = (PAGE, *TABLES)) -> None:

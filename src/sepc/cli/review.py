@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from sepc.cli.memory import add_memory_argument
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import load_model
-from sepc.cli.model_rows import ModelRows, add_model_arguments, beside, in_words, rows_in_memory
-from sepc.cli.option_values import whole_number
-from sepc.cli.reference import check_reference
-from sepc.cli.result_files import TABLES, check_result_file, write_frame
+from sepc.cli.model_file import add_model_arguments, in_words, load_model
+from sepc.cli.model_rows import ModelRows, beside, rows_in_memory
+from sepc.cli.option_values import names_in, whole_number
+from sepc.cli.result_files import TABLES, check_result_file, check_writable, write_frame
 from sepc.cli.review_sheet import ANSWER, learn_from, sheet_of
-from sepc.cli.source import add_table_arguments, check_writable, names_in
-from sepc.cli.state_files import Record, Run, read_state, write_state
+from sepc.cli.source import add_table_arguments
+from sepc.cli.state_files import Record, Run, check_reference, read_state, write_state
 from sepc.cli.state_lock import locked
 from sepc.io.atomic_files import replacing
 from sepc.wording import counted

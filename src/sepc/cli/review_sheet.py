@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sepc.cli.column_reading import Features, data_frame
 from sepc.cli.messages import InputError, did_you_mean
-from sepc.cli.model_rows import ModelRows, beside, true_labels
-from sepc.cli.open_table import open_table
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.readings import Reading
+from sepc.cli.model_rows import ModelRows, beside
+from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source, source_from
-from sepc.cli.tables import check_names
+from sepc.cli.tables import Reading, check_names
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ OWN = (REVIEW, ROW, "purpose", "label", "trust", "reason", ANSWER)
 
 def sheet_of(model: Any, review: Review, rows: ModelRows, *, hide_model: bool) -> Any:
     """A DataFrame of the rows to look at, in order, with an empty column for their labels."""
-    from sepc.cli.model_file import pandas_package
-
     if clash := set(rows.kept) & set(OWN):
         raise InputError(f"--keep names {min(clash)!r}, which is also a column of the review; rename it in the table.")
     positions = review.positions.tolist()
@@ -37,7 +34,7 @@ def sheet_of(model: Any, review: Review, rows: ModelRows, *, hide_model: bool) -
     if not hide_model:
         columns |= {"label": review.label.tolist(), "trust": review.trust.tolist()}
         columns["reason"] = _reasons(model, rows.take(positions))
-    return pandas_package().DataFrame(columns | {ANSWER: ""})
+    return data_frame(columns | {ANSWER: ""})
 
 
 def _reasons(model: Any, X: Any) -> list[str]:
@@ -65,17 +62,18 @@ def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
 
 def _filled(source: Source, queue: ReviewQueue, options: argparse.Namespace) -> tuple[list[int], list[int], list[Any]]:
     """The reviews, row numbers and labels of a filled table."""
-    wanted, classes = [REVIEW, ROW, options.target], queue.model.classes_
+    classes, features = queue.model.classes_, Features({REVIEW: Reading.NUMBER, ROW: Reading.NUMBER})
     numbers: list[int] = []
     rows: list[int] = []
     labels: list[Any] = []
-    with open_table(source) as table, ProgressBar(f"reading {source.name}", quiet=options.quiet):
-        check_names(table, wanted)
-        readings = {REVIEW: Reading.NUMBER, ROW: Reading.NUMBER}
-        for batch in table.batches(wanted, readings):
-            numbers += _whole(source, REVIEW, batch.columns[REVIEW])
-            rows += _whole(source, ROW, batch.columns[ROW])
-            labels += true_labels(source, options.target, batch.columns[options.target], classes).tolist()
+    with open_table(source) as table:
+        check_names(table, [REVIEW, ROW])
+        reader = RowReader(table, features, options.target, classes)
+        with reader.batches(options) as batches:
+            for batch in batches:
+                numbers += _whole(source, REVIEW, batch.columns[REVIEW])
+                rows += _whole(source, ROW, batch.columns[ROW])
+                labels += reader.labels(batch).tolist()
     _check_known(source, options, labels, classes.tolist())
     return numbers, rows, labels
 

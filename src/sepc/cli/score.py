@@ -10,17 +10,19 @@ from contextlib import nullcontext
 from typing import Any
 
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import Scorer, load_model, scorer_for
-from sepc.cli.model_rows import true_labels
+from sepc.cli.model_columns import Scorer, scorer_for
+from sepc.cli.model_file import load_model
 from sepc.cli.monitor import open_monitor
-from sepc.cli.open_table import open_table
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.read_ahead import read_ahead
-from sepc.cli.readings import Reading
-from sepc.cli.source import add_table_arguments, check_writable, names_in, source_from
-from sepc.cli.tables import Batch, Table, check_names, is_gap, refuse_gaps
+from sepc.cli.option_values import names_in
+from sepc.cli.result_files import check_writable
+from sepc.cli.rows import RowReader, open_table
+from sepc.cli.source import add_table_arguments, source_from
+from sepc.cli.tables import Batch, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing
 from sepc.wording import counted, percent
+
+# Gives the output columns of a batch, and counts of its rows.
+Decider = Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]
 
 HELP = "decide on every row of a table: label, trust, accepted or not, and why not"
 ADVICE = "Decide on such rows with --missing use, or leave them undecided with --missing leave."
@@ -74,73 +76,57 @@ def run(options: argparse.Namespace) -> None:
 
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
-        check_names(table, [*options.keep, *_target(options)])
+        rows = RowReader(table, scorer.features, options.target, estimator.classes_, options.keep)
         with nullcontext("-") if to_standard_output else replacing(options.output) as path:
             writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
-            counts = _score(table, scorer, writer, options)
+            counts = _score(rows, _decider(rows, scorer, options), writer, options)
             writer.close()
     if not to_standard_output:
         say(options, _words(counts, options.output), counts | {"output": options.output})
 
 
-def _target(options: argparse.Namespace) -> list[str]:
-    return [] if options.target is None else [options.target]
-
-
-def _score(table: Table, scorer: Scorer, writer: Any, options: argparse.Namespace) -> Counter[str]:
+def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Namespace) -> Counter[str]:
     """Score all rows; return how many there were, were accepted, were left undecided and, with labels, were right."""
     counts = Counter(rows=0, accepted=0, left_undecided=0)
-    wanted = list(dict.fromkeys([*scorer.used, *options.keep, *_target(options)]))
-    # What is only copied stays as it is written.
-    readings = dict.fromkeys(options.keep, Reading.TEXT) | {name: scorer.readings[name] for name in scorer.used}
-    decide = _decider(table, scorer, options)
-    with (
-        ProgressBar(f"scoring {table.source.name}", quiet=options.quiet) as bar,
-        ThreadPoolExecutor(1) as pool,
-    ):
+    with rows.batches(options, "scoring", ahead=True) as batches, ThreadPoolExecutor(1) as pool:
         written: Future[None] | None = None
-        for batch in read_ahead(table.batches(wanted, readings)):
+        for batch in batches:
             columns, some = decide(batch)
             if written is not None:
                 written.result()
             written = pool.submit(writer.write, columns)
             counts.update(some)
-            bar.update_rows(counts["rows"], table.n_rows, batch.share)
         if written is not None:
             written.result()
     return counts
 
 
-def _decider(
-    table: Table, scorer: Scorer, options: argparse.Namespace
-) -> Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]:
+def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> Decider:
     """A function that gives the output columns of a batch, and counts of its rows."""
     import numpy as np
 
-    from sepc.cli.columns import columns_of
-    from sepc.cli.decision_files import arrow_columns
+    from sepc.cli.decision_files import arrow_columns, columns_of
 
     decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)
 
     def decide(batch: Batch) -> tuple[dict[str, Any], dict[str, int]]:
-        arrays, complete = scorer.arrays(table.source, batch), None
+        arrays, complete = rows.arrays(batch), None
         if options.missing == "refuse":
-            refuse_gaps(table.source, batch.first_row, arrays, ADVICE)
+            refuse_gaps(rows.source, batch.first_row, arrays, ADVICE)
         elif options.missing == "leave":
             complete = ~np.any([is_gap(values) for values in arrays.values()], axis=0)
         decisions = decided(arrays)
         accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
         columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, complete)
-        kept = {name: batch.columns[name] for name in options.keep}
+        kept = {name: batch.columns[name] for name in rows.copied}
         if clash := set(kept) & set(columns):
             raise InputError(
                 f"--keep names {min(clash)!r}, which is also a column of the decisions; rename it in the table."
             )
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}
-        for target in _target(options):
-            true = true_labels(table.source, target, batch.columns[target], scorer.estimator.classes_)
-            counts |= _compared(decisions.label, accepted, true, complete)
+        if rows.target is not None:
+            counts |= _compared(decisions.label, accepted, rows.labels(batch), complete)
         return kept | columns, counts
 
     return decide

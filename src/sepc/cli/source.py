@@ -1,9 +1,8 @@
-"""Input and output files: the table a command reads and how it is encoded, and whether files can be used."""
+"""The table that a command reads, and how it is written: format, encoding, decimal sign and gaps."""
 
 from __future__ import annotations
 
 import argparse
-import csv
 import gzip
 import io
 import os
@@ -16,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
 
-from sepc.cli.gaps import GAP_TEXTS, gap_numbers
 from sepc.cli.messages import InputError
+from sepc.cli.option_values import names_in
 from sepc.cli.text_encoding import AsUtf8, is_utf8, wide_encoding
 
 STANDARD_INPUT = "-"
@@ -27,6 +26,11 @@ FORMATS = {
     **dict.fromkeys((".xlsx", ".xlsm"), "excel"),
 }
 PACKED = (".gz", ".zst")
+# Texts that mean a gap in every table; spreadsheets, R, pandas and databases write them. --na adds others.
+GAP_TEXTS = frozenset(
+    ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "Null", "null", "None", "<NA>"]
+    + ["#N/A", "#N/A N/A", "#NA", "#VALUE!", "#DIV/0!", "#REF!", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
+)
 # What a damaged archive raises.
 DAMAGED = (OSError, EOFError, zlib.error)
 # Bytes read at a time, of which the first show how CSV is written.
@@ -68,8 +72,8 @@ class Source:
 
     @cached_property
     def gap_numbers(self) -> tuple[float, ...]:
-        """Numbers that mean a gap."""
-        return gap_numbers(self.na)
+        """Numbers that mean a gap: of --na -999, also -999.0."""
+        return tuple(float(text) for text in self.na if is_number(text))
 
     @property
     def name(self) -> str:
@@ -123,13 +127,21 @@ def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def names_in(text: str) -> list[str]:
-    """Parse names separated by commas; a name with a comma must be quoted."""
+def is_number(text: str, decimal: str = ".") -> bool:
+    """Whether a text can be read as a number.
+
+    Examples
+    --------
+    >>> is_number("3.14"), is_number("3,14"), is_number("3,14", ","), is_number("1_000")
+    (True, False, True, False)
+    """
+    if "_" in text or (decimal != "." and "." in text):
+        return False
     try:
-        return [name for name in next(csv.reader([text], skipinitialspace=True), []) if name]
-    except csv.Error:
-        message = f"{text!r} is no list of names; a name with a comma or a line break goes in double quotes"
-        raise argparse.ArgumentTypeError(message) from None
+        float(text.replace(decimal, "."))
+    except ValueError:
+        return False
+    return True
 
 
 def add_table_arguments(parser: argparse.ArgumentParser, *, optional: bool = False, what: str = "") -> None:
@@ -208,21 +220,6 @@ def check_readable(path: str) -> None:
         raise InputError(f"{path} cannot be read: permission denied.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}.") from None
-
-
-def check_writable(path: str, *inputs: str, option: str = "--output") -> None:
-    """Raise if the output cannot be written, or is one of the inputs; called before any long work."""
-    target = Path(path)
-    folder = target.parent
-    if target.is_dir():
-        raise InputError(f"{option} {path} is a directory; give the name of a file.")
-    if not folder.is_dir():
-        raise InputError(f"{option} {path}: there is no directory {str(folder)!r}.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"{option} {path}: the directory {str(folder)!r} is not writable.")
-    for name in inputs:
-        if target.exists() and os.path.exists(name) and target.samefile(name):
-            raise InputError(f"{option} {path} is also an input; give another name.")
 
 
 def _separator(given: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli.messages import InputError
+from sepc.cli.model_rows import RowDigest, beside, rows_in_batches
 
 if TYPE_CHECKING:
     from sepc.io.reader import Reader
@@ -73,6 +75,20 @@ def write_state(path: str, data: bytes, record: Record) -> None:
     arrays, content = decode(data)
     with open(path, "wb") as file:
         file.write(encode(arrays, content | {ENTRY: _node_of(record)}))
+
+
+def check_reference(options: argparse.Namespace, estimator: Any, record: Record, target: str | None = None) -> None:
+    """Raise if another reference is given than the one that the state began with; a scheduler may repeat the option."""
+    if options.reference is None:
+        return
+    digest = RowDigest()
+    for _ in rows_in_batches(beside(options, options.reference), estimator, target, digest):
+        pass
+    if digest.of_rows() != record.reference:
+        raise InputError(
+            f"{options.state} was started with another reference than {options.reference}; leave --reference out to go "
+            "on with it, or start anew with another --state."
+        )
 
 
 def _node_of(record: Record) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""Tables as commands see them: column names and batches of rows, whatever the file format."""
+"""Tables as commands see them: column names, what columns hold, and batches of rows, whatever the file format."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sepc.cli.csv_dress import is_decimal_comma
 from sepc.cli.messages import InputError, did_you_mean
-from sepc.cli.readings import Reading
 from sepc.cli.source import Source
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -28,6 +28,26 @@ MOST_COLUMNS = 20_000
 
 # Common separators, and how --separator spells them.
 OTHER_SEPARATORS = {";": ";", "\t": "tab", "|": "|", ",": ","}
+
+
+class Reading(StrEnum):
+    """What a column is read as."""
+
+    NUMBER = "numbers"
+    TEXT = "text"
+    DATE = "dates"
+    FOUND = "as its type says"
+
+
+def reading_of(kind: Any) -> Reading:
+    """What a column of this Arrow type is; without any cell, numbers."""
+    import pyarrow.types as types
+
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return Reading.NUMBER
+    if types.is_null(kind):
+        return Reading.NUMBER
+    return Reading.DATE if types.is_date(kind) or types.is_timestamp(kind) else Reading.TEXT
 
 
 @dataclass(frozen=True)
@@ -134,8 +154,12 @@ def bad_cell_line(source: Source, name: str, cell: BadCell, more: str = "") -> s
     """An error message for a cell that is not a number; `more` is further advice."""
     where = f"row {cell.row:,}, " if cell.row is not None else ""
     value = cell.value[:80]
-    advice = "give --decimal ," if is_decimal_comma(value) else f"if it means a gap, give --na {quoted(value)}{more}"
+    advice = "give --decimal ," if _has_decimal_comma(value) else f"if it means a gap, give --na {quoted(value)}{more}"
     return f"{source.name}, {where}column {name!r}: {value!r} is not a number; {advice}."
+
+
+def _has_decimal_comma(text: str) -> bool:
+    return re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+\s*", text) is not None
 
 
 def quoted(text: str) -> str:

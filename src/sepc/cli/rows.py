@@ -1,0 +1,180 @@
+"""The reader of rows: opens a table, and gives features as a model or a fit takes them, labels, and columns to copy."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sepc.cli.column_reading import Features, matched, objects
+from sepc.cli.memory import MemoryLimit
+from sepc.cli.messages import InputError
+from sepc.cli.progress_bar import ProgressBar
+from sepc.cli.source import Source
+from sepc.cli.tables import Batch, Reading, Table, check_names
+from sepc.wording import MOST_NAMES, listed, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+# Letters of a label; longer text is no label, and an array of labels has room for the longest in every row.
+LONGEST_LABEL = 1_000
+
+END = object()
+
+
+@contextmanager
+def open_table(source: Source) -> Iterator[Table]:
+    """Open a table and read its column names; an Excel sheet is read as CSV."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError('Reading tables needs pyarrow: pip install "sepc[table]"') from error
+    from sepc.cli.csv_table import CsvTable
+    from sepc.cli.parquet_table import ParquetTable
+
+    kind = ParquetTable if source.format == "parquet" else CsvTable
+    with source.opened() as stream:
+        yield kind.of(source, stream)
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Reads the rows of a table in batches, and turns cells into features and labels.
+
+    Attributes
+    ----------
+    table : Table
+    features : Features
+        Columns that the table is known to have.
+    target : str or None
+        The column of labels.
+    classes : array or None
+        A model's labels, as which those of the table are read; None to read them as they are written.
+    copied : sequence of str
+        Columns that stay as they are written.
+    """
+
+    table: Table
+    features: Features
+    target: str | None = None
+    classes: Any = None
+    copied: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_names(self.table, self._beside)
+
+    @property
+    def source(self) -> Source:
+        """Where the table comes from."""
+        return self.table.source
+
+    @property
+    def _beside(self) -> list[str]:
+        return [*self.copied, *([] if self.target is None else [self.target])]
+
+    @contextmanager
+    def batches(
+        self, options: argparse.Namespace, doing: str = "reading", *, ahead: bool = False, in_memory: bool = False
+    ) -> Iterator[Iterator[Batch]]:
+        """Context manager: all rows once, with a progress bar.
+
+        With `ahead`, the next batch is read while one is in use. With `in_memory`, the rows are meant to be held, and
+        a table that is too large for that is refused.
+        """
+        limit = MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
+        limit.refuse(self.source, self.table.n_rows or 1, len(self.features.readings))
+        with (
+            ProgressBar(f"{doing} {self.source.name}", quiet=options.quiet) as bar,
+            closing(self._read(bar, limit, ahead)) as batches,
+        ):
+            yield batches
+
+    def _read(self, bar: ProgressBar, limit: MemoryLimit, ahead: bool) -> Generator[Batch, None, None]:
+        n_features = len(self.features.readings)
+        wanted = list(dict.fromkeys([*self.features.readings, *self._beside]))
+        batches = self.table.batches(wanted, dict.fromkeys(self.copied, Reading.TEXT) | self.features.readings)
+        for batch in read_ahead(batches) if ahead else batches:
+            limit.refuse(self.source, batch.last_row, n_features, batch.share)
+            yield batch
+            bar.update_rows(batch.last_row, self.table.n_rows, batch.share)
+
+    def arrays(self, batch: Batch) -> dict[str, Any]:
+        """The features of a batch; a cell that cannot be one is an error."""
+        return self.features.arrays(self.source, batch)
+
+    def labels(self, batch: Batch) -> NDArray[Any]:
+        """The labels of a batch, as objects, with None for empty cells."""
+        assert self.target is not None
+        cells = _labels_in(self.source, self.target, batch.columns[self.target])
+        if self.classes is None:
+            return objects(cells)
+        return _labels_of_model(self.source, self.target, cells, self.classes.tolist())
+
+
+def _labels_in(source: Source, name: str, column: Any) -> list[Any]:
+    """Labels, with None for empty cells and those of --na; fractions and long texts are refused."""
+    labels = [label.strip() if isinstance(label, str) else label for label in column.to_pylist()]
+    for label in labels:
+        if isinstance(label, str) and len(label) > LONGEST_LABEL:
+            raise InputError(
+                f"{source.name}, column {name!r} holds a text of {len(label):,} letters; is it the target?"
+            )
+        if isinstance(label, float) and label == label and not label.is_integer():
+            raise InputError(
+                f"{source.name}, column {name!r} holds {label!r}; labels are text or whole numbers, not measurements."
+            )
+    # The usual texts for a gap may be labels: NA is a continent, and None an answer.
+    gaps = {None, "", *source.na, *source.gap_numbers}
+    return [None if label in gaps or label != label else label for label in labels]
+
+
+def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]) -> NDArray[Any]:
+    """Labels of a table: the model's own where they mean the same, and else as they are.
+
+    A label may be text in the file and a number in the model, and a spreadsheet needs an apostrophe before some texts.
+    """
+    texts = {label for label in own if isinstance(label, str)}
+    quoted = {f"'{text}": text for text in texts}
+    labels = matched(objects([quoted.get(cell, cell) for cell in cells]), own)
+    for label in labels:
+        if label is not None and isinstance(label, str) != bool(texts):
+            known = listed(map(shown, own), MOST_NAMES)
+            raise InputError(f"{source.name}, column {name!r} holds {label!r}; the labels of the model are {known}.")
+    return labels
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items; a thread fetches the next one in advance.
+
+    Nothing waits for that thread: it may be blocked on a silent pipe, and an interrupt must still end the program.
+    """
+    ready: Queue[Any] = Queue(1)
+    is_over = Event()
+    Thread(target=_fill, args=(items, ready, is_over), daemon=True).start()
+    try:
+        while (item := ready.get()) is not END:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        is_over.set()
+        with suppress(Empty):
+            ready.get_nowait()
+
+
+def _fill(items: Iterator[Any], ready: Queue[Any], is_over: Event) -> None:
+    try:
+        for item in items:
+            ready.put(item)
+            if is_over.is_set():
+                return
+        ready.put(END)
+    except BaseException as error:  # noqa: BLE001 - raised again by `read_ahead`
+        ready.put(error)
