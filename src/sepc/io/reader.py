@@ -84,11 +84,11 @@ class Reader:
         return int(value)
 
     def text(self, name: str, among: tuple[str, ...] = ()) -> str:
-        """A string; one of `among`, if that is not empty."""
+        """A string; one of `among`, as it stands there, if that is not empty."""
         value = str(self.value(name, str))
         if among and value not in among:
             raise FormatError(f"{self._where(name)} is {value[:40]!r}, which this version does not know.")
-        return value
+        return among[among.index(value)] if among else value
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings."""
