@@ -206,9 +206,9 @@ def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, def
     return _declared(Part(kind, is_inline, has_node), default=default)
 
 
-def parts(kind: type[Any], *, name: str = "") -> Any:
-    """Any number of records of one kind."""
-    return _declared(Parts(kind), name)
+def parts(kind: type[Any], *, name: str = "", default: Any = MISSING) -> Any:
+    """A tuple of records of one kind."""
+    return _declared(Parts(kind), name, default)
 
 
 def given(*, default: Any = MISSING) -> Any:
