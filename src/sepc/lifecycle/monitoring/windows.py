@@ -62,7 +62,7 @@ class Windows:
     total : Tally
         All rows.
     latest : tuple of Window
-        The latest of them: 1,000 or fewer, 2,000 or fewer, and so on.
+        The latest of them, in windows of 1,000 rows, 2,000 rows, and so on.
     """
 
     total: Tally = part(Tally, has_node=False)
