@@ -147,7 +147,7 @@ def _sized(values: Sized, size: str, name: str, reader: Reader, sizes: dict[str,
     if known is None:
         sizes[size] = len(values)
     elif known != len(values):
-        raise reader.wrong(f"has a list {name} of length {len(values):,} instead of {known:,}")
+        raise reader.wrong(f"holds in {name} a list of length {len(values):,} instead of {known:,}")
     return values
 
 
@@ -159,5 +159,5 @@ def _in_tuples(node: Any, shape: tuple[str, ...], name: str, reader: Reader, siz
     if not shape:
         return read_simple_value(node, reader)
     if not isinstance(node, list):
-        raise reader.wrong(f"has a list {name} without a list where there should be one")
+        raise reader.wrong(f"holds in {name} something that is no list")
     return tuple(_in_tuples(own, shape[1:], name, reader, sizes) for own in _sized(node, shape[0], name, reader, sizes))

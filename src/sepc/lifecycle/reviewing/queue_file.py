@@ -183,7 +183,7 @@ def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tupl
         own, certify = pending[review.number], review.purpose == Purpose.CERTIFY
         same_draws = np.array_equal(own.drawn, review.plan.drawn)
         if not same_draws or len(own.outcome) != len(review) or not np.array_equal(own.band, review.band[certify]):
-            raise reader.wrong("has labels that do not match the rows of their review")
+            raise reader.wrong("has labels or draws that do not match those of their review")
 
 
 def _draws_to_node(draws: dict[str, Any]) -> Node:
