@@ -13,7 +13,7 @@ import numpy as np
 
 import sepc.lifecycle  # loads the records of monitors
 import sepc.model_files  # noqa: F401  # loads those of all estimators
-from sepc.records import MOST, RECORDS, Array, Flag, Given, Labels, Number, Part, Text, Texts, Whole
+from sepc.records import MOST, RECORDS, Array, Flag, Given, Labels, Lists, Number, Part, Parts, Text, Texts, Whole
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "format.md"
 BLOCK = re.compile(r"<!-- record: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -67,8 +67,12 @@ def type_of(declaration: Any, is_optional: bool) -> str:
             return f"list of {size} strings"
         case Labels(size):
             return f"{size} labels"
-        case Part(kind):
-            return f"part: `{kind.__name__}`{', or null' * is_optional}"
+        case Lists(shape):
+            return f"list of {' lists of '.join(shape)} values"
+        case Parts(kind):
+            return f"list of parts: `{kind.__name__}`"
+        case Part(kind, has_node=has_node):
+            return f"part{' of arrays alone' * (not has_node)}: `{kind.__name__}`{', or null' * is_optional}"
     raise TypeError(declaration)
 
 
@@ -78,7 +82,7 @@ def limits(array: Array) -> str:
     low, high = array.low, array.high
     if array.type is np.int64 and high >= MOST - 1:
         return ""
-    if low == -high:
+    if low == -high and array.type is np.float64:
         return f", up to {high:.0e} in size" if np.isfinite(high) else ""
     return f", {low:g} to {high:g}" if np.isfinite(high) else f", from {low:g}" if np.isfinite(low) else ""
 

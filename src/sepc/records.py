@@ -103,11 +103,35 @@ class Labels:
 
 
 @dataclass(frozen=True)
+class Lists:
+    """Labels, categories, counts or None in a list, or in lists within lists, with a size for each level."""
+
+    shape: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Part:
-    """Another record; `is_inline` if its fields stand among those of the record it belongs to."""
+    """Another record.
+
+    Attributes
+    ----------
+    kind : type
+    is_inline : bool
+        Whether its fields stand among those of the record it belongs to.
+    has_node : bool
+        Whether it has a node; of a record of arrays alone, a file may hold just these.
+    """
 
     kind: type[Any]
     is_inline: bool = False
+    has_node: bool = True
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A list of records of one kind."""
+
+    kind: type[Any]
 
 
 @dataclass(frozen=True)
@@ -115,7 +139,7 @@ class Given:
     """Not in a file: taken from the record around it, or given when it is read."""
 
 
-Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Part | Given
+Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Part | Parts | Given
 
 
 def _declared(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
@@ -162,9 +186,9 @@ def text(*among: str) -> Any:
     return _declared(Text(among))
 
 
-def texts(size: str) -> Any:
+def texts(size: str, *, name: str = "") -> Any:
     """A list of strings."""
-    return _declared(Texts(size))
+    return _declared(Texts(size), name)
 
 
 def labels(size: str) -> Any:
@@ -172,9 +196,19 @@ def labels(size: str) -> Any:
     return _declared(Labels(size))
 
 
-def part(kind: type[Any], *, is_inline: bool = False, default: Any = MISSING) -> Any:
+def lists(*shape: str) -> Any:
+    """A tuple of labels, categories or counts, or tuples within tuples."""
+    return _declared(Lists(shape))
+
+
+def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, default: Any = MISSING) -> Any:
     """Another record; without it, the field has its default."""
-    return _declared(Part(kind, is_inline), default=default)
+    return _declared(Part(kind, is_inline, has_node), default=default)
+
+
+def parts(kind: type[Any], *, name: str = "", default: Any = MISSING) -> Any:
+    """A tuple of records of one kind."""
+    return _declared(Parts(kind), name, default)
 
 
 def given(*, default: Any = MISSING) -> Any:
@@ -184,17 +218,21 @@ def given(*, default: Any = MISSING) -> Any:
 
 @dataclass_transform(
     frozen_default=True,
-    field_specifiers=(floats, ints, counts, bools, number, whole, flag, text, texts, labels, part, given),
+    field_specifiers=(floats, ints, counts, bools, number, whole, flag, text, texts, labels, lists, part, parts, given),
 )
 def record(kind: type[Kind]) -> type[Kind]:
     """Make a class a record; one of plain values can be compared, and one without a representation gets one."""
-    is_plain = not any(
-        isinstance(own, Field) and isinstance(own.metadata.get(DECLARATION), Array | Labels | Part | Given)
-        for own in vars(kind).values()
-    )
-    made = dataclass(frozen=True, eq=is_plain, repr=kind.__repr__ is object.__repr__)(kind)
+    declared = [own.metadata[DECLARATION] for own in vars(kind).values() if isinstance(own, Field)]
+    made = dataclass(frozen=True, eq=all(map(_is_plain, declared)), repr=kind.__repr__ is object.__repr__)(kind)
     RECORDS.append(made)
     return made
+
+
+def _is_plain(declaration: Declaration) -> bool:
+    """Whether values can be compared, which arrays and records of arrays cannot."""
+    if isinstance(declaration, Part | Parts):
+        return "__eq__" in vars(declaration.kind)
+    return not isinstance(declaration, Array | Labels)
 
 
 def declarations(kind: type[Any]) -> Mapping[str, Declaration]:
@@ -211,4 +249,6 @@ def size_in_bytes(record: Any) -> int:
             total += value.nbytes
         elif isinstance(declaration, Part) and value is not None:
             total += size_in_bytes(value)
+        elif isinstance(declaration, Parts):
+            total += sum(map(size_in_bytes, value))
     return total

@@ -160,7 +160,7 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     rng = np.random.default_rng(0)
     given = np.array([f"c{i // 2}" for i in range(600)], dtype=object)
     labels = rng.integers(2, size=600)
-    categories, encoded = fit_categories(given, labels, 1.0, rng.integers(5, size=600))
+    categories, encoded = fit_categories("town", given, labels, 1.0, rng.integers(5, size=600))
     assert abs(np.corrcoef(encoded[:, 0], labels)[0, 1]) < 0.1
     assert np.corrcoef(categories.encoded(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
     table = pd.DataFrame({"noise": rng.standard_normal(1200), "key": np.repeat([f"c{i}" for i in range(300)], 4)})
@@ -250,7 +250,7 @@ def test_encodings_of_several_classes(n_classes):
     rng = np.random.default_rng(0)
     labels = np.arange(600) % n_classes
     given = np.where(rng.random(600) < 0.8, labels % 5, rng.integers(5, size=600)).astype(object)
-    categories, encoded = fit_categories(given, labels, 1.0, rng.integers(5, size=600))
+    categories, encoded = fit_categories("town", given, labels, 1.0, rng.integers(5, size=600))
     assert categories.values == tuple(sorted(set(given)))
     k = min(max(n_classes - 1, 1), 3)
     assert categories.encodings.shape == (len(categories.values), k)

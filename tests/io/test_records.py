@@ -11,23 +11,49 @@ from sklearn.datasets import load_iris, make_moons
 from zoo import fitted_once
 
 from sepc import Costs, FormatError, RepairedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.columns.categories import Categories
+from sepc.columns.kinds import Column, Kind
+from sepc.columns.preparation import Preparation
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.group_control import NoHarm
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_control import Shift
-from sepc.estimators.sep.fitted import FittedEllipsoids, RowsUsed
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed
+from sepc.estimators.stratified.strata import Strata
 from sepc.estimators.trusted.calibration import Calibration
 from sepc.io.reader import Reader
 from sepc.io.records import record_from, record_to_node
 from sepc.io.writer import Writer
 from sepc.lifecycle import Monitor
+from sepc.lifecycle.monitoring.alarms import Alarm
+from sepc.lifecycle.monitoring.feature_shift import FeatureShift
+from sepc.lifecycle.monitoring.monitor_state import MonitorState
+from sepc.lifecycle.monitoring.streams import Segment, Stream, Streams
 from sepc.lifecycle.monitoring.tally import Tally
+from sepc.lifecycle.monitoring.windows import Window, Windows
+from sepc.lifecycle.reviewing.pending_review import PendingReview
+from sepc.lifecycle.reviewing.review_evidence import Evidence
+from sepc.lifecycle.reviewing.trust_bands import Bands
 from sepc.model.row_kinds import RowKinds
 from sepc.model.sep_model import SEPModel
 from sepc.model.usual import UsualValues
 from sepc.model.weights import Weights
-from sepc.records import Array, Flag, Given, Labels, Number, Part, Text, Texts, Whole, declarations, size_in_bytes
+from sepc.records import (
+    Array,
+    Flag,
+    Given,
+    Labels,
+    Lists,
+    Number,
+    Part,
+    Parts,
+    Text,
+    Texts,
+    Whole,
+    declarations,
+    size_in_bytes,
+)
 
 MOONS = make_moons(200, noise=0.3, random_state=0)
 SIDE = np.where(np.arange(200) % 3, "left", "right")
@@ -48,6 +74,23 @@ def selective(how):
     return SelectiveClassifier(base, 0.3, by="side", random_state=0).fit(*MOONS, groups=SIDE)
 
 
+def preparation():
+    """Of a table with columns of all kinds."""
+    columns = zip(["town", "since", "age", "id"], ["category", "date", "number", "left out"], strict=True)
+    towns = Categories("town", ("north", "south", None), np.array([[0.5, 0.0], [-0.5, 0.1], [0.0, 0.2]]))
+    return Preparation(tuple(Column(name, Kind(kind), "") for name, kind in columns), (towns,), ("since",))
+
+
+def merged_state():
+    """The state of a monitor that another was merged into, both with a window."""
+    flowers = load_iris().data
+    first = Monitor(classifier(), flowers)
+    second = first.fresh()
+    for monitor in (first, second):
+        monitor.update(np.tile(flowers, (8, 1)))
+    return first.merge(second)._state
+
+
 @cache
 def examples():
     """A record of every kind that files hold, with what it is read with: sizes, and fields that files do not hold."""
@@ -57,7 +100,11 @@ def examples():
     groups = selective("groups")
     repaired = RepairedClassifier.of(iris, {0: iris}, (Change(0, "here", 5, 4, 3, 1, 0.02, 2, True),), False)
     trusted = TrustedClassifier(SEPClassifier(trust="counts"), cv=2).fit(*MOONS)
-    reference = Monitor(iris, load_iris().data)._state.reference
+    table, state, shares = preparation(), merged_state(), {"max_risk": 0.1, "confidence": 0.9}
+    seen, of_regions = state.seen, {"R": len(state.reference.rows), "d": 4}
+    shifted = FeatureShift("petal", -0.5)
+    bands = Bands(np.array([0.9, 0.0]), np.array([0.7, 1.0]), np.array([0.01, 0.2]), 0)
+    two = np.array([2.0, 3.0])
     shapes = {"shift": model.shift, "scale": model.scale}
     return {
         SEPModel: (model, {}, {"spoken": model.usual.spoken}),
@@ -72,12 +119,42 @@ def examples():
         Shift: (selective("shift").shift_, {}, {}),
         Change: (repaired.changes_[0], {}, {}),
         Calibration: (trusted.model_.calibration, {"s": 2}, {}),
-        Tally: (reference, {"R": len(reference.rows), "d": 4}, {}),
+        Preparation: (table, {}, {}),
+        Column: (table.columns[0], {}, {}),
+        Categories: (table.all_categories[0], {}, {}),
+        History: (iris.history_[0], {}, {"label": 0}),
+        Strata: (Strata(("a", "b"), ((1, "x"), (2, None)), np.array([0, 1]), np.eye(2, dtype=int), two > 2), {}, {}),
+        Tally: (state.reference, of_regions, {}),
+        Window: (seen.own.windows.latest[0], of_regions, {}),
+        Windows: (seen.own.windows, of_regions, {}),
+        Segment: (seen.own.segments[0], {}, {}),
+        Stream: (seen.own, of_regions, {}),
+        Streams: (seen, of_regions, {}),
+        MonitorState: (state, of_regions, {}),
+        FeatureShift: (shifted, {}, {}),
+        Alarm: (Alarm("feature", 3, "here", 0.1, 0.4, 50, 90, 12.5, (shifted,)), {}, {"where": "here"}),
+        Bands: (bands, {}, {}),
+        Evidence: (Evidence(bands, 0.1, 0.9, two, two - 1, two, two), {}, shares),
+        PendingReview: (PendingReview(1, np.array([0, 1]), two / 6, np.array([0, -1, 1]), 1), {"H": 2}, {}),
     }
 
 
 KINDS = [SEPModel, Weights, UsualValues, RowKinds, FittedEllipsoids, RowsUsed, Control, CostControl, NoHarm, Shift]
-KINDS += [Change, Calibration, Tally]
+KINDS += [
+    Change,
+    Calibration,
+    Preparation,
+    Column,
+    Categories,
+    History,
+    Strata,
+    Tally,
+    Window,
+    Windows,
+    Segment,
+    Stream,
+]
+KINDS += [Streams, MonitorState, FeatureShift, Alarm, Bands, Evidence, PendingReview]
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
@@ -158,6 +235,10 @@ def worse_values(declaration):
             yield from ["none of these"] if among else []
         case Texts():
             yield from ["text", [0], None]
+        case Lists():
+            yield from ["text", 0, None, [10**400], [{}], [[[0]]]]
+        case Parts():
+            yield from ["text", {}, None, [0], [{}]]
         case Labels():
             yield from [[], {}, {"type": "<i8", "values": [2, 1, 0]}]
 

@@ -70,12 +70,12 @@ QUEUES = {
     "max_risk is inf, which is out of range": lambda arrays, node: node["settings"].update(max_risk=HUGE),
     "shares that no queue has": lambda arrays, node: node["settings"].update(max_risk=5e-324),
     "n_more is inf, which is out of range": lambda arrays, node: node["reviews"][0].update(n_more=HUGE),
-    "impossibly much evidence": lambda arrays, node: arrays["queue/log_peak"].fill(1e308),
-    "more errors than labels": lambda arrays, node: arrays["queue/n_labels"].fill(1e308),
-    "bands of trust that are none": lambda arrays, node: arrays["queue/claimed_risk"].fill(5e-324),
+    "log_peak holds numbers out of range": lambda arrays, node: arrays["queue/log_peak"].fill(1e308),
+    "n_labels holds numbers out of range": lambda arrays, node: arrays["queue/n_labels"].fill(1e308),
+    "claimed_risk holds numbers out of range": lambda arrays, node: arrays["queue/claimed_risk"].fill(5e-324),
     "draws that are no probabilities": lambda arrays, node: arrays["queue/begun/0/drawn"].fill(5e-324),
-    "has a trust that is not between 0 and 1": lambda arrays, node: arrays["queue/reviews/0/trust"].fill(1e308),
-    "has a region_share that is not": lambda arrays, node: arrays["queue/reviews/0/region_share"].fill(-1.0),
+    "trust holds numbers out of range": lambda arrays, node: arrays["queue/reviews/0/trust"].fill(1e308),
+    "region_share holds numbers out of range": lambda arrays, node: arrays["queue/reviews/0/region_share"].fill(-1.0),
 }
 
 

@@ -112,6 +112,10 @@ def draws_above_one(arrays, node):
     arrays["queue/begun/0/drawn"] = arrays["queue/begun/0/drawn"] + 1.0
 
 
+def other_draws_than_those_of_its_labels(arrays, node):
+    arrays["queue/reviews/0/drawn"] /= 2.0
+
+
 def counted_but_open(arrays, node):
     node["begun"][0]["n_counted"] = 25
 
@@ -142,6 +146,7 @@ CHANGES = {
     "bands of trust that are none": bands_out_of_order,
     "bands of trust": a_target_that_is_none,
     "no probabilities": draws_above_one,
+    "draws that do not match those of their review": other_draws_than_those_of_its_labels,
     "counts labels that it does not have": counted_but_open,
     "never chosen": a_review_of_the_future,
     "no review of this queue": a_row_twice,

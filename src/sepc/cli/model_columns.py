@@ -70,10 +70,10 @@ def taken_as(model: Any, names: Sequence[str]) -> Preparation:
     from sepc.columns.preparation import Preparation
     from sepc.estimators.unwrapping import category_positions
 
-    kinds = {names[j]: Column(names[j], Kind.CATEGORY) for j in category_positions(model)}
+    kinds = {names[j]: Column(names[j], Kind.CATEGORY, "") for j in category_positions(model)}
     own = main_classifier(model).preparation_
     kinds |= {} if own is None else {column.name: column for column in own.columns}
-    return Preparation(tuple(kinds.get(name, Column(name, Kind.NUMBER)) for name in names), {}, ())
+    return Preparation(tuple(kinds.get(name, Column(name, Kind.NUMBER, "")) for name in names), (), ())
 
 
 def main_classifier(model: Any) -> Any:

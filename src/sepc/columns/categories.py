@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.preprocessing import TargetEncoder
 
 from sepc._typing import FloatArray, IntArray
 from sepc.plain_values import plain
+from sepc.records import floats, lists, record, text
 
 # Each category is encoded as if it had so many more rows with the usual labels.
 SMOOTHING = 10.0
@@ -19,22 +19,33 @@ SMOOTHING = 10.0
 MOST_NUMBERS = 3
 # Directions in which they differ by a smaller share of that in the first are left out.
 FLAT = 1e-6
+# Encodings are log-odds, which are never larger.
+MOST_ENCODING = 1e3
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Categories:
     """The categories of a column.
 
     Attributes
     ----------
+    name : str
+        The name of the column.
     values : tuple
         The categories seen in training, sorted; None stands for a gap, if there were any.
     encodings : (m, k) array
         The numbers that stand for each of them; 0 is what is usual.
     """
 
-    values: tuple[Any, ...]
-    encodings: FloatArray
+    name: str = text()
+    values: tuple[Any, ...] = lists("m")
+    encodings: FloatArray = floats("m", "k", low=-MOST_ENCODING, high=MOST_ENCODING)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the categories, if anything."""
+        if self.encodings.size == 0 or len(self._codes) < len(self.values):
+            return "has categories that are not distinct, or encodings that no category has"
+        return None
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
@@ -60,12 +71,14 @@ def category(value: Any) -> Any:
 
 
 def fit_categories(
-    given: NDArray[Any], labels: IntArray, unit: float, folds: IntArray
+    name: str, given: NDArray[Any], labels: IntArray, unit: float, folds: IntArray
 ) -> tuple[Categories, FloatArray]:
     """The categories of a column, and the cross-fitted encoding of each training row.
 
     Parameters
     ----------
+    name : str
+        The name of the column.
     given : (n,) array
         The column.
     labels : (n,) array
@@ -75,11 +88,11 @@ def fit_categories(
     folds : (n,) array
         The fold that leaves out each row; -1 for rows that are never left out.
     """
-    known = known_categories(given)
+    known = known_categories(name, given)
     codes, n_values = known.codes_of(given), len(known.values)
     log_odds, of_rows = _log_odds(codes, labels, n_values, unit, folds)
     directions = _main_directions(log_odds, np.bincount(codes, minlength=n_values))
-    return Categories(known.values, log_odds @ directions), of_rows @ directions
+    return Categories(name, known.values, log_odds @ directions), of_rows @ directions
 
 
 def encodings_like(
@@ -111,10 +124,10 @@ def encodings_like(
     return np.concatenate([log_odds @ directions, np.zeros((1, given.shape[1]))]), of_rows @ directions
 
 
-def known_categories(given: NDArray[Any]) -> Categories:
+def known_categories(name: str, given: NDArray[Any]) -> Categories:
     """The categories of a column, without numbers for them."""
     values = tuple(sorted({category(value) for value in given}, key=_order))
-    return Categories(values, np.empty((len(values), 0)))
+    return Categories(name, values, np.empty((len(values), 0)))
 
 
 def _order(value: Any) -> tuple[bool, str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc.columns.table import column_names, column_of, is_categorical
+from sepc.records import record, text
 from sepc.wording import MOST_NAMES, listed, shown
 
 # Fewer rows do not show whether a column is an id or an index.
@@ -31,21 +31,23 @@ class Kind(StrEnum):
     LEFT_OUT = "left out"
 
 
-@dataclass(frozen=True)
+@record
 class Column:
     """A column of the table that was given.
 
     Attributes
     ----------
     name : str
+        Its name in the table.
     kind : Kind
+        What it is taken as.
     why : str
-        For a column that is left out, what it seems to be.
+        For a column that is left out, what it seems to be; else empty.
     """
 
-    name: str
-    kind: Kind
-    why: str = ""
+    name: str = text()
+    kind: Kind = text(*Kind)
+    why: str = text()
 
 
 def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tuple[Column, ...]:
@@ -73,8 +75,8 @@ def _column(X: Any, name: Any, is_category: bool, is_kept: bool) -> Column:
     if seems and not (is_category and seems != "a constant"):
         return Column(str(name), Kind.LEFT_OUT, seems)
     if is_category or is_text or is_categorical(X, name):
-        return Column(str(name), Kind.CATEGORY)
-    return Column(str(name), Kind.DATE if values.dtype.kind == "M" else Kind.NUMBER)
+        return Column(str(name), Kind.CATEGORY, "")
+    return Column(str(name), Kind.DATE if values.dtype.kind == "M" else Kind.NUMBER, "")
 
 
 def _no_feature(values: NDArray[Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from sepc.columns.folds import folds_of
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of
 from sepc.errors import LeftOutWarning
+from sepc.records import parts, record, texts
 from sepc.wording import MOST_NAMES, counted, listed, shown, visible
 
 # Rows are encoded by what other folds say, so that their own label is not in their encoding.
@@ -27,7 +27,7 @@ DAYS_A_YEAR = 365.2425
 SEASON = ", time of year "
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Preparation:
     """How the columns of a table become rows: first the features, then the code of every category.
 
@@ -35,14 +35,25 @@ class Preparation:
     ----------
     columns : tuple of Column
         All columns of the table, in order.
-    categories : mapping of name to Categories
+    all_categories : tuple of Categories
+        Those of each column that has some, in order.
     seasons : tuple of str
         The dates that span more than a year, of which the time of year counts too.
     """
 
-    columns: tuple[Column, ...]
-    categories: Mapping[str, Categories]
-    seasons: tuple[str, ...]
+    columns: tuple[Column, ...] = parts(Column)
+    all_categories: tuple[Categories, ...] = parts(Categories, name="categories")
+    seasons: tuple[str, ...] = texts("s")
+
+    def flaw(self) -> str | None:
+        """Which of its parts do not belong to its columns, if any."""
+        if len({column.name for column in self.columns}) < len(self.columns):
+            return "has two columns of the same name"
+        if [own.name for own in self.all_categories] != [column.name for column in self._of_kind(Kind.CATEGORY)]:
+            return "has categories of a column that holds none, or none of one that does"
+        if list(self.seasons) != [column.name for column in self._of_kind(Kind.DATE) if column.name in self.seasons]:
+            return "has a time of year of a column that holds no dates"
+        return None
 
     @classmethod
     def fitted(
@@ -62,12 +73,17 @@ class Preparation:
         used = _used(X, columns)
         of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
-        known = {column.name: known_categories(values) for column, values in of_kind[Kind.CATEGORY]}
+        known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
         folds = folds_of(unfitted.rows_of(X), labels, N_FOLDS, seed) if known else labels
-        fits = {column.name: fit_categories(values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]}
-        own = cls(columns, {name: categories for name, (categories, _) in fits.items()}, seasons)
-        return own, own._rows(X, {name: encoded for name, (_, encoded) in fits.items()})
+        fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
+        own = cls(columns, tuple(categories for categories, _ in fits), seasons)
+        return own, own._rows(X, {categories.name: encoded for categories, encoded in fits})
+
+    @cached_property
+    def categories(self) -> Mapping[str, Categories]:
+        """The categories of each column that has some, by its name."""
+        return {own.name: own for own in self.all_categories}
 
     @cached_property
     def features(self) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc._typing import FloatArray, IntArray
 from sepc.errors import FormatError
 from sepc.records import MOST
 
@@ -84,11 +84,11 @@ class Reader:
         return int(value)
 
     def text(self, name: str, among: tuple[str, ...] = ()) -> str:
-        """A string; one of `among`, if that is not empty."""
+        """A string; one of `among`, as it stands there, if that is not empty."""
         value = str(self.value(name, str))
         if among and value not in among:
             raise FormatError(f"{self._where(name)} is {value[:40]!r}, which this version does not know.")
-        return value
+        return among[among.index(value)] if among else value
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings."""
@@ -97,37 +97,19 @@ class Reader:
             raise FormatError(f"{self._where(name)} must hold strings.")
         return tuple(values)
 
-    def floats(self, name: str, *shape: int | None) -> FloatArray:
-        """An array of finite doubles."""
-        return self._checked(name, np.float64, shape)
+    def floats(self, name: str, *shape: int | None, low: float = -math.inf, high: float = math.inf) -> FloatArray:
+        """An array of finite doubles within bounds, both included."""
+        array = self.array(name, np.float64, shape)
+        self.check_entries(name, array, low, high)
+        return array
 
     def ints(self, name: str, *shape: int | None, low: int = 0, below: int = MOST) -> IntArray:
         """An array of integers within bounds."""
-        return self._checked(name, np.int64, shape, low, below - 1)
-
-    def counts(self, name: str, *shape: int | None) -> IntArray:
-        """An array of numbers of rows; no sum of them is too large for an integer."""
-        return self._checked(name, np.int64, shape, 0, MOST - 1, is_count=True)
-
-    def bools(self, name: str, *shape: int | None) -> BoolArray:
-        """An array of booleans."""
-        return self._checked(name, np.bool_, shape)
-
-    def _checked(
-        self,
-        name: str,
-        kind: type[Any],
-        shape: tuple[int | None, ...],
-        low: float = -math.inf,
-        high: float = math.inf,
-        *,
-        is_count: bool = False,
-    ) -> NDArray[Any]:
-        array = self.array(name, kind, shape)
-        self.check_entries(name, array, low, high, is_count=is_count)
+        array = self.array(name, np.int64, shape)
+        self.check_entries(name, array, low, below - 1)
         return array
 
-    def check_entries(self, name: str, array: NDArray[Any], low: float, high: float, *, is_count: bool) -> None:
+    def check_entries(self, name: str, array: NDArray[Any], low: float, high: float, *, is_count: bool = False) -> None:
         """Raise unless all entries are finite, within bounds, and, of numbers of rows, their sum is possible."""
         if array.dtype == np.bool_:
             if array.size and array.view(np.uint8).max() > 1:

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from sepc.io.reader import Reader
-from sepc.io.values import labels_from, labels_to_node
+from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
 from sepc.io.writer import Node, Writer
 from sepc.records import (
     DECLARATION,
@@ -19,8 +19,10 @@ from sepc.records import (
     Given,
     HasFlaw,
     Labels,
+    Lists,
     Number,
     Part,
+    Parts,
     Text,
     Texts,
     Whole,
@@ -41,6 +43,12 @@ def record_to_node(record: Any, writer: Writer) -> Node:
                 node[name] = labels_to_node(value)
             case Texts():
                 node[name] = list(value)
+            case Lists(shape):
+                node[name] = _in_lists(value, len(shape))
+            case Parts():
+                node[name] = [record_to_node(each, writer.under(f"{name}/{i}")) for i, each in enumerate(value)]
+            case Part(has_node=False):
+                record_to_node(value, writer.under(name))
             case Part(is_inline=True):
                 node |= {} if value is None else record_to_node(value, writer)
             case Part():
@@ -76,8 +84,13 @@ def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mappin
         if isinstance(declaration, Given):
             if own.name in around or own.default is MISSING:
                 values[own.name] = around[own.name]
+        elif isinstance(declaration, Parts):
+            each = reader.parts(name)
+            values[own.name] = tuple(_read(declaration.kind, part, dict(sizes), around) for part in each)
         elif isinstance(declaration, Part) and declaration.is_inline:
             values[own.name] = _read(declaration.kind, reader, sizes, around)
+        elif isinstance(declaration, Part) and not declaration.has_node:
+            values[own.name] = _read(declaration.kind, reader.under(name, {}), dict(sizes), around)
         elif isinstance(declaration, Part):
             if reader.has(name) or own.default is MISSING:
                 values[own.name] = _read(declaration.kind, reader.part(name), dict(sizes), around)
@@ -95,9 +108,11 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
         case Array():
             return _array(declaration, name, reader, sizes)
         case Labels(size):
-            return _sized(labels_from(reader.part(name)), size, sizes)
+            return _sized(labels_from(reader.part(name)), size, name, reader, sizes)
         case Texts(size):
-            return _sized(reader.texts(name), size, sizes)
+            return _sized(reader.texts(name), size, name, reader, sizes)
+        case Lists(shape):
+            return _in_tuples(reader.value(name, list), shape, name, reader, sizes)
         case Number(low, high, or_infinite):
             return math.inf if or_infinite and not reader.has(name) else reader.number(name, low, high)
         case Whole(low, below):
@@ -126,6 +141,23 @@ def _size(axis: str, sizes: Mapping[str, int]) -> int | None:
     return None if None in terms else sum(term for term in terms if term is not None)
 
 
-def _sized(values: Sized, size: str, sizes: dict[str, int]) -> Any:
-    sizes[size] = len(values)
+def _sized(values: Sized, size: str, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
+    """Return the values if they are as many as this size, which is their number if it is not known yet."""
+    known = _size(size, sizes)
+    if known is None:
+        sizes[size] = len(values)
+    elif known != len(values):
+        raise reader.wrong(f"holds in {name} a list of length {len(values):,} instead of {known:,}")
     return values
+
+
+def _in_lists(values: Any, n_levels: int) -> Any:
+    return [_in_lists(own, n_levels - 1) for own in values] if n_levels else simple_value(values)
+
+
+def _in_tuples(node: Any, shape: tuple[str, ...], name: str, reader: Reader, sizes: dict[str, int]) -> Any:
+    if not shape:
+        return read_simple_value(node, reader)
+    if not isinstance(node, list):
+        raise reader.wrong(f"holds in {name} something that is no list")
+    return tuple(_in_tuples(own, shape[1:], name, reader, sizes) for own in _sized(node, shape[0], name, reader, sizes))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.errors import FormatError
 from sepc.io.reader import Reader
 from sepc.io.writer import Node
 
@@ -119,7 +118,7 @@ def simple_value(value: Any) -> Any:
 def read_simple_value(value: Any, reader: Reader) -> Any:
     """Check a label or category that was read from JSON."""
     if value is not None and not _is_label(value):
-        raise FormatError(f"The part {reader.path} holds a value that is neither a label nor a category.")
+        raise reader.wrong(f"holds a value that is neither a label nor a category; these are {LABELS}")
     return value
 
 

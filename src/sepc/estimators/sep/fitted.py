@@ -15,7 +15,7 @@ from sepc.estimators.sep.multiclass import Pieces
 from sepc.model.sep_model import SEPModel
 from sepc.partition.sequence import Partition
 from sepc.plain_values import plain
-from sepc.records import bools, counts, floats, given, ints, record, whole
+from sepc.records import MOST, bools, counts, floats, given, ints, lists, record, text, whole
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, name_of
 
@@ -144,13 +144,27 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
         return Card(f"{counted(len(self), 'ellipsoid')}, in the order found", (), head, rows)
 
 
-@dataclass(frozen=True, repr=False)
+@record
 class History(ShownInLists):
-    """How one partition went: its label against the rest, the rows left after each round, and why it stopped."""
+    """How one partition went: its label against the rest.
 
-    label: Any
-    rows_left: tuple[tuple[int, int], ...]
-    stopped_because: str
+    Attributes
+    ----------
+    label : object
+    rows_left : tuple of pairs of int
+        Own rows, and other rows, that were left after each round.
+    stopped_because : str
+        Why there was no further round, in words.
+    """
+
+    label: Any = given()
+    rows_left: tuple[tuple[int, int], ...] = lists("n", "2")
+    stopped_because: str = text()
+
+    def flaw(self) -> str | None:
+        """Whether something is no number of rows."""
+        is_possible = all(type(n) is int and 0 <= n < MOST for left in self.rows_left for n in left)
+        return None if is_possible else "has rows_left that are not pairs of integers"
 
     def _card(self) -> Card:
         rounds = counted(len(self.rows_left), "round")

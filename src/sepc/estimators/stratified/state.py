@@ -9,13 +9,12 @@ from sepc.estimators.stratified.strata import Strata
 from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
-from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
+from sepc.io.records import record_from, record_to_node
 from sepc.io.writer import Node, Writer
 
 
 def write(stratified: StratifiedClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write strata and their models, which must be estimators of this library; the pooled model may be any."""
-    strata = stratified.strata_
     models = {}
     for s, model in stratified.estimators_.items():
         models[str(s)] = inner.write(model, writer.under(f"models/{s}"))
@@ -24,11 +23,9 @@ def write(stratified: StratifiedClassifier, writer: Writer, inner: InnerModels) 
             raise TypeError(
                 f"A model of a stratum is a {kind}, which is not an estimator of sepc, so it cannot be saved."
             )
-    writer.put(by=stratified.by_, counts=strata.counts, fitted=strata.fitted)
+    writer.put(by=stratified.by_)
     return fields_to_node(stratified, without=("estimator", "by", "pooled")) | {
-        "classes": labels_to_node(stratified.classes_),
-        "by_names": list(strata.by),
-        "values": [[simple_value(value) for value in row] for row in strata.values],
+        **record_to_node(stratified.strata_, writer),
         "sees_all": stratified.pooled is not None,
         "pooled": inner.to_node(stratified.pooled_, writer.under("pooled")),
         "models": models,
@@ -37,23 +34,14 @@ def write(stratified: StratifiedClassifier, writer: Writer, inner: InnerModels) 
 
 def read(reader: Reader, inner: InnerModels) -> StratifiedClassifier:
     """Read strata and their models."""
-    by, names = reader.ints("by", None), reader.texts("by_names")
-    classes = labels_from(reader.part("classes"))
-    counts = reader.counts("counts", None, len(classes))
-    rows = reader.value("values", list)
-    if len(rows) != len(counts) or not all(isinstance(row, list) and len(row) == len(names) for row in rows):
-        raise reader.wrong("has strata without categories")
-    values = np.empty((len(counts), len(names)), dtype=object)
-    for i, row in enumerate(rows):
-        values[i] = [read_simple_value(value, reader) for value in row]
-    strata = Strata(names, values, classes, counts, reader.bools("fitted", len(counts)))
-    models = reader.value("models", dict)
+    strata, models = record_from(Strata, reader), reader.value("models", dict)
+    by, classes = reader.ints("by", len(strata.by)), strata.classes
     if set(models) != {str(s) for s in np.flatnonzero(strata.fitted)}:
         raise reader.wrong("has strata whose models are missing")
     estimators = {int(s): inner.read(reader.under(f"models/{s}", node)) for s, node in models.items()}
     pooled = inner.from_node(reader.part("pooled"))
     stratified = restore_fields(StratifiedClassifier(next(iter(estimators.values()), pooled), by.tolist()), reader)
-    if len(by) != len(names) or (len(by) and by.max() >= stratified.n_features_in_) or len(set(by.tolist())) < len(by):
+    if (by >= stratified.n_features_in_).any() or len(set(by.tolist())) < len(by):
         raise reader.wrong("names columns that it does not have")
     stratified.pooled = pooled if reader.value("sees_all", bool) else None
     n_features = stratified.n_features_in_ - len(by)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sepc._typing import BoolArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.estimators.columns_by import column_names
+from sepc.records import bools, counts, labels, lists, record, texts
 from sepc.wording import counted, name_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 POOLED = -1
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Strata(ShownAsCard):
     """The combinations of categories among the training rows, the largest first.
 
@@ -30,7 +30,7 @@ class Strata(ShownAsCard):
     ----------
     by : tuple of str
         Names of the columns.
-    values : (S, k) array of object
+    values : tuple of S tuples
         The categories of each combination; None where they are missing.
     classes : (C,) array
         The labels.
@@ -40,11 +40,11 @@ class Strata(ShownAsCard):
         Whether the combination has a model of its own; the pooled model decides on the others.
     """
 
-    by: tuple[str, ...]
-    values: NDArray[Any]
-    classes: NDArray[Any]
-    counts: IntArray
-    fitted: BoolArray
+    by: tuple[str, ...] = texts("k", name="by_names")
+    values: tuple[tuple[Any, ...], ...] = lists("S", "k")
+    classes: NDArray[Any] = labels("C")
+    counts: IntArray = counts("S", "C")
+    fitted: BoolArray = bools("S")
 
     @property
     def n_rows(self) -> IntArray:
@@ -56,7 +56,7 @@ class Strata(ShownAsCard):
 
     def of(self, values: NDArray[Any]) -> IntArray:
         """The stratum of each row of categories: its position here, or -1 if the pooled model decides."""
-        known = {tuple(own): s for s, own in enumerate(self.values) if self.fitted[s]}
+        known = {own: s for s, own in enumerate(self.values) if self.fitted[s]}
         return np.array([known.get(tuple(row), POOLED) for row in values], dtype=np.int64)
 
     def described(self, values: NDArray[Any]) -> str:
@@ -66,7 +66,9 @@ class Strata(ShownAsCard):
 
     def to_frame(self) -> pd.DataFrame:
         """The strata as a pandas DataFrame: categories, rows, rows of each class, and which model decides."""
-        columns: dict[str, Any] = {name: self.values[:, j] for j, name in enumerate(self.by)}
+        columns: dict[str, Any] = {
+            name: np.array([own[j] for own in self.values], dtype=object) for j, name in enumerate(self.by)
+        }
         columns |= {"n_rows": self.n_rows}
         columns |= {f"n_{label}": self.counts[:, c] for c, label in enumerate(self.classes)}
         return frame_of(columns | {"model": np.where(self.fitted, "own", "pooled")})
@@ -106,9 +108,8 @@ def find_strata(
     counts = counts[order]
     second = np.sort(counts, axis=1)[:, -2] if len(classes) > 1 else np.zeros(len(counts), dtype=np.int64)
     fitted = (counts.sum(axis=1) >= min_rows) & (second >= min_second)
-    combinations = np.empty((len(seen), len(by)), dtype=object)
-    combinations[:] = list(seen)
-    strata = Strata(by, combinations[order], classes, counts, fitted)
+    combinations = list(seen)
+    strata = Strata(by, tuple(combinations[i] for i in order), classes, counts, fitted)
     of_first = np.full(len(seen), POOLED)
     of_first[order] = np.where(fitted, np.arange(len(order)), POOLED)
     return strata, of_first[first]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sepc.cards import Card, ShownInLists
 from sepc.decisions.frames import frame_of
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
-from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, OUTSIDE, SHARE
+from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, KINDS, OUTSIDE, SHARE
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
+from sepc.records import given, number, parts, record, text, whole
 from sepc.wording import counted, listed, name_of, percent
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ HEAD = ("where", "what changed", "before", "now", "rows")
 COLUMNS = ("where", "kind", "before", "now", "n_rows", "n_since", "refuses", "log_evidence", "region")
 
 
-@dataclass(frozen=True, repr=False)
+@record
 class Alarm(Result, ShownInLists):
     """What changed, and where.
 
@@ -53,15 +53,21 @@ class Alarm(Result, ShownInLists):
         feature comes first.
     """
 
-    kind: str
-    region: int
-    where: str
-    before: float
-    now: float
-    n_rows: int
-    n_since: int
-    log_evidence: float
-    moved: tuple[FeatureShift, ...] = ()
+    kind: str = text(*KINDS)
+    region: int = whole(ALL_ROWS)
+    where: str = given()
+    before: float = number(0.0, 1.0)
+    now: float = number(0.0, 1.0)
+    n_rows: int = whole()
+    n_since: int = whole()
+    log_evidence: float = number()
+    moved: tuple[FeatureShift, ...] = parts(FeatureShift)
+
+    def flaw(self) -> str | None:
+        """What no monitor tells, if it is in this alarm."""
+        if self.region == ALL_ROWS and self.kind != FEATURE:
+            return "is an alarm about something that is not watched"
+        return "names no feature where one moved" if self.kind == FEATURE and not self.moved else None
 
     @property
     def rises(self) -> bool:

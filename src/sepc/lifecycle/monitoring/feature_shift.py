@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import stdtr
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.lifecycle.monitoring.tally import Tally
+from sepc.records import number, record, text
 from sepc.wording import name_of
 
 # A feature is named if its mean differs with this confidence, corrected for all features; at most this many are.
@@ -19,12 +18,20 @@ NAMED_MOST = 3
 FEWEST_ROWS = 5
 
 
-@dataclass(frozen=True, repr=False)
+@record
 class FeatureShift(ShownOnOneLine):
-    """A feature that shifted, and by how many standard deviations of the reference."""
+    """A feature that shifted.
 
-    name: str
-    shift: float
+    Attributes
+    ----------
+    name : str
+        The feature.
+    shift : float
+        By how many standard deviations of the reference its mean shifted.
+    """
+
+    name: str = text()
+    shift: float = number()
 
     def __str__(self) -> str:
         return f"{name_of(self.name)} ({self.shift:+.2f} deviations)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, 
 from sepc.lifecycle.monitoring.streams import Streams
 from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.monitoring.windows import Part
+from sepc.records import floats, given, number, part, record, texts
 
 # Regions whose share changed by more standard deviations than this are included in the search for shifted features.
 CLEARLY = 3.0
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class MonitorState:
     """Everything that a monitor remembers.
 
@@ -33,18 +34,24 @@ class MonitorState:
     features : tuple of str
         Their names, as in the table that the reference came in.
     reference : Tally
+        The rows that all others are compared with.
     seen : Streams
     alarms : tuple of Alarm
         All that were raised, in order.
     """
 
-    confidence: float
-    shift: FloatArray
-    scale: FloatArray
-    features: tuple[str, ...]
-    reference: Tally
-    seen: Streams
-    alarms: tuple[Alarm, ...] = ()
+    confidence: float = number(0.0, 1.0)
+    shift: FloatArray = floats("d")
+    scale: FloatArray = floats("d")
+    features: tuple[str, ...] = texts("d")
+    reference: Tally = part(Tally, has_node=False)
+    seen: Streams = part(Streams, is_inline=True)
+    alarms: tuple[Alarm, ...] = given(default=())
+
+    def flaw(self) -> str | None:
+        """Whether the scale or the confidence is none."""
+        is_possible = (self.scale > 0.0).all() and 0.0 < self.confidence < 1.0
+        return None if is_possible else "has a scale or a confidence that no monitor has"
 
     @property
     def log_level(self) -> float:

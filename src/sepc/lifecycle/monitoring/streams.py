@@ -12,11 +12,12 @@ share rows, which cannot be told apart any more, so they are not merged.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 
 from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.monitoring.windows import Part, Windows
+from sepc.records import MOST, part, parts, record, text, whole
 
 
 def new_token() -> str:
@@ -24,15 +25,23 @@ def new_token() -> str:
     return secrets.token_hex(8)
 
 
-@dataclass(frozen=True)
+@record
 class Segment:
-    """Updates by one monitor: its token, and how many updates of the stream came before."""
+    """Updates by one monitor.
 
-    token: str
-    start: int
+    Attributes
+    ----------
+    token : str
+        The token of the monitor.
+    start : int
+        How many updates of the stream came before.
+    """
+
+    token: str = text()
+    start: int = whole()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Stream:
     """The rows of one stream.
 
@@ -45,9 +54,15 @@ class Stream:
         Whose updates they were, in order; the first token is the name of the stream.
     """
 
-    windows: Windows
-    n_updates: int
-    segments: tuple[Segment, ...]
+    windows: Windows = part(Windows, is_inline=True)
+    n_updates: int = whole()
+    segments: tuple[Segment, ...] = parts(Segment)
+
+    def flaw(self) -> str | None:
+        """Whether some updates belong to no segment, or some segment has none."""
+        ends = [*(segment.start for segment in self.segments), self.n_updates]
+        is_whole = ends[0] == 0 and all(start < end for start, end in pairwise(ends))
+        return None if is_whole else "has updates of nobody"
 
     @property
     def name(self) -> str:
@@ -67,19 +82,29 @@ class Stream:
         return other.segments[:n] == self.segments and self.n_updates <= ends[n - 1]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Streams:
     """The stream of a monitor, and those of monitors that were merged into it.
 
     Attributes
     ----------
     own : Stream
+        What the monitor has seen itself.
     others : tuple of Stream
-        Sorted by name.
+        What the others had seen when they were merged, sorted by name.
     """
 
-    own: Stream
-    others: tuple[Stream, ...] = ()
+    own: Stream = part(Stream)
+    others: tuple[Stream, ...] = parts(Stream, default=())
+
+    def flaw(self) -> str | None:
+        """Whether streams cannot be told apart, or are too long to be added."""
+        names = [stream.name for stream in self.others if stream.segments]
+        own_name = {self.own.name} if self.own.segments else set()
+        if len(names) < len(self.others) or sorted(set(names) - own_name) != names:
+            return "has streams without a name, twice or not in order"
+        n_seen = sum(stream.windows.total.n_seen for stream in (self.own, *self.others))
+        return "has seen more rows than can be counted" if n_seen >= MOST else None
 
     @classmethod
     def empty(cls, n_regions: int, n_features: int) -> Streams:

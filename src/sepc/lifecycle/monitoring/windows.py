@@ -18,16 +18,25 @@ from itertools import zip_longest
 import numpy as np
 
 from sepc.lifecycle.monitoring.tally import Tally
+from sepc.records import part, parts, record, whole
 
 SHORTEST, GROWTH = 1_000, 2
+COUNTS = ("rows", "labelled", "errors", "above", "beyond")
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Window:
-    """Rows since some start, and how many windows of this length were filled before, the first rows of all included."""
+    """Rows since some start.
 
-    tally: Tally
-    number: int = 1
+    Attributes
+    ----------
+    tally : Tally
+    number : int
+        How many windows of this length were filled before, the first rows of all included.
+    """
+
+    tally: Tally = part(Tally, is_inline=True)
+    number: int = whole(1)
 
     @property
     def log_part(self) -> float:
@@ -44,12 +53,28 @@ class Part:
     log_part: float
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Windows:
-    """All rows, and the latest of them in windows of growing length."""
+    """All rows, and the latest of them in windows of growing length.
 
-    total: Tally
-    latest: tuple[Window, ...] = ()
+    Attributes
+    ----------
+    total : Tally
+        All rows.
+    latest : tuple of Window
+        The latest of them, in windows of 1,000 rows, 2,000 rows, and so on.
+    """
+
+    total: Tally = part(Tally, has_node=False)
+    latest: tuple[Window, ...] = parts(Window, default=())
+
+    def flaw(self) -> str | None:
+        """Whether the windows are others than these rows have filled."""
+        pairs = [(getattr(self.total, name), getattr(own.tally, name)) for own in self.latest for name in COUNTS]
+        if any((of_all < of_window).any() for of_all, of_window in pairs):
+            return "has a window with more rows than there were in all"
+        is_complete = len(self.renewed().latest) == len(self.latest)
+        return None if is_complete else "has seen more rows than its windows tell"
 
     def parts(self) -> tuple[Part, ...]:
         """Every window, with its share of the level."""
@@ -85,5 +110,5 @@ class Windows:
             for window, length in zip(self.latest, lengths, strict=True)
         ]
         while self.total.n_seen >= SHORTEST * GROWTH ** len(latest):
-            latest.append(Window(empty))
+            latest.append(Window(empty, 1))
         return Windows(self.total, tuple(latest))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.lifecycle.reviewing.review_batch import Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import N_PER_BET, Evidence
+from sepc.lifecycle.reviewing.trust_bands import TINY
+from sepc.records import floats, ints, record, whole
 from sepc.views.outcomes import is_right
 
 RIGHT, WRONG, OPEN = 0, 1, -1
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PendingReview:
     """The labels of a review so far, in the order in which its rows were drawn.
 
@@ -32,22 +34,33 @@ class PendingReview:
     drawn : (H,) array
         The probabilities of the bands when these rows were drawn.
     outcome : (m,) array
-        For each row of the review: RIGHT or WRONG for the model's label, or OPEN while the true label is missing.
+        For each row of the review: RIGHT (0) or WRONG (1) for the model's label, or OPEN (-1) while the true label is
+        missing.
     n_counted : int
         How many of the rows drawn to certify have been counted.
     """
 
-    number: int
-    band: IntArray
-    drawn: FloatArray
-    outcome: IntArray
-    n_counted: int = 0
+    number: int = whole(1)
+    band: IntArray = ints("n", below="H")
+    drawn: FloatArray = floats("H", low=0.0)
+    outcome: IntArray = ints("m", low=OPEN, high=WRONG, name="found")
+    n_counted: int = whole()
+
+    def flaw(self) -> str | None:
+        """What is wrong with the draws or the labels, if anything."""
+        least, total = self.drawn.min(initial=1.0, where=self.drawn > 0.0), self.drawn.sum()
+        if len(self.drawn) == 0 or least < TINY or total > 1.0 + 1e-9:
+            return "has draws that are no probabilities"
+        is_counted = self.n_counted <= len(self.band) <= len(self.outcome)
+        if not is_counted or (self.outcome[: self.n_counted] == OPEN).any():
+            return "counts labels that it does not have"
+        return None
 
     @classmethod
     def of(cls, review: Review) -> PendingReview:
         """A review before its first label."""
         certify = review.purpose == Purpose.CERTIFY
-        return cls(review.number, review.band[certify], review.plan.drawn, np.full(len(review), OPEN))
+        return cls(review.number, review.band[certify], review.plan.drawn, np.full(len(review), OPEN), 0)
 
     @property
     def is_complete(self) -> bool:

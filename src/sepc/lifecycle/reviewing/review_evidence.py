@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.lifecycle.reviewing.trust_bands import Bands
+from sepc.records import MOST, floats, given, part, record
 from sepc.statistics.betting import best_draws, log_factors
 
 # This share of the allowed chance of a wrong certificate goes to the target set; stricter sets divide the rest.
@@ -23,7 +24,7 @@ CLAIM_ERRORS, HOPED_SHARE = 1.0, 0.5
 LEAST_SHARE = 0.1
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Evidence(ShownOnOneLine):
     """Counts of labels by band, and the evidence that each set of rows keeps the promise.
 
@@ -39,13 +40,18 @@ class Evidence(ShownOnOneLine):
         Logarithm of the evidence for each set now, and its largest value so far.
     """
 
-    bands: Bands
-    max_risk: float
-    confidence: float
-    n_labels: FloatArray
-    n_errors: FloatArray
-    log_now: FloatArray
-    log_peak: FloatArray
+    bands: Bands = part(Bands, is_inline=True)
+    max_risk: float = given()
+    confidence: float = given()
+    n_labels: FloatArray = floats("H", low=0.0, high=MOST - 1)
+    n_errors: FloatArray = floats("H", low=0.0, high=MOST - 1)
+    log_now: FloatArray = floats("H", low=1 - MOST, high=MOST - 1)
+    log_peak: FloatArray = floats("H", low=1 - MOST, high=MOST - 1)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the counts or the evidence, if anything."""
+        is_possible = (self.n_errors <= self.n_labels).all() and (self.log_now <= self.log_peak).all()
+        return None if is_possible else "has more errors than labels, or evidence above its peak"
 
     @classmethod
     def none(cls, bands: Bands, max_risk: float, confidence: float) -> Evidence:
@@ -112,8 +118,8 @@ class Evidence(ShownOnOneLine):
         """The evidence after labels of these bands, in the order in which they were drawn."""
         evidence = self
         for start in range(0, len(band), N_PER_BET):
-            part = slice(start, start + N_PER_BET)
-            evidence = evidence._after_one_bet(band[part], wrong[part], drawn)
+            bet = slice(start, start + N_PER_BET)
+            evidence = evidence._after_one_bet(band[bet], wrong[bet], drawn)
         return evidence
 
     def _after_one_bet(self, band: IntArray, wrong: BoolArray, drawn: FloatArray) -> Evidence:

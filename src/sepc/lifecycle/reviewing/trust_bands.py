@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import rel_entr
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
+from sepc.records import floats, record, whole
 
 # Numbers of bands within the target, and beyond it.
 N_WITHIN, N_BEYOND = 4, 2
 # Coverages to try if the user gives none.
 COVERAGES = np.arange(1, 21) / 20.0
+# Smaller shares and risks would make numbers overflow that are divided by them.
+TINY = 1e-100
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Bands(ShownOnOneLine):
     """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k.
 
@@ -32,10 +33,19 @@ class Bands(ShownOnOneLine):
         The set to certify first.
     """
 
-    least_trust: FloatArray
-    coverage: FloatArray
-    claimed_risk: FloatArray
-    target: int
+    least_trust: FloatArray = floats("H")
+    coverage: FloatArray = floats("H")
+    claimed_risk: FloatArray = floats("H", low=TINY, high=0.5)
+    target: int = whole()
+
+    def flaw(self) -> str | None:
+        """What is wrong with the bands, if anything."""
+        if len(self) > N_WITHIN + N_BEYOND:
+            return "has more bands of trust than a queue makes"
+        is_nested = (np.diff(self.least_trust) < 0.0).all() and (self.share > TINY).all()
+        if not is_nested or self.target >= len(self) or self.coverage[-1] != 1.0:
+            return "has bands of trust that are none"
+        return None
 
     def __len__(self) -> int:
         return len(self.coverage)
