@@ -200,14 +200,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         fit = self._fit_training(training, settings)
         if hasattr(self, "out_of_fold_"):
             del self.out_of_fold_
-        if self.out_of_fold and training.table is not None:
-            has_gaps = training.table.has_gaps
-            found = (
-                refitted(self, X, y, sample_weight, training.table)
-                if has_gaps
-                else self._out_of_fold(fit, training.table)
-            )
-            self.out_of_fold_ = training.table.of_table(found)
+        table = training.table
+        if self.out_of_fold and table is not None:
+            found = refitted(self, X, y, sample_weight, table) if table.has_gaps else self._out_of_fold(fit, table)
+            self.out_of_fold_ = table.of_table(found)
         return self
 
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
@@ -222,13 +218,13 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         labels : array of shape (n,)
         """
         self.check_parameters()
-        names = getattr(other, "feature_names_in_", None)
+        settings, names = self._settings(), getattr(other, "feature_names_in_", None)
         columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.preparation_)
-        settings = self._settings()
         self._fit_training(complete(rows, labels, columns, settings), settings)
         return self
 
     def _settings(self) -> FitSettings:
+        """The parameters, as far as a fit depends on them."""
         chosen = self.categorical_features
         return FitSettings(
             who=type(self).__name__,
@@ -248,6 +244,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         )
 
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
+        """Fit to complete rows, and keep what was found."""
         columns = training.columns
         self.classes_, self.n_features_in_, self.preparation_ = training.labels, columns.n, columns.preparation
         if columns.names is not None:

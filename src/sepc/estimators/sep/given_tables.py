@@ -90,8 +90,9 @@ def _numbers(
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
     # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
     with np.errstate(invalid="ignore"):
-        checks = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 2}
-        rows, labels = check_X_y(X, y, dtype=np.float64, estimator=settings.who, **checks)
+        rows, labels = check_X_y(
+            X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
+        )
     check_classification_targets(labels)
     return *_repeated(rows, labels, copies), GivenColumns(rows.shape[1], names)
 
