@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.estimators.sep.training_set import TrainingSet
+from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.points.class_split import Labels, points_by_class
 
 ARRAYS = ("centers", "roots", "owners", "isolated", "isolated_owners", "shift", "scale", "class_counts", "is_terminal")
@@ -22,11 +22,12 @@ def draw(n, d=3, seed=0):
 
 def fitted_on_blocks(classifier, blocks, labels):
     """The classifier, fitted on blocks in memory."""
-    training = TrainingSet(*points_by_class([np.asarray(block, float) for block in blocks], [*map(Labels.of, labels)]))
-    classifier.n_features_in_ = blocks[0].shape[1]
+    points = points_by_class([np.asarray(block, float) for block in blocks], [*map(Labels.of, labels)])
+    training = TrainingSet(*points, GivenColumns(blocks[0].shape[1]))
     # The workers of a cluster have one thread each, and BLAS rounds differently with more.
     with threadpool_limits(1):
-        return classifier._fit_points(training)
+        classifier._fit_training(training, classifier._settings())
+    return classifier
 
 
 def assert_same_model(left: SEPClassifier, right: SEPClassifier):

@@ -19,7 +19,7 @@ from scaling.data import (
 from scaling.scoring import on_dask
 
 from sepc import SEPClassifier
-from sepc.estimators.sep.training_set import TrainingSet
+from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.membership import squared_radii
 from sepc.points.class_split import Labels, points_by_class
 
@@ -56,9 +56,8 @@ def are_same(left: SEPClassifier, right: SEPClassifier) -> bool:
 
 
 def fit_on_points(model: SEPClassifier, training: TrainingSet) -> float:
-    model.n_features_in_ = training.rows.n_features
     started = time.perf_counter()
-    model._fit_points(training)
+    model._fit_training(training, model._settings())
     return time.perf_counter() - started
 
 
@@ -86,7 +85,8 @@ def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int | None) 
     model, record = fit_on_workers(client, drawn, most, fit_rows=fit_rows)
     blocks, labels = drawn.blocks()
     in_blocks, in_memory = classifier(most, fit_rows=fit_rows), classifier(most, fit_rows=fit_rows)
-    fit_on_points(in_blocks, TrainingSet(*points_by_class(blocks, [Labels.of(own) for own in labels])))
+    points = points_by_class(blocks, [Labels.of(own) for own in labels])
+    fit_on_points(in_blocks, TrainingSet(*points, GivenColumns(drawn.d)))
     X, y = np.concatenate(blocks), np.concatenate(labels)
     del blocks, labels
     busy, started = cpu_seconds(), time.perf_counter()

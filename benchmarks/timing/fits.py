@@ -18,7 +18,7 @@ from trust.suite import rows_of
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
-from sepc.estimators.sep.training_set import TrainingSet
+from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.points.class_split import Labels, points_by_class
 
 CACHE = Path(".bench-trust")
@@ -95,7 +95,8 @@ def blocks(sizes: tuple[int, ...], n_test: int, rounds: int) -> Tables:
 
 
 def _fit_blocks(model: SEPClassifier, drawn: list[Rows], labels: list[Any]) -> object:
-    return model._fit_points(TrainingSet(*points_by_class(drawn, [Labels.of(own) for own in labels])))
+    points = points_by_class(drawn, [Labels.of(own) for own in labels])
+    return model._fit_training(TrainingSet(*points, GivenColumns(drawn[0].shape[1])), model._settings())
 
 
 def _bare_blocks(drawn: list[Rows]) -> None:

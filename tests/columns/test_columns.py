@@ -7,8 +7,7 @@ import pytest
 from optional import package_or_skip
 
 from sepc import FormatError, SEPClassifier, load, save
-from sepc.columns.categories import fit_categories
-from sepc.columns.folds import folds_of
+from sepc.columns.categories import fit_categories, folds_of
 from sepc.columns.kinds import Kind, kinds_of
 from sepc.errors import LeftOutWarning
 from sepc.io.container import decode, encode
@@ -224,16 +223,16 @@ def test_new_rows_of_a_category_lie_among_its_training_rows(n_kinds):
 def test_equal_rows_are_spread_over_folds_whatever_their_order():
     rng = np.random.default_rng(0)
     rows, labels = rng.integers(4, size=(300, 1)).astype(float), rng.integers(3, size=300)
-    folds = folds_of(rows, labels, 5, seed=0)
+    folds = folds_of(rows, labels, seed=0)
     for label in range(3):
         assert np.ptp(np.bincount(folds[labels == label], minlength=5)) <= 1
     order = rng.permutation(300)
-    shuffled = folds_of(rows[order], labels[order], 5, seed=0)
+    shuffled = folds_of(rows[order], labels[order], seed=0)
     for kind in range(4):
         own = (rows[:, 0] == kind) & (labels == 0)
         assert np.ptp(np.bincount(folds[own], minlength=5)) <= 1
         assert sorted(folds[own]) == sorted(shuffled[own[order]])
-    assert folds_of(np.zeros((3, 1)), np.array([0, 1, 1]), 5, seed=0).tolist() == [-1, 0, 1]
+    assert folds_of(np.zeros((3, 1)), np.array([0, 1, 1]), seed=0).tolist() == [-1, 0, 1]
 
 
 def test_equal_rows_of_different_labels_do_not_tell_their_labels():

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from sepc import SEPClassifier, enclose
-from sepc.estimators.sep.crossing import LARGEST_LEFT_OUT, N_FOLDS, cross, folds_by_hash, left_out_radii, unseen
+from sepc.estimators.sep.crossing import (
+    LARGEST_LEFT_OUT,
+    N_FOLDS,
+    Recoder,
+    cross,
+    folds_by_hash,
+    left_out_radii,
+    unseen,
+)
 from sepc.estimators.sep.multiclass import Pieces
-from sepc.estimators.sep.recoding import Recoder
 from sepc.metrics import ece
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid
 from sepc.points.proportional_sample import ClassSample

@@ -1,5 +1,7 @@
 """The model does not depend on how the rows are stored, and keeps none of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
@@ -7,18 +9,18 @@ from sklearn.datasets import load_iris, make_classification
 from sepc import SEPClassifier
 from sepc.estimators.sep.fitting import _samples, fit_model
 from sepc.estimators.sep.standardization import Extent, Standardization
+from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.estimators.sep.weighing import Weighing
-from sepc.partition.separate import Settings
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 
 
 def fitted(classes, d, local_rows=200_000, **options):
-    settings = Settings(2, False, 1000, 1000, np.ones(d), local_rows=local_rows)
-    chosen = {"trust": "weights", "fit_rows": None, "seed": 0, "n_jobs": None, "on_round": None} | options
-    names = tuple(f"x{j}" for j in range(d))
-    return fit_model(
-        classes, np.arange(len(classes)), names, Standardization(np.zeros(d), np.ones(d)), settings, **chosen
-    )[0]
+    chosen = {"standardize": False, "max_ellipsoids": 1000, "fit_rows": None} | options
+    settings = replace(SEPClassifier(2, **chosen)._settings(), local_rows=local_rows)
+    rows = np.concatenate([own.gather(100_000) for own in classes])
+    # In one order, so that their deviations are the same to the last bit.
+    every = ArrayPoints(rows[np.lexsort(rows.T)])
+    return fit_model(TrainingSet(every, classes, np.arange(len(classes)), GivenColumns(d)), settings).model
 
 
 @pytest.mark.parametrize("local_rows", [200_000, 60])

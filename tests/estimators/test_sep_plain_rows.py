@@ -9,8 +9,8 @@ from sklearn import config_context
 from sklearn.datasets import load_iris
 
 from sepc import SEPClassifier
-from sepc.columns.plain_rows import plain_rows
-from sepc.estimators.sep import given_tables
+from sepc.columns.number_columns import plain_rows
+from sepc.estimators.sep import estimator
 
 pd = package_or_skip("pandas")
 X, Y = load_iris(return_X_y=True)
@@ -115,7 +115,7 @@ def outcome(classifier, ask, rows):
 @pytest.mark.parametrize("ask", ASKED)
 def test_both_ways_agree(fitted, given, ask, monkeypatch):
     short = outcome(fitted, ask, GIVEN[given])
-    monkeypatch.setattr(given_tables, "plain_rows", lambda *args: None)
+    monkeypatch.setattr(estimator, "plain_rows", lambda *args: None)
     assert short == outcome(fitted, ask, GIVEN[given])
 
 

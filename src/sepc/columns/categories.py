@@ -11,8 +11,11 @@ from sklearn.preprocessing import TargetEncoder
 
 from sepc._typing import FloatArray, IntArray
 from sepc.plain_values import plain
+from sepc.points.row_hash import row_hashes
 from sepc.records import floats, lists, record, text
 
+# Rows are encoded by what other folds say, so that their own label is not in their encoding.
+N_FOLDS = 5
 # Each category is encoded as if it had so many more rows with the usual labels.
 SMOOTHING = 10.0
 # With more classes, a category is encoded by this many numbers: the directions in which the categories differ most.
@@ -93,6 +96,20 @@ def fit_categories(
     log_odds, of_rows = _log_odds(codes, labels, n_values, unit, folds)
     directions = _main_directions(log_odds, np.bincount(codes, minlength=n_values))
     return Categories(name, known.values, log_odds @ directions), of_rows @ directions
+
+
+def folds_of(rows: FloatArray, labels: IntArray, seed: int) -> IntArray:
+    """The fold that leaves out each row; -1 for the only row of a class, which is never left out.
+
+    The rows of each class are dealt out in the order of their hashes, so equal ones are spread over the folds, whatever
+    the order of the rows. Left out together they would be encoded by rows of other labels alone, and thus by their own.
+    """
+    folds, hashes = np.full(len(labels), -1, dtype=np.int64), row_hashes(rows, seed)
+    for label in np.unique(labels):
+        own = np.flatnonzero(labels == label)
+        if len(own) > 1:
+            folds[own[np.argsort(hashes[own], kind="stable")]] = np.arange(len(own)) % N_FOLDS
+    return folds
 
 
 def encodings_like(

@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.categories import Categories, category, fit_categories, known_categories
-from sepc.columns.folds import folds_of
+from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of
 from sepc.errors import LeftOutWarning
+from sepc.model.usual import FeatureKind, Spoken
 from sepc.records import parts, record, texts
-from sepc.wording import MOST_NAMES, counted, listed, shown, visible
+from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
 
-# Rows are encoded by what other folds say, so that their own label is not in their encoding.
-N_FOLDS = 5
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
 # Stands in the names of features that come with a date.
@@ -75,7 +73,7 @@ class Preparation:
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
         known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
-        folds = folds_of(unfitted.rows_of(X), labels, N_FOLDS, seed) if known else labels
+        folds = folds_of(unfitted.rows_of(X), labels, seed) if known else labels
         fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
         own = cls(columns, tuple(categories for categories, _ in fits), seasons)
         return own, own._rows(X, {categories.name: encoded for categories, encoded in fits})
@@ -142,7 +140,7 @@ class Preparation:
             warnings.warn(
                 f"Left out, since they are no features: {_left_out(self.columns)}. Name them in keep to use them.",
                 LeftOutWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def summary(self) -> str:
@@ -222,3 +220,18 @@ def _left_out(columns: Collection[Column]) -> str:
 def origin_of(feature: str) -> str:
     """The feature that another one comes with: the time of year is known if the date is."""
     return feature.split(SEASON)[0]
+
+
+def spoken_features(preparation: Preparation) -> tuple[Spoken, ...]:
+    """How to speak of each feature of a prepared table."""
+    kinds = {column.name: column.kind for column in preparation.columns}
+    return tuple(_spoken(preparation, kinds[origin], origin, name) for origin, name in preparation.features)
+
+
+def _spoken(preparation: Preparation, kind: Kind, origin: str, feature: str) -> Spoken:
+    if feature != origin:
+        return Spoken(FeatureKind.PART)
+    if kind is Kind.CATEGORY:
+        values = preparation.categories[origin].values
+        return Spoken(FeatureKind.CATEGORY, tuple("missing" if value is None else name_of(value) for value in values))
+    return Spoken(FeatureKind.DATE if kind is Kind.DATE else FeatureKind.NUMBER)

@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sepc._typing import FloatArray, IntArray
+from sepc.columns.number_columns import plain_rows, refuse_text
 from sepc.columns.preparation import Preparation
+from sepc.columns.table import is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
-from sepc.estimators.sep.fitting import Fit, fit_model, most_ellipsoids, most_partitioned
+from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.fold_models import out_of_fold, refitted
-from sepc.estimators.sep.given_tables import Prepared, TakesTables
-from sepc.estimators.sep.multiclass import Pieces
+from sepc.estimators.sep.given_tables import complete, prepare
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
-from sepc.estimators.sep.spoken_features import spoken_features
-from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import (
+    GivenColumns,
+    TableRows,
     TrainingSet,
     check_class_weight,
-    is_collection,
     weights_of_classes,
     with_class_weights,
 )
-from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
-from sepc.partition.separate import Settings
-from sepc.partition.sequence import Round
 from sepc.wording import MOST_NAMES, listed, shown
 
 
-class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids cut out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -128,6 +124,9 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
     0 with trust ...
     """
 
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    preparation_: Preparation | None
     model_: SEPModel
     rows_used_: RowsUsed
     out_of_fold_: FloatArray
@@ -196,23 +195,16 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         self
         """
         self.check_parameters()
-        if is_collection(X):
-            if sample_weight is not None:
-                raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
-            if self.out_of_fold:
-                raise TypeError("out_of_fold is for rows in memory; for files and Dask collections it must be False.")
-            encoder = self._encoder(X, y)
-            preparation = None if encoder is None else encoder.preparation
-            return self._fit_points(TrainingSet.of_collection(X, y, encoder), preparation)
-        given = self._prepare(X, y, sample_weight)
-        training = TrainingSet.of_arrays(given.rows, given.labels, self._n_features)
-        fit = self._fit_training(training, given.unit, self.out_of_fold and not given.has_gaps)
+        settings = self._settings()
+        training = prepare(X, y, settings, sample_weight)
+        fit = self._fit_training(training, settings)
         if hasattr(self, "out_of_fold_"):
             del self.out_of_fold_
-        if self.out_of_fold:
-            found = refitted(self, X, y, sample_weight, given) if given.has_gaps else self._out_of_fold(fit, given)
-            self.out_of_fold_ = given.of_table(found)
-        return self._set_fitted_attributes(fit.pieces)
+        table = training.table
+        if self.out_of_fold and table is not None:
+            found = refitted(self, X, y, sample_weight, table) if table.has_gaps else self._out_of_fold(fit, table)
+            self.out_of_fold_ = table.of_table(found)
+        return self
 
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
         """Fit to rows as another classifier has prepared them, so that both take the same columns in the same way.
@@ -226,98 +218,60 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         labels : array of shape (n,)
         """
         self.check_parameters()
-        self.preparation_, self.n_features_in_ = other.preparation_, other.n_features_in_
-        if hasattr(other, "feature_names_in_"):
-            self.feature_names_in_ = other.feature_names_in_
-        rows = self._filled(rows, np.unique(labels, return_inverse=True)[1])
-        training = TrainingSet.of_arrays(rows, labels, self._n_features)
-        return self._set_fitted_attributes(self._fit_training(training, 1.0).pieces)
+        settings, names = self._settings(), getattr(other, "feature_names_in_", None)
+        columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.preparation_)
+        self._fit_training(complete(rows, labels, columns, settings), settings)
+        return self
 
-    def _first_model(self, rows: FloatArray, classes: IntArray) -> SEPModel:
-        return self._fit_once(TrainingSet.of_arrays(rows, classes, self._n_features), 1.0, None).model
+    def _settings(self) -> FitSettings:
+        """The parameters, as far as a fit depends on them."""
+        chosen = self.categorical_features
+        return FitSettings(
+            who=type(self).__name__,
+            n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
+            trust="published" if self.published else self.trust,
+            standardize=self.standardize and not self.published,
+            max_rounds=self.max_rounds,
+            max_ellipsoids=self.max_ellipsoids,
+            fit_rows=self.fit_rows,
+            categorical=() if chosen is None or isinstance(chosen, str) else chosen,
+            keep=self.keep or (),
+            published=self.published,
+            out_of_fold=self.out_of_fold,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            local_rows=self._local_rows,
+        )
 
-    def _fit_points(self, training: TrainingSet, preparation: Preparation | None = None) -> Self:
-        check_classification_targets(training.labels)
-        self.preparation_ = preparation
-        self.n_features_in_ = training.rows.n_features if preparation is None else len(preparation.columns)
-        if hasattr(self, "feature_names_in_"):
+    def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
+        """Fit to complete rows, and keep what was found."""
+        columns = training.columns
+        self.classes_, self.n_features_in_, self.preparation_ = training.labels, columns.n, columns.preparation
+        if columns.names is not None:
+            self.feature_names_in_ = np.array(columns.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if training.names is not None:
-            self.feature_names_in_ = np.array(training.names, dtype=object)
-        return self._set_fitted_attributes(self._fit_training(training, 1.0).pieces)
-
-    def _fit_training(self, training: TrainingSet, unit: float, out_of_fold: bool = False) -> Fit:
-        self.classes_ = training.labels
-        training.extent.refuse_extremes(self._names())
-        self._warn_if_flat(training)
+        training.extent.refuse_extremes(columns.feature_names)
+        _warn_if_flat(training)
         with Progress(self) as progress:
-            fit = self._fit_once(training, unit, progress.step, out_of_fold)
-        self.model_, self.rows_used_ = fit.model, fit.rows_used
+            fit = fit_model(training, settings, progress.step)
         if self.verbose:
-            print(f"[{type(self).__name__}] {self.rows_used_}")  # noqa: T201
-        if self.class_weight is not None:
-            self.model_ = with_class_weights(self.model_, self.class_weight)
+            print(f"[{settings.who}] {fit.rows_used}")  # noqa: T201
+        self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
+        self.model_.check_units()
+        self.rows_used_ = fit.rows_used
+        self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, fit.pieces)
+        self.history_: tuple[History, ...] = histories(self.model_, fit.pieces.partitions)
+        self.regions_: Regions = Regions(self.model_)
         return fit
 
-    def _out_of_fold(self, fit: Fit, given: Prepared) -> FloatArray:
-        """Out-of-fold probabilities of the rows prepared."""
-        found = out_of_fold(fit.fold_models, given.rows, len(self.classes_))
+    def _out_of_fold(self, fit: Fit, table: TableRows) -> FloatArray:
+        """Out-of-fold probabilities of the rows of a table without gaps."""
+        found = out_of_fold(fit.fold_models, table.rows, len(self.classes_))
         if self.class_weight is not None:
             found *= weights_of_classes(self.class_weight, self.classes_, fit.model.class_counts)
             found /= found.sum(axis=1, keepdims=True)
         return found
-
-    def _set_fitted_attributes(self, pieces: Pieces) -> Self:
-        self.model_.check_units()
-        self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, pieces)
-        self.history_: tuple[History, ...] = histories(self.model_, pieces.partitions)
-        self.regions_: Regions = Regions(self.model_)
-        return self
-
-    def _fit_once(
-        self,
-        training: TrainingSet,
-        row_unit: float,
-        on_round: Callable[[Round], None] | None,
-        out_of_fold: bool = False,
-    ) -> Fit:
-        """Fit a model to these rows, of which each counts as `row_unit` rows."""
-        own, unstandardized = Standardization.of(training.extent), self.published or not self.standardize
-        standard = Standardization.none(training.extent, self._names()) if unstandardized else own
-        settings = Settings(
-            n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
-            published=self.published,
-            max_rounds=self.max_rounds,
-            max_ellipsoids=self.max_ellipsoids or most_ellipsoids(training.rows.n_points),
-            unit=own.scale / standard.scale,
-            local_rows=self._local_rows,
-        )
-        return fit_model(
-            training.classes,
-            training.labels,
-            self._names(),
-            standard,
-            settings,
-            trust="published" if self.published else self.trust,
-            fit_rows=self._fit_rows(),
-            row_unit=row_unit,
-            category_columns=() if self.preparation_ is None else _category_columns(self.preparation_),
-            spoken=() if self.preparation_ is None else spoken_features(self.preparation_),
-            seed=self._seed(),
-            n_jobs=self.n_jobs,
-            on_round=on_round,
-            out_of_fold=out_of_fold,
-        )
-
-    def _fit_rows(self) -> int | None:
-        return most_partitioned(self._n_features) if isinstance(self.fit_rows, str) else self.fit_rows
-
-    def _warn_if_flat(self, training: TrainingSet) -> None:
-        rows = training.rows
-        directions = flat_directions(training.extent.sized(rows), training.extent.spread)
-        if len(directions) and rows.n_points > rows.n_features:
-            message = describe_flat(directions, rows.n_points, self._names())
-            warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
 
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
@@ -332,9 +286,32 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
     def _probabilities(self, X: Any) -> FloatArray:
         return probabilities_of(self.model_, self._rows(X))
 
+    def _rows(self, X: Any) -> FloatArray:
+        """Rows of numbers, as the model takes them; they may share their memory with `X`."""
+        if self.preparation_ is not None:
+            self.check_columns(X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return self.preparation_.check_finite(self.preparation_.rows_of(X))
+        rows = plain_rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        if rows is None:
+            self.check_columns(X)
+            # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
+            with np.errstate(invalid="ignore"):
+                rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        return rows
+
+    def check_columns(self, X: Any) -> None:
+        """Raise if a column does not hold numbers or, for a model of a table, if this is none."""
+        kind = type(self).__name__
+        if self.preparation_ is None:
+            refuse_text(X, kind)
+        elif not is_table(X):
+            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
+
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
-        return SEPDecisions.of(self.model_, np.empty((0, self._n_features + self.model_.n_codes)), self.min_trust)
+        n_columns = len(self.model_.feature_names) + self.model_.n_codes
+        return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust)
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
@@ -365,7 +342,7 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         rng = np.random.default_rng(random.randint(2**31 - 1))
         held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in own], dtype=np.float64)
         chosen = rng.choice(len(own), size=n, p=held / held.sum())
-        rows = np.empty((n, self._n_features))
+        rows = np.empty((n, len(self.model_.feature_names)))
         for k, fitted in enumerate(own):
             rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
         return rows
@@ -389,7 +366,15 @@ class SEPClassifier(CallbackSupport, TakesTables, DecidingClassifier[SEPDecision
         if self.out_of_fold and (self.published or self.trust != "weights"):
             raise ValueError("out_of_fold needs trust='weights'; other trust is not learned from rows.")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
-def _category_columns(preparation: Preparation) -> tuple[CategoryColumn, ...]:
-    each = zip(preparation.category_features.tolist(), preparation.categories.values(), strict=True)
-    return tuple(CategoryColumn(first, own.encodings.shape[1], len(own.values)) for first, own in each)
+
+def _warn_if_flat(training: TrainingSet) -> None:
+    rows = training.rows
+    directions = flat_directions(training.extent.sized(rows), training.extent.spread)
+    if len(directions) and rows.n_points > rows.n_features:
+        message = describe_flat(directions, rows.n_points, training.columns.feature_names)
+        warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)

@@ -1,21 +1,23 @@
-"""From validated rows and classes to a fitted model."""
+"""From a training set to a fitted model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
-from sepc.estimators.sep.crossing import Crossing, cross, ellipsoid_arrays, unseen
+from sepc.estimators.sep.crossing import Crossing, Recoder, cross, ellipsoid_arrays, unseen
 from sepc.estimators.sep.describing import MOST_ROWS, described
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.fold_models import FoldModel
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
-from sepc.estimators.sep.recoding import Recoder
 from sepc.estimators.sep.standardization import Standardization
+from sepc.estimators.sep.training_set import TrainingSet
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
@@ -23,7 +25,6 @@ from sepc.kernels.threads import single_threaded
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.model.stacked_signatures import StackedSignatures
-from sepc.model.usual import Spoken
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints
@@ -57,6 +58,38 @@ def most_ellipsoids(n_rows: int) -> int:
     return round(float(np.exp(np.interp(np.log(n_rows), ends, np.log(MOST_ELLIPSOIDS)))))
 
 
+@dataclass(frozen=True, eq=False)
+class FitSettings:
+    """What a fit depends on beside the rows: the parameters of an `SEPClassifier`, and the most rows to bring together.
+
+    `who` is the name of the classifier, for messages. `categorical` and `keep` name columns of a table.
+    """
+
+    who: str
+    n_impure: int | float
+    trust: str
+    standardize: bool
+    max_rounds: int
+    max_ellipsoids: int | None
+    fit_rows: int | str | None
+    categorical: Collection[Any]
+    keep: Collection[Any]
+    published: bool
+    out_of_fold: bool
+    n_jobs: int | None
+    random_state: Any
+    local_rows: int
+
+    def seed(self) -> int:
+        """A seed; the same each time unless `random_state` is None or a generator."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def n_partitioned(self, n_rows: int, n_features: int) -> int:
+        """How many rows to partition."""
+        most = most_partitioned(n_features) if isinstance(self.fit_rows, str) else self.fit_rows
+        return n_rows if most is None else min(most, n_rows)
+
+
 class Fit(NamedTuple):
     """A fitted model, its partition, how many rows were used, and models for out-of-fold probabilities, if wanted."""
 
@@ -66,90 +99,89 @@ class Fit(NamedTuple):
     fold_models: tuple[FoldModel, ...]
 
 
-@single_threaded
-def fit_model(
-    classes: Sequence[PointSet],
-    labels: NDArray[Any],
-    names: tuple[str, ...],
-    standard: Standardization,
-    settings: Settings,
-    trust: str,
-    fit_rows: int | None,
-    seed: int,
-    n_jobs: int | None,
-    on_round: Callable[[Round], None] | None,
-    category_columns: Sequence[CategoryColumn] = (),
-    spoken: Sequence[Spoken] = (),
-    row_unit: float = 1.0,
-    out_of_fold: bool = False,
-) -> Fit:
-    """Partition the classes, or a sample of `fit_rows` rows, then count all rows in the ellipsoids and weigh them.
+def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
+    """Partition the classes, or a sample of their rows, then count all rows in the ellipsoids and weigh them.
 
-    The columns of `classes` after the features, one for each of `category_columns`, are codes of categories; these
-    count in the weights only. `spoken` says how to speak of each feature; by default they are numbers. Each row counts
-    as `row_unit` rows. With `out_of_fold`, models are also fitted to parts of the weighed rows.
-
-    The classes are in the user's own units: rounding them first could give a row another hash on another engine.
+    Codes of categories count in the weights only. With `out_of_fold`, models are also fitted to parts of the weighed
+    rows, if these come from a table without gaps.
     """
-    n_rows = sum(points.n_points for points in classes)
-    n_partitioned = n_rows if fit_rows is None else min(fit_rows, n_rows)
-    share, is_weighed = n_partitioned / n_rows, trust == "weights"
-    n_drawn = max(n_partitioned if share < 1.0 else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
-    drawn = _samples(classes, n_drawn, seed)
-    chosen = _fewer(drawn, n_drawn, n_partitioned, seed) if share < 1.0 else None
-    partitioned = classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
-    settings = settings.for_share(share)
-    pieces = partition_classes([standard.of_set(points) for points in partitioned], settings, on_round, n_jobs)
+    own = Standardization.of(training.extent)
+    standard = own if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
+    n_rows = sum(points.n_points for points in training.classes)
+    n_partitioned = settings.n_partitioned(n_rows, training.rows.n_features)
+    partitioning = Settings(
+        n_impure=settings.n_impure,
+        published=settings.published,
+        max_rounds=settings.max_rounds,
+        max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
+        unit=own.scale / standard.scale,
+        local_rows=settings.local_rows,
+    )
+    common = _Common(training, settings, standard, partitioning.for_share(n_partitioned / n_rows))
+    return _fitted(common, n_rows, n_partitioned, on_round)
+
+
+@single_threaded
+def _fitted(common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None) -> Fit:
+    """Partition, count and weigh.
+
+    Samples are drawn in the user's own units: rounding them first could give a row another hash on another engine.
+    """
+    training, seed = common.training, common.settings.seed()
+    is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
+    n_drawn = max(n_partitioned if is_sampled else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
+    drawn = _samples(training.classes, n_drawn, seed)
+    chosen = _fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
+    partitioned = training.classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
+    pieces = common.partition(partitioned, on_round)
     few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
-    spoken = spoken or (Spoken(),) * len(names)
-    common = _Common(names, standard, trust, settings.published, category_columns, spoken, row_unit)
-    model = common.model(pieces, classes, labels)
+    model = common.model(pieces, training.classes, training.labels)
     fold_models: tuple[FoldModel, ...] = ()
     if is_weighed:
-
-        def partition(points: Sequence[ArrayPoints]) -> Pieces:
-            return partition_classes([standard.of_set(own) for own in points], settings, None, n_jobs)
-
         recoder = common.recoder(few)
         crossing = None if chosen is None else unseen(recoder, chosen, pieces)
         if crossing is None or not crossing.is_enough:
-            crossing = cross(recoder, standard.apply, partition)
+            crossing = cross(recoder, common.standard.apply, common.partition)
         weighing = common.weighing(model, few)
         penalties = weighing.penalties(crossing)
         model = replace(model, weights=weighing.weights(pieces, penalties))
-        if out_of_fold:
-            crossing = crossing.halved(recoder, standard.apply)
-            fold_models = tuple(
-                common.fold_model(crossing, fold, recoder, [sample.weight for sample in few], labels, penalties)
-                for fold in range(len(crossing.pieces))
-            )
+        if common.settings.out_of_fold and training.table is not None and not training.table.has_gaps:
+            halves, shares = crossing.halved(recoder, common.standard.apply), [sample.weight for sample in few]
+            each = range(len(halves.pieces))
+            fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
     rows_used = RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
-    return Fit(described(model, few, row_unit, spoken), pieces, rows_used, fold_models)
+    return Fit(common.described(model, few), pieces, rows_used, fold_models)
 
 
 @dataclass(frozen=True, eq=False)
 class _Common:
     """What the models of one fit have in common."""
 
-    names: tuple[str, ...]
+    training: TrainingSet
+    settings: FitSettings
     standard: Standardization
-    trust: str
-    published: bool
-    category_columns: Sequence[CategoryColumn]
-    spoken: Sequence[Spoken]
-    row_unit: float
+    partitioning: Settings
+
+    @cached_property
+    def category_columns(self) -> tuple[CategoryColumn, ...]:
+        return self.training.columns.of_categories
+
+    def partition(self, classes: Sequence[PointSet], on_round: Callable[[Round], None] | None = None) -> Pieces:
+        """Ellipsoids around rows of the classes, in standard units."""
+        points = [self.standard.of_set(own) for own in classes]
+        return partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
 
     def model(self, pieces: Pieces, classes: Sequence[PointSet], labels: NDArray[Any]) -> SEPModel:
         """A model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
-        standard, d = self.standard, len(self.standard.shift)
+        standard, d, row_unit = self.standard, len(self.standard.shift), self.training.row_unit
         ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
         centers, roots = ellipsoid_arrays(pieces, d)
         signatures = standard.of_reduction(StackedSignatures.of(ellipsoids, d, BOUNDARY_SLACK))
         model = SEPModel(
             classes=labels,
             class_counts=np.array([points.n_points for points in classes], dtype=np.int64),
-            feature_names=self.names,
+            feature_names=self.training.columns.feature_names,
             shift=standard.shift,
             scale=standard.scale,
             centers=centers,
@@ -160,38 +192,35 @@ class _Common:
             isolated_owners=pieces.isolated_owners,
             table=SignatureTable.of_classes(reduce_each(classes, signatures)),
             slack=BOUNDARY_SLACK,
-            trust=self.trust,
-            published=self.published,
+            trust=self.settings.trust,
+            published=self.settings.published,
         )
-        return model if self.row_unit == 1.0 else _in_rows(model, self.row_unit)
+        return model if row_unit == 1.0 else _in_rows(model, row_unit)
 
     def weighing(self, model: SEPModel, samples: Sequence[ClassSample]) -> Weighing:
-        return Weighing.of(model, samples, self.category_columns, self.row_unit)
+        return Weighing.of(model, samples, self.category_columns, self.training.row_unit)
+
+    def described(self, model: SEPModel, samples: Sequence[ClassSample]) -> SEPModel:
+        return described(model, samples, self.training.row_unit, self.training.columns.spoken)
 
     def recoder(self, samples: Sequence[ClassSample]) -> Recoder:
         rows = np.concatenate([sample.rows for sample in samples])
         which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
-        return Recoder(rows, which, self.category_columns, self.row_unit)
+        return Recoder(rows, which, self.category_columns, self.training.row_unit)
 
     def fold_model(
-        self,
-        crossing: Crossing,
-        fold: int,
-        recoder: Recoder,
-        weights: Sequence[float],
-        labels: NDArray[Any],
-        penalties: Penalties,
+        self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
     ) -> FoldModel:
         """A model of the rows outside of a fold; classes of which there are none are not known to it.
 
-        `weights` has how many rows each row of a class stands for.
+        `shares` has how many rows each row of a class stands for.
         """
         pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
         known = np.unique(recoder.which[~is_in])
-        samples = [ClassSample(seen.rows[~is_in & (recoder.which == k)], weights[k]) for k in known]
-        model = self.model(pieces, [ArrayPoints(sample.rows) for sample in samples], labels[known])
+        samples = [ClassSample(seen.rows[~is_in & (recoder.which == k)], shares[k]) for k in known]
+        model = self.model(pieces, [ArrayPoints(sample.rows) for sample in samples], self.training.labels[known])
         model = replace(model, weights=self.weighing(model, samples).weights(pieces, penalties))
-        model = described(model, samples, self.row_unit, self.spoken)
+        model = self.described(model, samples)
         return FoldModel(model, known, row_hashes(recoder.rows[is_in], seed=0), seen.encodings, self.category_columns)
 
 

@@ -13,9 +13,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash
-from sepc.estimators.sep.given_tables import Prepared
-from sepc.estimators.sep.recoding import recoded
+from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash, recoded
+from sepc.estimators.sep.training_set import TableRows
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.rules import probabilities_of
 from sepc.model.sep_model import SEPModel
@@ -61,10 +60,10 @@ def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -
     return found
 
 
-def refitted(classifier: Any, X: Any, y: Any, sample_weight: Any, given: Prepared) -> FloatArray:
+def refitted(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
     """The same for rows with gaps, from fits of a classifier to halves: gaps are filled in by labels of all rows."""
-    labels, positions, classes = np.asarray(y), given.positions, classifier.classes_
-    folds = folds_by_hash(given.given, np.searchsorted(classes, given.labels))
+    labels, positions, classes = np.asarray(y), table.positions, classifier.classes_
+    folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))
     found = np.zeros((len(folds), len(classes)))
     for fold in range(N_FOLDS):
         others, own = np.unique(positions[folds != fold]), positions[folds == fold]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sepc.columns.preparation import Preparation
+from sepc.columns.preparation import Preparation, spoken_features
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed
 from sepc.estimators.sep.regions import Regions
-from sepc.estimators.sep.spoken_features import spoken_features
 from sepc.io.estimator_fields import fields_to_node, restore_fields
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.estimators.sep.fitting import FitSettings, fit_model
+from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.completion import kinds_of
 from sepc.model.mixture import N_DRAWS, Pattern
 from sepc.model.row_kinds import RowKinds
 from sepc.model.scores import Scores
-from sepc.model.sep_model import SEPModel
 
 # A class is described by the ellipsoids of its complete rows if there are so many for each feature, else by one normal
 # distribution.
@@ -23,10 +22,8 @@ RIDGE = 1e-3
 SHRINKAGE = 10.0
 
 
-def filled(
-    rows: FloatArray, classes: IntArray, n_features: int, fit: Callable[[FloatArray, IntArray], SEPModel]
-) -> FloatArray:
-    """Training rows with their gaps filled in.
+def filled(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings: FitSettings) -> FloatArray:
+    """Training rows with their gaps filled in; if there are none, the rows themselves.
 
     Parameters
     ----------
@@ -34,17 +31,24 @@ def filled(
         Features with NaN for gaps; codes of categories may follow.
     classes : (n,) array
         Classes, numbered from 0.
-    n_features : int
-    fit : callable
-        Fits a model to complete rows and their classes.
+    columns : GivenColumns
+    settings : FitSettings
+        For a first model, of the complete rows.
     """
-    gaps = np.isnan(rows[:, :n_features])
-    complete = ~gaps.any(axis=1)
+    names, is_empty = columns.feature_names, np.isnan(rows).all(axis=0)
+    if is_empty.any():
+        raise ValueError(f"Feature {names[int(is_empty.argmax())]!r} has no values at all; leave it out.")
+    gaps = np.isnan(rows[:, : len(names)])
+    if not gaps.any():
+        return rows
+    complete, result = ~gaps.any(axis=1), rows.copy()
     counts = np.bincount(classes[complete], minlength=int(classes.max()) + 1)
-    result = rows.copy()
-    enough = counts.min() >= ROWS_A_FEATURE * n_features
-    kinds = kinds_of(fit(rows[complete], classes[complete])) if enough else _one_a_class(rows[:, :n_features], classes)
-    for c in range(int(classes.max()) + 1):
+    if counts.min() >= ROWS_A_FEATURE * len(names):
+        first = TrainingSet.of_arrays(rows[complete], classes[complete], columns)
+        kinds = kinds_of(fit_model(first, settings).model)
+    else:
+        kinds = _one_a_class(rows[:, : len(names)], classes)
+    for c in range(len(counts)):
         mixture = kinds.of_class(c)
         for where, missing in _patterns(gaps, np.flatnonzero((classes == c) & ~complete)):
             drawn = Pattern.of(mixture, kinds.scores.of(rows[where]), missing).draws()

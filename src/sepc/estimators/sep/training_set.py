@@ -12,22 +12,81 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray
+from sepc._typing import FloatArray, IntArray
+from sepc.columns.preparation import Preparation, spoken_features
+from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.standardization import Extent
+from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.sep_model import SEPModel
+from sepc.model.usual import Spoken
 from sepc.points.first_columns import first_columns
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
-from sepc.points.table_encoder import TableEncoder
 from sepc.wording import MOST_NAMES, listed, shown
 
 BALANCED = "balanced"
 
 
 @dataclass(frozen=True, eq=False)
+class GivenColumns:
+    """The columns that were given: how many, their names if they have any, and how they become features.
+
+    `preparation` is None if all of them are numbers and used as they are.
+    """
+
+    n: int
+    names: tuple[str, ...] | None = None
+    preparation: Preparation | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, which may be more or fewer than the columns."""
+        if self.preparation is not None:
+            return self.preparation.feature_names
+        return tuple(f"x{j}" for j in range(self.n)) if self.names is None else self.names
+
+    @property
+    def spoken(self) -> tuple[Spoken, ...]:
+        """How to speak of each feature."""
+        return (Spoken(),) * self.n if self.preparation is None else spoken_features(self.preparation)
+
+    @property
+    def of_categories(self) -> tuple[CategoryColumn, ...]:
+        """The columns of categories, whose codes follow the features."""
+        if self.preparation is None:
+            return ()
+        each = zip(self.preparation.category_features.tolist(), self.preparation.categories.values(), strict=True)
+        return tuple(CategoryColumn(first, own.encodings.shape[1], len(own.values)) for first, own in each)
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """Rows of a table in memory, each as often as it counts, with NaN for gaps.
+
+    `positions` says where each row stands in the table, which has `n_table` rows.
+    """
+
+    rows: FloatArray
+    labels: NDArray[Any]
+    positions: IntArray
+    n_table: int
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether numbers are missing."""
+        return bool(np.isnan(self.rows).any())
+
+    def of_table(self, found: FloatArray) -> FloatArray:
+        """What was found for these rows, for the rows of the table; NaN for those that do not count."""
+        of_table = np.full((self.n_table, *found.shape[1:]), np.nan)
+        of_table[self.positions] = found
+        return of_table
+
+
+@dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Rows in the user's own units, wherever they are kept.
+    """Rows in the user's own units, wherever they are kept, without gaps.
 
     Attributes
     ----------
@@ -37,14 +96,19 @@ class TrainingSet:
         The rows of each class; codes of categories may follow the features.
     labels : (C,) array
         The sorted labels.
-    names : tuple of str, or None
-        Names of the columns, if they have any.
+    columns : GivenColumns
+    row_unit : float
+        How many rows each row counts as.
+    table : TableRows or None
+        The rows before gaps were filled in, if they come from a table or an array in memory.
     """
 
     rows: PointSet
     classes: tuple[PointSet, ...]
     labels: NDArray[Any]
-    names: tuple[str, ...] | None = None
+    columns: GivenColumns
+    row_unit: float = 1.0
+    table: TableRows | None = None
 
     @cached_property
     def extent(self) -> Extent:
@@ -52,37 +116,37 @@ class TrainingSet:
         return Extent.of(self.rows)
 
     @classmethod
-    def of_arrays(cls, rows: FloatArray, y: NDArray[Any], n_features: int) -> TrainingSet:
+    def of_arrays(cls, rows: FloatArray, y: NDArray[Any], columns: GivenColumns) -> TrainingSet:
         """Rows in memory; codes of categories may follow the features."""
         labels, which = np.unique(y, return_inverse=True)
         classes = tuple(ArrayPoints(rows[which == k]) for k in range(len(labels)))
-        return cls(ArrayPoints(rows[:, :n_features]), classes, labels)
+        return cls(ArrayPoints(rows[:, : len(columns.feature_names)]), classes, labels, columns)
 
     @classmethod
-    def of_collection(cls, X: Any, y: Any, encoder: TableEncoder | None = None) -> TrainingSet:
+    def of_collection(cls, X: Any, y: Any, encoder: TrainingRows | None = None) -> TrainingSet:
         """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are.
 
         A table that has not only numbers needs an encoder of its columns.
         """
+        rows: PointSet
+        classes: tuple[PointSet, ...]
         if is_lazy(X):
             from sepc.points.dask.inputs import labelled_points
 
-            rows, classes, labels = labelled_points(X, y, encoder)
-            return cls(_features(rows, encoder), classes, labels, _column_names(X, y))
-        from sepc.points.on_parquet import labelled_points as read
+            (rows, classes, labels), names = labelled_points(X, y, encoder), _column_names(X, y)
+        else:
+            from sepc.points.on_parquet import labelled_points as read
 
-        whole, parts, labels, names = read(X, y, encoder)
-        return cls(_features(whole, encoder), parts, labels, names)
+            rows, classes, labels, names = read(X, y, encoder)
+        if encoder is None:
+            return cls(rows, classes, labels, GivenColumns(rows.n_features, names))
+        columns = GivenColumns(len(encoder.preparation.columns), names, encoder.preparation)
+        return cls(first_columns(rows, len(encoder.feature_names)), classes, labels, columns)
 
 
 def is_collection(X: Any) -> bool:
     """Whether `X` is a Dask collection or a path to Parquet files, whose rows are not loaded into memory."""
     return is_lazy(X) or isinstance(X, str | PathLike)
-
-
-def _features(rows: PointSet, encoder: TableEncoder | None) -> PointSet:
-    """The rows without codes of categories."""
-    return rows if encoder is None else first_columns(rows, len(encoder.feature_names))
 
 
 def _column_names(X: Any, y: Any) -> tuple[str, ...] | None:

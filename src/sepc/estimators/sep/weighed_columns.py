@@ -98,6 +98,7 @@ class CurveColumns:
         The categories of each column that have a step of their own.
     step : float
         The height of a step with a coefficient of one; more knots have smaller steps.
+    category_columns : sequence of CategoryColumn
     """
 
     rows: FloatArray
@@ -106,6 +107,7 @@ class CurveColumns:
     codes: IntArray
     stepped: list[IntArray]
     step: float
+    category_columns: Sequence[CategoryColumn]
 
     @classmethod
     def of(cls, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]) -> CurveColumns:
@@ -115,7 +117,7 @@ class CurveColumns:
         knots = [knots_of(own, 0 if j in encoded else n_most) for j, own in enumerate(rows.T)]
         stepped = [_frequent(code, own.n_categories) for code, own in zip(codes.T, category_columns, strict=True)]
         step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
-        return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step)
+        return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step, category_columns)
 
     def of_rows(self, rows: FloatArray, positions: IntArray) -> CurveColumns:
         """The same knots for some of the rows, whose encodings of categories may be others."""
@@ -168,9 +170,6 @@ def weights_of(
     places: PlaceColumns,
     coefficients: FloatArray,
     offsets: FloatArray,
-    *,
-    category_columns: Sequence[CategoryColumn],
-    n_ellipsoids: int,
     n_isolated: int,
     width: float,
 ) -> Weights:
@@ -178,7 +177,7 @@ def weights_of(
 
     Columns may be fewer than ellipsoids and isolated rows; those without a column have no weight.
     """
-    columns = curves.beside(places)
+    columns, n_ellipsoids = curves.beside(places), len(places.deep_scale)
     means, _ = columns.moments(np.ones(columns.shape[0]))
     sizes = [sum(map(len, curves.stepped)), sum(map(len, curves.knots)), int(curves.has_line.sum())]
     cuts = np.cumsum([*sizes, places.near.shape[1], places.deep.shape[1]])
@@ -199,9 +198,9 @@ def weights_of(
         isolated=_extended(isolated, n_isolated),
         isolated_mean=isolated_means @ isolated,
         width=width,
-        category_features=np.array([own.feature for own in category_columns], dtype=np.int64),
-        n_categories=np.array([own.n_categories for own in category_columns], dtype=np.int64),
-        category_levels=_category_levels(curves, category_columns, categories, category_means),
+        category_features=np.array([own.feature for own in curves.category_columns], dtype=np.int64),
+        n_categories=np.array([own.n_categories for own in curves.category_columns], dtype=np.int64),
+        category_levels=_category_levels(curves, categories, category_means),
     )
 
 
@@ -217,12 +216,10 @@ def _extended(values: FloatArray, n: int) -> FloatArray:
     return np.concatenate([values, np.zeros((n - len(values), *values.shape[1:]))])
 
 
-def _category_levels(
-    curves: CurveColumns, category_columns: Sequence[CategoryColumn], steps: FloatArray, means: FloatArray
-) -> FloatArray:
+def _category_levels(curves: CurveColumns, steps: FloatArray, means: FloatArray) -> FloatArray:
     """The levels of all categories, minus the mean of each column over the rows fitted to."""
     levels, start = [np.empty((0, steps.shape[1]))], 0
-    for column, own in zip(category_columns, curves.stepped, strict=True):
+    for column, own in zip(curves.category_columns, curves.stepped, strict=True):
         stop = start + len(own)
         full = np.zeros((column.n_categories, steps.shape[1]))
         full[own] = steps[start:stop]

@@ -65,7 +65,6 @@ class Weighing:
     counts : (n,) array
         How much each row counts.
     curves : CurveColumns
-    category_columns : sequence of CategoryColumn
     """
 
     model: SEPModel
@@ -73,7 +72,6 @@ class Weighing:
     which: IntArray
     counts: FloatArray
     curves: CurveColumns
-    category_columns: Sequence[CategoryColumn]
 
     @classmethod
     def of(
@@ -93,7 +91,7 @@ class Weighing:
         values, codes = model.standardize(given), given[:, len(model.shift) :].astype(np.int64)
         curves = CurveColumns.of(values, codes, category_columns)
         counts = shares * (len(given) * row_unit / shares.sum())
-        return cls(model, values, np.repeat(np.arange(len(samples)), sizes), counts, curves, category_columns)
+        return cls(model, values, np.repeat(np.arange(len(samples)), sizes), counts, curves)
 
     def penalties(self, crossing: Crossing) -> Penalties:
         """Learn a penalty for every group, from rows and partitions that have not seen them."""
@@ -140,16 +138,8 @@ class Weighing:
         roots = np.sqrt(penalties.penalties[curves.groups(places)])
         columns, n_classes = curves.beside(places).scaled(1.0 / roots), len(model.classes)
         solution = fit_softmax(columns, self.which, n_classes, penalty=1.0, weights=self.counts, tol=EXACT_TO)
-        weights = weights_of(
-            curves,
-            places,
-            solution.coefficients / roots[:, np.newaxis],
-            solution.offsets,
-            category_columns=self.category_columns,
-            n_ellipsoids=model.n_ellipsoids,
-            n_isolated=len(isolated),
-            width=width,
-        )
+        coefficients = solution.coefficients / roots[:, np.newaxis]
+        weights = weights_of(curves, places, coefficients, solution.offsets, len(isolated), width)
         beside = isolated_nearness(self.values, isolated, width).mean(axis=0)
         weights = _centred(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
         all_isolated = np.zeros((len(model.isolated), n_classes))
