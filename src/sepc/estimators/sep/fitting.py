@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from sepc._typing import FloatArray, IntArray
 from sepc.estimators.sep.crossing import Crossing, Recoder, cross, ellipsoid_arrays, unseen
 from sepc.estimators.sep.describing import MOST_ROWS, described
 from sepc.estimators.sep.fitted import RowsUsed
@@ -225,10 +226,18 @@ class _Common:
 
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:
-    """The model with its counts in units of rows, rounded; but at least 1 where there are any."""
-    counts = [np.maximum(np.round(own * unit), own > 0) for own in (model.class_counts, model.table.counts)]
-    class_counts, table_counts = (own.astype(np.int64) for own in counts)
-    return replace(model, class_counts=class_counts, table=replace(model.table, counts=table_counts))
+    """The model with its counts in units of rows, rounded so that they add up; at least 1 where there are any."""
+    table_counts = np.column_stack([_rounded(own * unit) for own in model.table.counts.T])
+    table = replace(model.table, counts=table_counts)
+    return replace(model, class_counts=table_counts.sum(axis=0), table=table)
+
+
+def _rounded(shares: FloatArray) -> IntArray:
+    """Whole numbers near to these, at least 1 where they are positive, with their rounded sum if that allows it."""
+    counts = np.maximum(np.floor(shares), shares > 0).astype(np.int64)
+    n_left = max(round(float(shares.sum())) - int(counts.sum()), 0)
+    counts[np.argsort(counts - shares, kind="stable")[:n_left]] += 1
+    return counts
 
 
 def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[ClassSample]:
