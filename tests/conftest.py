@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import zoo
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from optional import SkippingWithoutPackages
 
@@ -32,6 +33,12 @@ def pytest_configure(config):
         folder = tempfile.TemporaryDirectory(prefix="sepc-zoo-")
         os.environ[zoo.HOME_VARIABLE] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Leave out the examples in docstrings of tests: there are none, and every helper would be imported to see that."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 @pytest.fixture(scope="session")
