@@ -16,7 +16,8 @@ from optional import SkippingWithoutPackages
 from sepc import datasets
 
 # The same examples on every run and machine, and no time limit that a busy machine could break.
-settings.register_profile("sepc", derandomize=True, deadline=None)
+settings.register_profile("sepc", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("weekly", parent=settings.get_profile("sepc"), max_examples=100)
 settings.load_profile("sepc")
 
 # Workers of Dask are forked from a process that has imported what they need, as in Dask's own tests.
