@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as lay_out
 from sklearn.datasets import make_moons
+from zoo import fitted_once
 
 import sepc
 from sepc import FormatError, SEPClassifier, TrustedClassifier
@@ -22,6 +23,16 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 def model():
     X, y = make_moons(150, noise=0.3, random_state=0)
     return SEPClassifier().fit(X, y)
+
+
+@fitted_once
+def counting():
+    return SEPClassifier(trust="counts").fit(*make_moons(60, noise=0.3, random_state=0))
+
+
+@fitted_once
+def trusted():
+    return TrustedClassifier(SEPClassifier(), cv=2).fit(*make_moons(60, noise=0.3, random_state=0))
 
 
 @pytest.fixture
@@ -187,8 +198,7 @@ def test_signed_files_with_parameters_that_make_no_sense(parts, name, value):
 
 @pytest.mark.parametrize(("trust", "published"), [("blind", False), ("counts", True)])
 def test_signed_files_with_trust_that_makes_no_sense(trust, published):
-    X, y = make_moons(60, noise=0.3, random_state=0)
-    arrays, content = decode(to_bytes(SEPClassifier(trust="counts").fit(X, y)))
+    arrays, content = decode(to_bytes(counting()))
     content["model"]["model"] |= {"trust": trust, "published": published}
     with pytest.raises(FormatError, match="unknown way|does not know"):
         from_bytes(encode(arrays, content))
@@ -196,16 +206,14 @@ def test_signed_files_with_trust_that_makes_no_sense(trust, published):
 
 @pytest.mark.parametrize("change", [lambda a: a[:1], lambda a: -1.0 - a, lambda a: a * np.nan])
 def test_signed_files_with_a_trust_layer_that_makes_no_sense(change):
-    X, y = make_moons(60, noise=0.3, random_state=0)
-    arrays, content = decode(to_bytes(TrustedClassifier(SEPClassifier(), cv=2).fit(X, y)))
+    arrays, content = decode(to_bytes(trusted()))
     path = "model/trust/coefficients"
     with pytest.raises(FormatError, match="shape|out of range|NaN"):
         from_bytes(encode(arrays | {path: change(arrays[path])}, content))
 
 
 def test_a_trust_layer_and_its_partition_speak_of_the_same_labels():
-    X, y = make_moons(60, noise=0.3, random_state=0)
-    arrays, content = decode(to_bytes(TrustedClassifier(SEPClassifier(), cv=2).fit(X, y)))
+    arrays, content = decode(to_bytes(trusted()))
     content["model"]["partition"]["model"]["classes"] = {"type": "text", "values": ["a", "b"]}
     with pytest.raises(FormatError, match="labels of another type"):
         from_bytes(encode(arrays, content))
