@@ -31,7 +31,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow  # both are asked for the same in test_decisions_contract.py on every change
+@pytest.mark.slow  # on every change, test_decisions_contract.py fits both, decides, pickles, saves and loads
 @parametrize_with_checks(
     [SEPClassifier(trust="counts"), SEPClassifier.as_published()], expected_failed_checks=expected_failures
 )

@@ -27,7 +27,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # on every change, the checks run on strata around another model and on SEPClassifier alone
 @parametrize_with_checks([StratifiedClassifier(SEPClassifier(), by=[])])
 def test_scikit_learn_checks_around_our_own(estimator, check):
     check(estimator)
