@@ -37,8 +37,8 @@ coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PY) tools/draw_badges.py
 	$(PY) benchmarks/write_tables.py
 
-test-slow:  ## what runs weekly: long tests, notebooks and every benchmark at its smallest size
-	$(PYTEST) -n $(N) --dist worksteal -m "slow or bench"
+test-slow:  ## what runs weekly: long tests, notebooks, every benchmark at its smallest size, and more drawn examples
+	$(PYTEST) -n $(N) --dist worksteal -m "slow or bench or hypothesis" --hypothesis-profile weekly
 
 wheel:  ## the source archive and the wheel made from it, in dist/
 	$(PY) -m build --no-isolation --outdir dist

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 import zoo
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from optional import SkippingWithoutPackages
 
 from sepc import datasets
 
 # The same examples on every run and machine, and no time limit that a busy machine could break.
-settings.register_profile("sepc", derandomize=True, deadline=None)
+settings.register_profile("sepc", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("weekly", parent=settings.get_profile("sepc"), max_examples=100)
 settings.load_profile("sepc")
 
 # Workers of Dask are forked from a process that has imported what they need, as in Dask's own tests.
@@ -34,6 +36,12 @@ def pytest_configure(config):
         config.add_cleanup(folder.cleanup)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Leave out the examples in docstrings of tests: there are none, and every helper would be imported to see that."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
 @pytest.fixture(scope="session")
 def distributed():
     """Dask's package for clusters, whose workers start with their imports done."""
@@ -43,18 +51,31 @@ def distributed():
     return package
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
-    """Mark slow cases, and what needs a Dask cluster, Spark or a PostgreSQL server; begin with that and the benchmarks.
-
-    pytest-xdist gives every process a stretch of tests, and one that is done gets the end of another's. So engines are
-    started by one process only, and what is left for the end is short.
-    """
+    """Mark slow cases, and what needs a Dask cluster, Spark or a PostgreSQL server; then let long tests begin."""
     for item in items:
         if any(item.callspec.id in mark.args for mark in item.iter_markers("slow_cases")):
             item.add_marker("slow")
         if {"cluster", "spark", "postgres"} & set(item.fixturenames):
             item.add_marker("cluster")
-    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("cluster", "bench")])
+    yield  # what is not asked for is taken out
+    items[:] = long_ones_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def long_ones_first(items, n_processes):
+    """Engines at the start of the first process's tests; pages and benchmarks at the start of the second's.
+
+    pytest-xdist gives every process a stretch of equally many tests, and one that is done gets the end of another's. So
+    engines are started by one process only, others wait for nothing meanwhile, and what is left for the end is short.
+    """
+    kinds = {"engine": [], "page": [], "short": []}
+    for item in items:
+        has = {mark.name for mark in item.iter_markers()}
+        kinds["engine" if "cluster" in has else "page" if has & {"docs", "bench"} else "short"].append(item)
+    engines, pages, short = kinds.values()
+    first = max(0, len(items) // n_processes - len(engines))
+    return [*engines, *short[:first], *pages, *short[first:]]
 
 
 @pytest.fixture

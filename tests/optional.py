@@ -2,8 +2,10 @@
 
 import doctest
 import importlib
+from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -14,22 +16,29 @@ OPTIONAL = {
 }
 
 
-class NotInstalled:
-    """Stands where a package would; the test that uses it is skipped."""
+class OnDemand:
+    """Stands where a package would: imported when a test first uses it, and that test is skipped if it is missing."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, attribute: str) -> None:
+    def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_"):  # pytest itself, looking for tests and doctests
             raise AttributeError(attribute)
-        pytest.skip(f"{self._name} is not installed")
+        return getattr(imported_or_skip(self._name), attribute)
 
 
-def package_or_skip(name: str) -> ModuleType | NotInstalled:
-    """The package, or a stand-in that skips whichever test uses it; `pytest.importorskip` would skip the file."""
+def package_or_skip(name: str) -> Any:
+    """The package, once a test uses it; some take seconds to import, and `pytest.importorskip` would skip the file."""
+    return OnDemand(name)
+
+
+@cache
+def imported_or_skip(name: str) -> ModuleType:
     top = name.partition(".")[0]
-    return NotInstalled(top) if find_spec(top) is None else importlib.import_module(name)
+    if find_spec(top) is None:
+        pytest.skip(f"{top} is not installed")
+    return importlib.import_module(name)
 
 
 class SkippingWithoutPackages:

@@ -5,6 +5,7 @@ import pickle
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from weekly import weekly_unless
 from zoo import fitted_once
 
 import sepc
@@ -48,6 +50,16 @@ OTHERS = {"logistic": LogisticRegression(), "machine without probabilities": SVC
 MODELS = OURS | OTHERS
 AROUND = ["alone", "pipeline", "search"]
 TABLES = ["array", "pandas", "polars"]
+# Every model alone on every table, and everything around some; the other pairs are for the slow tests.
+IN_ALL = ("weights", "trusted", "logistic", "machine without probabilities")
+
+
+def is_quick(name, how, kind="array"):
+    return how == "alone" or (name in IN_ALL and kind == "array")
+
+
+PAIRS = weekly_unless(is_quick, product(MODELS, AROUND))
+WITH_TABLES = weekly_unless(is_quick, product(MODELS, AROUND, TABLES))
 COLUMNS = ["label", "trust", "accepted", "cause", "region"]
 
 
@@ -95,10 +107,7 @@ def same(left, right):
         np.testing.assert_array_equal(getattr(left, column), getattr(right, column), err_msg=column)
 
 
-@pytest.mark.slow_cases("repaired trusted-search-array", "repaired trusted-search-polars")
-@pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how", "kind"), WITH_TABLES)
 def test_the_same_columns_of_the_same_types(name, how, kind):
     decisions, n = decided(name, how, kind), 120
     assert isinstance(decisions, Decisions)
@@ -117,8 +126,7 @@ def test_the_same_columns_of_the_same_types(name, how, kind):
     assert decisions.region.min() >= -2
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_labels_and_probabilities_are_those_of_predict(name, how):
     model, decisions, X = fitted(name, how), decided(name, how), rows()[0][200:]
     np.testing.assert_array_equal(decisions.label, model.predict(X))
@@ -129,8 +137,7 @@ def test_labels_and_probabilities_are_those_of_predict(name, how):
         assert not decisions.accepted.any()
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_filters_as_an_array_does(name, how):
     decisions = decided(name, how)
     some = decisions[decisions.accepted]
@@ -152,8 +159,7 @@ def test_filters_as_an_array_does(name, how):
         decisions[len(decisions)]
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_a_row_has_one_reason_that_does_not_contradict_itself(name, how):
     decisions = decided(name, how)
     for i in (*range(0, 117, 3), 117, 118, 119):  # the last three lie far away
@@ -168,9 +174,7 @@ def test_a_row_has_one_reason_that_does_not_contradict_itself(name, how):
         assert "lie there too" not in why  # "outside every ellipsoid ... other labels lie there too"
 
 
-@pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how", "kind"), WITH_TABLES)
 def test_frames_have_these_columns_and_the_index_that_came_in(name, how, kind):
     decisions = decided(name, how, kind)
     frame = decisions.to_frame()
@@ -207,8 +211,7 @@ def check_html(html):
     assert parser.open == []
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_printed_it_is_a_short_summary(name, how):
     decisions = decided(name, how)
     text = repr(decisions)
@@ -229,8 +232,7 @@ def test_printed_it_is_a_short_summary(name, how):
     assert len(repr(decisions[:0]).splitlines()) <= 15
 
 
-@pytest.mark.parametrize("how", ["alone", "search"])
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize(("name", "how"), weekly_unless(is_quick, product(OURS, ["alone", "search"])))
 def test_the_same_after_save_and_load(name, how, tmp_path):
     model = fitted(name, how)
     inner = getattr(model, "best_estimator_", model)
@@ -245,16 +247,14 @@ def test_the_same_after_save_and_load(name, how, tmp_path):
     same(decided(name, how), sepc.decide(again, rows()[0][200:]))
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_the_same_after_pickling(name, how):
     again = pickle.loads(pickle.dumps(fitted(name, how)))
     same(decided(name, how), sepc.decide(again, rows()[0][200:]))
     same(decided(name, how), pickle.loads(pickle.dumps(decided(name, how))))
 
 
-@pytest.mark.parametrize("how", AROUND)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_dask_answers_are_lazy_and_the_same(name, how):
     X = rows()[0][200:]
     array = da.from_array(X, chunks=(50, 2))
@@ -418,8 +418,7 @@ def test_the_model_card_of_a_promise_around_another_model_counts_what_it_accepts
     assert "not accepted: UNEXPLAINED" in card
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("how", AROUND)
+@pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_cards_and_reports_take_whatever_classifies(name, how):
     X, y = rows()
     model = fitted(name, how)

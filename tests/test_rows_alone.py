@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 from sklearn.tree import DecisionTreeClassifier
+from weekly import weekly
+from zoo import fitted_once
 
 import sepc
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
@@ -43,13 +45,14 @@ def new_rows():
     return np.concatenate([X[:150], X[150:250] + rng.normal(size=(100, 9)), X[:40] * 7.0, X[:10] * 1e30])
 
 
-@cache
+@fitted_once
 def fitted(name):
     X, y = training_rows()
-    if name == "repaired":
+    if name.startswith("repaired"):
         first = SEPClassifier().fit(X, y)
         wrong = np.random.default_rng(2).permutation(y)
-        return repair(first, X + 1e-3, wrong, regions=range(len(first.regions_)), confidence=0.0, cv=2)
+        regions = range(len(first.regions_) if name == "repaired everywhere" else 8)
+        return repair(first, X + 1e-3, wrong, regions=regions, confidence=0.0, cv=2)
     return MODELS[name]().fit(X, y)
 
 
@@ -75,13 +78,22 @@ def check(name, rows, which):
         assert entries == [together(name)[column][i] for i in which], column
 
 
-EVERY = [*MODELS, "repaired"]
+EVERY = [*MODELS, "repaired", weekly("repaired everywhere")]
 
 
 def test_the_repaired_model_has_repaired_regions():
     assert fitted("repaired").decide(new_rows()).repaired.any()
 
 
+@pytest.mark.parametrize("size", [1, 3, 64])
+@pytest.mark.parametrize("name", EVERY)
+def test_in_some_batches(name, size):
+    for start in range(0, 300, 59):  # the last rows lie far away
+        which = range(start, min(start + size, 300))
+        check(name, new_rows()[start : start + size], which)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 100])
 @pytest.mark.parametrize("name", EVERY)
 def test_in_batches_of_any_size(name, size):

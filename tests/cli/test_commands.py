@@ -376,7 +376,7 @@ def test_inspect(folder, capsys):
 
 
 def test_export(folder, models, tmp_path, capsys):
-    package_or_skip("onnx").__version__  # noqa: B018 - skips where it is missing
+    pytest.importorskip("onnx")
     output = tmp_path / "m.onnx"
     facts = json.loads(run_here(capsys, "export", folder / "model.sepc", "--output", output, "--json").out)
     assert facts["bytes"] == output.stat().st_size > 1000

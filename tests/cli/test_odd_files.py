@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from command_runs import Ran, complaint
-from optional import package_or_skip
 
-package_or_skip("pyarrow").__name__  # noqa: B018 - skips where it is missing
+pytest.importorskip("pyarrow")
 
 PLAIN = "3 features: 2 numbers, 1 category\n"
 ROWS = "80 rows; labels: sick (40), well (40)\n"
@@ -68,7 +67,7 @@ def test_all_files_are_listed(odd):
 @pytest.mark.parametrize("name", SAID)
 def test_what_is_said_of_an_odd_file(name, odd, tmp_path):
     if "Excel" in name:
-        package_or_skip("openpyxl").__name__  # noqa: B018 - skips where it is missing
+        pytest.importorskip("openpyxl")
     file = next(file for file in odd.odd_files() if file.odd == name)
     ran = Ran(*odd.printed(file, tmp_path))
     if name.startswith("wrong"):

@@ -3,12 +3,14 @@
 import copy
 import pickle
 from dataclasses import replace
+from functools import cache
 
 import cases
 import numpy as np
 import pytest
 from optional import package_or_skip
 from sklearn.tree import DecisionTreeClassifier
+from zoo import fitted_once
 
 import sepc
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
@@ -26,6 +28,7 @@ MODELS = {
     "trusted": lambda: TrustedClassifier(DecisionTreeClassifier(max_depth=5, random_state=0), cv=2),
     "selective": lambda: SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
 }
+NO_GAPS = ("trusted", True)  # its tree takes none
 WAYS = {
     "all at once": lambda decisions: decisions.cause,
     "as a frame": lambda decisions: np.array([Cause[name] for name in decisions.to_frame()["cause"]]),
@@ -62,32 +65,42 @@ def new_rows(with_gaps=False):
     return rows
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@fitted_once
+def fitted_by_name(name):
+    return MODELS[name]().fit(*rows_and_labels())
+
+
+@pytest.fixture(params=MODELS)
 def fitted(request):
-    return MODELS[request.param]().fit(*rows_and_labels())
+    return fitted_by_name(request.param)
+
+
+@cache
+def all_at_once(name, with_gaps):
+    found = fitted_by_name(name).decide(new_rows(with_gaps)).cause
+    assert len(set(found.tolist())) > 2
+    return found
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("with_gaps", [False, True])
-def test_every_way_gives_the_same_causes(fitted, way, with_gaps):
-    if with_gaps and isinstance(fitted, TrustedClassifier):
-        pytest.skip("its tree takes no gaps")
-    rows = new_rows(with_gaps)
-    wanted = fitted.decide(rows).cause
-    assert len(set(wanted.tolist())) > 2
-    np.testing.assert_array_equal(WAYS[way](fitted.decide(rows)), wanted)
+@pytest.mark.parametrize(
+    ("name", "with_gaps"), [(name, gaps) for name in MODELS for gaps in (False, True) if (name, gaps) != NO_GAPS]
+)
+def test_every_way_gives_the_same_causes(name, way, with_gaps):
+    decisions = fitted_by_name(name).decide(new_rows(with_gaps))
+    np.testing.assert_array_equal(WAYS[way](decisions), all_at_once(name, with_gaps))
 
 
 @pytest.mark.parametrize("name", ["weights", "counts", "published"])
 def test_they_are_those_of_the_rows(name):
-    classifier = MODELS[name]().fit(*rows_and_labels())
+    classifier = fitted_by_name(name)
     decisions, model = classifier.decide(new_rows()), classifier.model_
     looked_up = causes(model, model.standardize(new_rows()), decisions.rule != Rule.NEAREST, classifier.min_trust)
     np.testing.assert_array_equal(decisions.cause, np.where(decisions.accepted, int(Cause.ACCEPTED), looked_up))
 
 
 def test_rows_with_gaps_have_the_cause_of_their_completion_unless_the_gaps_decide():
-    classifier = SEPClassifier().fit(*rows_and_labels())
+    classifier = fitted_by_name("weights")
     decisions = classifier.decide(new_rows(with_gaps=True))
     open_rows = ~decisions.accepted & (decisions.cause != Cause.MISSING)
     assert (decisions.missing.any(axis=1) & open_rows).any()
@@ -99,7 +112,7 @@ def test_rows_with_gaps_have_the_cause_of_their_completion_unless_the_gaps_decid
 def test_nobody_looks_before_somebody_asks(monkeypatch):
     looked = []
     monkeypatch.setattr(causes_module, "causes", lambda *args: looked.append(len(args[1])) or causes(*args))
-    classifier = SEPClassifier().fit(*rows_and_labels())
+    classifier = fitted_by_name("weights")
     decisions = classifier.decide(new_rows())
     assert classifier.predict(new_rows()).tolist() == decisions.label.tolist()
     assert len(decisions[decisions.accepted]) + len(decisions[~decisions.accepted]) == N
@@ -112,7 +125,7 @@ def test_nobody_looks_before_somebody_asks(monkeypatch):
 
 
 def test_the_caller_may_use_the_array_again():
-    classifier, rows = SEPClassifier().fit(*rows_and_labels()), new_rows()
+    classifier, rows = fitted_by_name("weights"), new_rows()
     wanted, why = classifier.decide(rows).cause, classifier.decide(rows).why(3)
     decisions = classifier.decide(rows)
     rows[:] = 0.0

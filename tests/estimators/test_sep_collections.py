@@ -10,6 +10,7 @@ from optional import package_or_skip
 from same_model import assert_same_model, draw, fitted_on_blocks
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
+from zoo import fitted_once
 
 from sepc import SEPClassifier, StratifiedClassifier, TrustedClassifier
 
@@ -32,15 +33,20 @@ def rows():
     return draw(N, D)
 
 
-@pytest.fixture(scope="module")
-def fitted(rows):
-    return SEPClassifier(n_impure=0.05, max_ellipsoids=8).fit(*rows)
+@fitted_once
+def fitted_on(kind):
+    X, y = draw(N, D)
+    return SEPClassifier(n_impure=0.05, max_ellipsoids=8).fit(X if kind == "array" else frame(X), y)
 
 
 @pytest.fixture(scope="module")
-def fitted_on_names(rows):
-    X, y = rows
-    return SEPClassifier(n_impure=0.05, max_ellipsoids=8).fit(pd.DataFrame(X, columns=NAMES), y)
+def fitted():
+    return fitted_on("array")
+
+
+@pytest.fixture(scope="module")
+def fitted_on_names():
+    return fitted_on("frame")
 
 
 def classifier(**options):

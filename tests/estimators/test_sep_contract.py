@@ -26,11 +26,16 @@ def expected_failures(estimator):
     return expected | ({"check_classifiers_train": OUTVOTED} if estimator.published else {})
 
 
-@parametrize_with_checks(
-    [SEPClassifier(), SEPClassifier(trust="counts"), SEPClassifier.as_published()],
-    expected_failed_checks=expected_failures,
-)
+@parametrize_with_checks([SEPClassifier()], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # on every change, test_decisions_contract.py fits both, decides, pickles, saves and loads
+@parametrize_with_checks(
+    [SEPClassifier(trust="counts"), SEPClassifier.as_published()], expected_failed_checks=expected_failures
+)
+def test_scikit_learn_checks_of_other_kinds_of_trust(estimator, check):
     check(estimator)
 
 

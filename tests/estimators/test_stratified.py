@@ -22,10 +22,14 @@ from sepc.estimators.stratified.estimator import StratifiedClassifier
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 
 
-@parametrize_with_checks(
-    [StratifiedClassifier(SEPClassifier(), by=[]), StratifiedClassifier(LogisticRegression(), by=[])]
-)
+@parametrize_with_checks([StratifiedClassifier(LogisticRegression(), by=[])])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # on every change, the checks run on strata around another model and on SEPClassifier alone
+@parametrize_with_checks([StratifiedClassifier(SEPClassifier(), by=[])])
+def test_scikit_learn_checks_around_our_own(estimator, check):
     check(estimator)
 
 

@@ -5,6 +5,7 @@ import time
 import cases
 import numpy as np
 import pytest
+from weekly import weekly
 
 from sepc.kernels.enclose import enclose_points
 from sepc.kernels.hulls import nearest_points
@@ -25,7 +26,7 @@ def poisoned(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-@pytest.mark.parametrize("n_tables", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_tables", [200, weekly(10_000)])
 def test_thousands_of_tables_end_in_an_answer_or_in_an_explanation(n_tables):
     n_answers, n_explained, slowest = 0, 0, 0.0
     for seed in range(n_tables):

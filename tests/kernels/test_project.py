@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from cone_oracle import nearest_by_clarabel
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from weekly import weekly
 
 from sepc.kernels.project import HalfSpace, Projector
 
@@ -26,7 +27,7 @@ def gauge(own, point):
     return np.linalg.norm(own.root @ (point - own.center))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", [*range(30), *map(weekly, range(30, 150))])
 def test_as_near_as_a_cone_solver_finds(seed):
     point, own = problem(seed)
     found = own.project(point)
@@ -39,7 +40,6 @@ def test_as_near_as_a_cone_solver_finds(seed):
         assert found.bound == pytest.approx(found.squared, rel=1e-8, abs=1e-8)
 
 
-@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**6), flat=st.sampled_from([0.0, 4.0, 7.0]))
 def test_the_point_is_in_both_and_no_bound_is_above_it(seed, flat):
     point, own = problem(seed, flat)

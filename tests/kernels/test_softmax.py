@@ -5,6 +5,7 @@ import pytest
 from optional import package_or_skip
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
+from weekly import weekly
 
 from sepc.kernels import _newton
 from sepc.kernels.softmax import Softmax, fit_softmax
@@ -37,7 +38,7 @@ def far_away(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 
 KINDS = {f.__name__: f for f in (plain, steps, mixed_scales, duplicated, constant, far_away)}
-SIZES = [(200, 5), (40, 60), (60, 59), (59, 60), (200, 50)]
+SIZES = [(200, 5), (40, 60), weekly(60, 59), weekly(59, 60), weekly(200, 50)]
 
 
 def draw(kind: str, n: int, d: int, n_classes: int, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +193,7 @@ def test_weight_is_repetition_and_no_weight_is_absence(kind, n, d, n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("penalty", [1e-8, 1e-3, 1.0, 1e8])
+@pytest.mark.parametrize("penalty", [1e-8, weekly(1e-3), 1.0, weekly(1e8)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_step_lowers_the_objective(kind, penalty, n_classes):
     rows, which = draw(kind, 80, 10, n_classes, noise=0.1)

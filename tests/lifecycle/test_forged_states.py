@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from zoo import fitted_once
 
 from sepc import SEPClassifier
 from sepc.errors import FormatError
@@ -15,13 +16,17 @@ from sepc.lifecycle.reviewing.label_studio import from_label_studio, to_label_st
 HUGE = 10**400
 X, Y = make_blobs(4000, centers=[[0, 0], [4, 0]], random_state=0)
 Y = np.array(["blue", "red"])[Y]
-MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
+
+
+@fitted_once
+def shared_model():
+    return SEPClassifier().fit(X[:1000], Y[:1000])
 
 
 @pytest.fixture(scope="module")
 def queue_bytes():
     """Of a queue with a review begun, and one of which no label has come."""
-    queue = ReviewQueue(MODEL, 60, coverage=0.8, certify_share=0.8, random_state=0)
+    queue = ReviewQueue(shared_model(), 60, coverage=0.8, certify_share=0.8, random_state=0)
     first, _ = queue.choose(X[1000:2000]), queue.choose(X[2000:3000])
     queue.learn(first, Y[1000:2000][first.positions[:40]], first.positions[:40], complete=False)
     return queue.to_bytes()
@@ -29,7 +34,7 @@ def queue_bytes():
 
 @pytest.fixture(scope="module")
 def monitor_bytes():
-    monitor = Monitor(MODEL, X[1000:2000], Y[1000:2000])
+    monitor = Monitor(shared_model(), X[1000:2000], Y[1000:2000])
     monitor.update(X[2000:] + [0.0, 1.0], Y[2000:])
     return monitor.to_bytes()
 
@@ -82,19 +87,19 @@ QUEUES = {
 @pytest.mark.parametrize("told", QUEUES)
 def test_numbers_that_no_queue_has_are_refused(queue_bytes, told):
     with pytest.raises(FormatError, match=told):
-        ReviewQueue.from_bytes(changed(queue_bytes, QUEUES[told]), MODEL)
+        ReviewQueue.from_bytes(changed(queue_bytes, QUEUES[told]), shared_model())
 
 
 def test_a_budget_beyond_all_rows_draws_no_more_than_there_are(queue_bytes):
     data = changed(queue_bytes, lambda arrays, node: node["settings"].update(budget=10**12))
-    queue = ReviewQueue.from_bytes(data, MODEL)
+    queue = ReviewQueue.from_bytes(data, shared_model())
     review = queue.choose(X[3000:])
     assert 0 < len(review) <= 1000
     assert len(np.unique(review.positions)) == len(review)
 
 
 def test_many_rows_are_drawn_in_little_time():
-    queue = ReviewQueue(MODEL, 10**9, coverage=0.8, random_state=0)
+    queue = ReviewQueue(shared_model(), 10**9, coverage=0.8, random_state=0)
     rows = np.tile(X, (50, 1))
     assert len(queue.choose(rows)) > 100_000
 
@@ -141,13 +146,13 @@ MONITORS = {
 @pytest.mark.parametrize("told", MONITORS)
 def test_numbers_that_no_monitor_has_are_refused(monitor_bytes, told):
     with pytest.raises(FormatError, match=told):
-        Monitor.from_bytes(changed(monitor_bytes, MONITORS[told]), MODEL)
+        Monitor.from_bytes(changed(monitor_bytes, MONITORS[told]), shared_model())
 
 
 def test_a_monitor_that_saw_rows_very_far_away_is_read_again():
-    monitor = Monitor(MODEL, X[1000:2000], Y[1000:2000])
+    monitor = Monitor(shared_model(), X[1000:2000], Y[1000:2000])
     monitor.update(np.array([[1e200, 0.0], [-1e308, 1e308]]))
-    assert Monitor.from_bytes(monitor.to_bytes(), MODEL).to_bytes() == monitor.to_bytes()
+    assert Monitor.from_bytes(monitor.to_bytes(), shared_model()).to_bytes() == monitor.to_bytes()
 
 
 def test_files_for_another_model_are_refused(queue_bytes, monitor_bytes):
@@ -160,7 +165,7 @@ def test_files_for_another_model_are_refused(queue_bytes, monitor_bytes):
 
 def told_about(tasks):
     try:
-        return f"{len(from_label_studio(tasks, MODEL.classes_).labels)} tasks are labelled"
+        return f"{len(from_label_studio(tasks, shared_model().classes_).labels)} tasks are labelled"
     except ValueError as error:
         return str(error)
 
@@ -171,7 +176,7 @@ ODD = (None, 3, "x", [], {}, [3], [None], {"a": 1})
 @pytest.mark.parametrize("path", [(), ("annotations",), ("annotations", 0), ("annotations", 0, "result"), ("data",)])
 @pytest.mark.parametrize("value", ODD, ids=repr)
 def test_annotations_that_are_malformed_are_told_in_plain_words(path, value):
-    review = ReviewQueue(MODEL, 4, random_state=0).choose(X[3000:])
+    review = ReviewQueue(shared_model(), 4, random_state=0).choose(X[3000:])
     tasks = json.loads(json.dumps(to_label_studio(review, X[3000:])))
     choice = {"from_name": "label", "value": {"choices": ["blue"]}}
     for task in tasks:

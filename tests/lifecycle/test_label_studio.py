@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 from sklearn.datasets import make_blobs
+from zoo import fitted_once
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
@@ -22,11 +23,15 @@ pandas = package_or_skip("pandas")
 
 X, NUMBERS = make_blobs(1500, centers=[[0, 0], [4, 0]], random_state=0)
 Y = np.array(["good", 'bad "<&>"'])[NUMBERS]
-MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
+
+
+@fitted_once
+def shared_model():
+    return SEPClassifier().fit(X[:1000], Y[:1000])
 
 
 def reviewed(n=6):
-    queue = ReviewQueue(MODEL, n, coverage=0.8, certify_share=0.5, random_state=0)
+    queue = ReviewQueue(shared_model(), n, coverage=0.8, certify_share=0.5, random_state=0)
     return queue, queue.choose(X[1000:])
 
 
@@ -51,7 +56,7 @@ def test_labels_go_round_by_way_of_json():
     truth = Y[1000:][review.positions]
     tasks = json.loads(json.dumps(to_label_studio(review, X[1000:])))
     exported = json.loads(json.dumps(list(annotated(tasks, truth))[::-1]))
-    found = from_label_studio(exported, MODEL.classes_)
+    found = from_label_studio(exported, shared_model().classes_)
     assert found.positions.tolist() == review.positions[::-1].tolist()
     assert found.labels.tolist() == truth[::-1].tolist()
     certificate = queue.learn(review, found.labels, found.positions)
@@ -105,9 +110,9 @@ def test_frames_give_their_names_and_missing_values():
 
 def test_config_has_every_class_in_the_names_that_tasks_use():
     _, review = reviewed()
-    view = ET.fromstring(label_config(MODEL.classes_))
+    view = ET.fromstring(label_config(shared_model().classes_))
     choices = view.find("Choices")
-    assert [one.get("value") for one in choices] == MODEL.classes_.tolist()
+    assert [one.get("value") for one in choices] == shared_model().classes_.tolist()
     result = to_label_studio(review, X[1000:])[0]["predictions"][0]["result"][0]
     assert (choices.get("name"), choices.get("toName")) == (result["from_name"], result["to_name"])
     assert view.find("Table").get("name") == result["to_name"]
@@ -122,7 +127,7 @@ def test_skipped_and_disputed_tasks_are_left_out_and_most_win():
     other = {"result": [{"from_name": "label", "value": {"choices": ['bad "<&>"']}}], "was_cancelled": False}
     exported[3]["annotations"].append(other)
     exported[4]["annotations"] += [other, other]
-    found = from_label_studio(exported, MODEL.classes_)
+    found = from_label_studio(exported, shared_model().classes_)
     assert found.positions.tolist() == review.positions[4:].tolist()
     assert found.labels.tolist() == ['bad "<&>"', "good"]
 
@@ -135,26 +140,26 @@ def test_tasks_of_several_reviews_are_told_apart():
         *annotated(to_label_studio(second, X[1000:]), ['bad "<&>"'] * 6),
     ]
     for review, label in [(first, "good"), (second, 'bad "<&>"')]:
-        found = from_label_studio(exported, MODEL.classes_, review=review)
+        found = from_label_studio(exported, shared_model().classes_, review=review)
         assert found.positions.tolist() == review.positions.tolist()
         assert found.labels.tolist() == [label] * 6
     with pytest.raises(ValueError, match="belong to the reviews 1, 2; choose one"):
-        from_label_studio(exported, MODEL.classes_)
+        from_label_studio(exported, shared_model().classes_)
 
 
 def test_an_export_without_its_annotations_is_refused():
     _, review = reviewed()
     shortened = [{"id": 3, "label": "good"} | task["data"] for task in to_label_studio(review, X[1000:])]
     with pytest.raises(ValueError, match="Task 3 has no list of annotations; export as JSON, not as JSON-MIN"):
-        from_label_studio(shortened, MODEL.classes_)
+        from_label_studio(shortened, shared_model().classes_)
 
 
 def test_strange_labels_and_strange_tasks_are_refused():
     _, review = reviewed()
     tasks = to_label_studio(review, X[1000:])
     with pytest.raises(ValueError, match="Task 41 is labelled 'ugly'; the labels are bad"):
-        from_label_studio(list(annotated(tasks, ["ugly"] * 6)), MODEL.classes_)
+        from_label_studio(list(annotated(tasks, ["ugly"] * 6)), shared_model().classes_)
     exported = list(annotated(tasks, ["good"] * 6))
     del exported[0]["data"]["sepc"]
     with pytest.raises(ValueError, match="Task 41 was not written by to_label_studio"):
-        from_label_studio(exported, MODEL.classes_)
+        from_label_studio(exported, shared_model().classes_)

@@ -7,18 +7,23 @@ import pytest
 from monte_carlo import exceeds
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
+from zoo import fitted_once
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
 
 X, Y = make_blobs(6000, centers=[[0, 0], [4, 0]], random_state=0)
-MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
 DAYS = [slice(1000 * day, 1000 * (day + 1)) for day in (1, 2, 3)]
+
+
+@fitted_once
+def shared_model():
+    return SEPClassifier().fit(X[:1000], Y[:1000])
 
 
 def queue_with_reviews(certify_share=1.0):
     """A queue that has chosen for three days before any label comes; the same each time."""
-    queue = ReviewQueue(MODEL, 70, coverage=0.8, certify_share=certify_share, random_state=0)
+    queue = ReviewQueue(shared_model(), 70, coverage=0.8, certify_share=certify_share, random_state=0)
     return queue, [queue.choose(X[day]) for day in DAYS]
 
 
@@ -66,7 +71,7 @@ def test_a_review_not_begun_holds_up_those_after_it_until_it_is_closed():
     assert (
         str(found) == "Nothing is certified yet, after 0 labels, 0 of them wrong (70 more wait for labels of review 1)."
     )
-    again = ReviewQueue.from_bytes(queue.to_bytes(), MODEL)
+    again = ReviewQueue.from_bytes(queue.to_bytes(), shared_model())
     for held in (queue, again):
         assert "held back  70 labels, until review 1 has its labels" in repr(held)
         found = held.close(first)
@@ -98,7 +103,7 @@ def test_wrong_labels_that_come_late_prove_nothing():
 
 def test_a_review_of_another_queue_is_refused():
     queue, (first, *_) = queue_with_reviews()
-    other = ReviewQueue(MODEL, 70, coverage=0.8, random_state=1)
+    other = ReviewQueue(shared_model(), 70, coverage=0.8, random_state=1)
     theirs = [other.choose(X[day]) for day in (*DAYS, *DAYS)]
     with pytest.raises(ValueError, match="Review 1 is not one of this queue; its open reviews are in reviews_"):
         queue.learn(theirs[0], theirs[0].label)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 from sklearn.datasets import make_blobs
+from zoo import fitted_once
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
@@ -17,13 +18,17 @@ base = package_or_skip("skactiveml.base")
 exceptions = package_or_skip("skactiveml.exceptions")
 
 X, Y = make_blobs(4000, centers=[[0, 0], [4, 0]], random_state=0)
-MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
 POOL, TRUTH = X[1000:], Y[1000:]
+
+
+@fitted_once
+def shared_model():
+    return SEPClassifier().fit(X[:1000], Y[:1000])
 
 
 def strategy_and_queue():
     kind = base.SingleAnnotatorPoolQueryStrategy
-    queue = ReviewQueue(MODEL, 1, coverage=0.8, random_state=0)
+    queue = ReviewQueue(shared_model(), 1, coverage=0.8, random_state=0)
     strategy = query_strategy(queue, random_state=0)
     assert isinstance(strategy, kind)
     return strategy, queue
@@ -77,7 +82,7 @@ def test_candidates_may_be_positions_only():
 
 
 def test_the_batch_is_filled_when_nothing_is_left_to_certify():
-    strategy = query_strategy(ReviewQueue(MODEL, 20, coverage=0.8, rows=POOL, random_state=0))
+    strategy = query_strategy(ReviewQueue(shared_model(), 20, coverage=0.8, rows=POOL, random_state=0))
     y = np.full(20, np.nan)
     assert sorted(strategy.query(POOL[:20], y, batch_size=20)) == list(range(20))
 
@@ -86,4 +91,4 @@ def test_without_scikit_activeml_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "skactiveml.base", None)
     _strategy_class.cache_clear()
     with pytest.raises(ImportError, match="pip install scikit-activeml"):
-        query_strategy(ReviewQueue(MODEL, 1))
+        query_strategy(ReviewQueue(shared_model(), 1))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
+from zoo import fitted_once
 
 import sepc
 from sepc import SEPClassifier
@@ -17,14 +18,18 @@ from sepc.lifecycle import ReviewQueue
 
 X, Y = make_blobs(6000, centers=[[0, 0], [4, 0]], random_state=0)
 Y = np.array(["blue", "red"])[Y]
-MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
 DAYS = [slice(1000 * day, 1000 * (day + 1)) for day in (1, 2, 3, 4)]
+
+
+@fitted_once
+def shared_model():
+    return SEPClassifier().fit(X[:1000], Y[:1000])
 
 
 @pytest.fixture
 def queue():
     """With a review learnt, one begun, and one of which no label has come."""
-    queue = ReviewQueue(MODEL, 60, coverage=0.8, certify_share=0.8, random_state=0)
+    queue = ReviewQueue(shared_model(), 60, coverage=0.8, certify_share=0.8, random_state=0)
     first, second, _ = (queue.choose(X[day]) for day in DAYS[:3])
     queue.learn(first, Y[DAYS[0]][first.positions])
     some = np.r_[0:22, 25:40]
@@ -43,7 +48,7 @@ def finished(queue):
 
 def test_a_saved_queue_goes_on_as_if_nothing_had_been(queue, tmp_path):
     queue.save(tmp_path / "queue.sepc")
-    again = ReviewQueue.load(tmp_path / "queue.sepc", MODEL)
+    again = ReviewQueue.load(tmp_path / "queue.sepc", shared_model())
     assert again.to_bytes() == queue.to_bytes()
     assert again.certificate() == queue.certificate()
     assert again.certificate().n_waiting > 0
@@ -56,8 +61,8 @@ def test_a_saved_queue_goes_on_as_if_nothing_had_been(queue, tmp_path):
 
 
 def test_a_queue_before_its_first_day(tmp_path):
-    queue = ReviewQueue(MODEL, np.int64(10), random_state=3)
-    again = ReviewQueue.from_bytes(queue.to_bytes(), MODEL)
+    queue = ReviewQueue(shared_model(), np.int64(10), random_state=3)
+    again = ReviewQueue.from_bytes(queue.to_bytes(), shared_model())
     assert again.choose(X[1000:2000]).positions.tolist() == queue.choose(X[1000:2000]).positions.tolist()
 
 
@@ -78,16 +83,16 @@ def test_models_without_regions_are_not_compared():
 
 
 def test_other_files_are_refused_both_ways(queue, tmp_path):
-    sepc.save(MODEL, tmp_path / "model.sepc")
+    sepc.save(shared_model(), tmp_path / "model.sepc")
     with pytest.raises(FormatError, match="no review queue"):
-        ReviewQueue.load(tmp_path / "model.sepc", MODEL)
+        ReviewQueue.load(tmp_path / "model.sepc", shared_model())
     queue.save(tmp_path / "queue.sepc")
     with pytest.raises(FormatError):
         sepc.load(tmp_path / "queue.sepc")
 
 
 def test_draws_of_another_generator_cannot_be_saved():
-    queue = ReviewQueue(MODEL, 10, random_state=np.random.Generator(np.random.MT19937(0)))
+    queue = ReviewQueue(shared_model(), 10, random_state=np.random.Generator(np.random.MT19937(0)))
     with pytest.raises(TypeError, match="MT19937 cannot be saved"):
         queue.to_bytes()
 
@@ -163,11 +168,11 @@ def test_what_no_queue_has_is_refused(queue, told):
     content = json.loads(json.dumps({name: part for name, part in content.items() if name in ("library", "queue")}))
     CHANGES[told](arrays, content["queue"])
     with pytest.raises(FormatError, match=told):
-        ReviewQueue.from_bytes(encode(arrays, content), MODEL)
+        ReviewQueue.from_bytes(encode(arrays, content), shared_model())
 
 
 def test_damaged_bytes_are_refused(queue):
     data = bytearray(queue.to_bytes())
     data[-5] ^= 1
     with pytest.raises(FormatError):
-        ReviewQueue.from_bytes(bytes(data), MODEL)
+        ReviewQueue.from_bytes(bytes(data), shared_model())

@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from weekly import weekly
 from zoo import fitted_once
 
 import sepc
@@ -40,6 +41,12 @@ MODELS = {
     "repaired": RepairedClassifier(SEPClassifier()),
     "repaired trusted": RepairedClassifier(TrustedClassifier(TREE, cv=2)),
 }
+# One for each way in which a model stands in another; the others are for the slow tests.
+QUICK = {
+    *("sep", "trusted with a transformer", "selective around a pipeline", "pipeline with a promise"),
+    *("search over a pipeline", "repaired trusted"),
+}
+EVERY = [name if name in QUICK else weekly(name) for name in MODELS]
 PROMISED = [name for name in MODELS if "selective" in name or "promise" in name]
 IN_PIPELINES = [name for name in MODELS if "pipeline" in name]
 
@@ -69,7 +76,7 @@ def classifier_in(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_repaired_regions_are_better_and_nothing_else_changes(name):
     X, y = sides(3000, 2, changed=True)
     before, after = sepc.decide(fitted(name), X), sepc.decide(repaired(name), X)
@@ -85,14 +92,14 @@ def test_repaired_regions_are_better_and_nothing_else_changes(name):
     np.testing.assert_array_equal(repaired(name).predict(X), after.label)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_one_trust_for_all_regions(name):
     decisions = sepc.decide(repaired(name), sides(2000, 3)[0])
     least = classifier_in(repaired(name)).estimator_.min_trust
     np.testing.assert_array_equal(decisions.accepted, decisions.trust >= least)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_what_stands_around_stays(name):
     model, result = fitted(name), repaired(name)
     assert isinstance(classifier_in(result), RepairedClassifier)
@@ -107,7 +114,7 @@ def test_what_stands_around_stays(name):
     assert classifier_in(anew).repaired_ == {}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_an_old_promise_does_not_stand(name):
     own = classifier_in(repaired(name))
     assert own.lost_promise_ is (name in PROMISED)
@@ -126,7 +133,7 @@ def test_a_new_promise_is_made_around_the_repaired_model():
     assert classifier_in(repair(anew, *sides(300, 5, changed=True))).lost_promise_
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_audit_names_the_regions(name):
     X, y = sides(1500, 1, changed=True)
     found = audit(fitted(name), X, y)

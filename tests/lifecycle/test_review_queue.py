@@ -9,6 +9,7 @@ import pytest
 from monte_carlo import exceeds
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from zoo import fitted_once
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
@@ -17,7 +18,11 @@ from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import bands_of
 
 X, Y = make_blobs(6000, centers=[[0, 0], [4, 0]], random_state=0)
-MODEL = SEPClassifier().fit(X[:1000], Y[:1000])
+
+
+@fitted_once
+def shared_model():
+    return SEPClassifier().fit(X[:1000], Y[:1000])
 
 
 def days(queue, n_days, n_rows=1000):
@@ -29,19 +34,19 @@ def days(queue, n_days, n_rows=1000):
 
 
 def test_certifies_and_then_aims_higher():
-    queue = ReviewQueue(MODEL, 100, coverage=0.8, random_state=0)
+    queue = ReviewQueue(shared_model(), 100, coverage=0.8, random_state=0)
     found = list(days(queue, 4))
     coverages = [certificate.coverage for _, certificate in found]
     assert coverages[0] == 0.0
     assert coverages[-1] >= 0.8
     assert found[0][0].plan.coverage >= 0.8
     assert found[-1][0].plan.coverage > coverages[-1] - 1e-9
-    accepted = MODEL.decide(X[1000:]).trust >= found[-1][1].threshold
-    assert (MODEL.predict(X[1000:]) != Y[1000:])[accepted].mean() < 0.02
+    accepted = shared_model().decide(X[1000:]).trust >= found[-1][1].threshold
+    assert (shared_model().predict(X[1000:]) != Y[1000:])[accepted].mean() < 0.02
 
 
 def test_certificate_is_said_in_words():
-    queue = ReviewQueue(MODEL, 200, coverage=0.8, random_state=0)
+    queue = ReviewQueue(shared_model(), 200, coverage=0.8, random_state=0)
     assert str(queue.certificate()) == "Nothing is certified yet, after 0 labels, 0 of them wrong."
     (*_, (_, certificate)) = days(queue, 2)
     assert str(certificate).startswith("At most 2 % of rows with trust >= 0.9")
@@ -49,19 +54,19 @@ def test_certificate_is_said_in_words():
 
 
 def test_rows_to_certify_are_drawn_and_the_rest_are_the_least_trusted():
-    queue = ReviewQueue(MODEL, 40, coverage=0.8, certify_share=0.5, random_state=0)
+    queue = ReviewQueue(shared_model(), 40, coverage=0.8, certify_share=0.5, random_state=0)
     review = queue.choose(X[1000:2000])
     assert len(set(review.positions.tolist())) == 40
     assert (review.purpose == np.repeat([Purpose.CERTIFY, Purpose.DECIDE], 20)).all()
-    trust = MODEL.decide(X[1000:2000]).trust
+    trust = shared_model().decide(X[1000:2000]).trust
     assert (review.trust == trust[review.positions]).all()
     assert review.trust[20:].tolist() == np.sort(trust)[:20].tolist()
     assert (review.band[:20] <= review.plan.aim).all()
-    assert (review.region == MODEL.apply(X[1000:2000])[review.positions]).all()
+    assert (review.region == shared_model().apply(X[1000:2000])[review.positions]).all()
 
 
 def test_reasons_name_band_region_and_what_is_still_needed():
-    review = ReviewQueue(MODEL, 40, coverage=0.8, certify_share=0.5, random_state=0).choose(X[1000:2000])
+    review = ReviewQueue(shared_model(), 40, coverage=0.8, certify_share=0.5, random_state=0).choose(X[1000:2000])
     first, last = review.why(0), review.why(39)
     assert first.startswith(f"Row {review.positions[0]}: drawn at random from the ")
     assert "more labels are expected to certify the 8" in first
@@ -73,7 +78,7 @@ def test_reasons_name_band_region_and_what_is_still_needed():
 
 
 def test_only_drawn_labels_are_evidence():
-    queue = ReviewQueue(MODEL, 40, coverage=0.8, certify_share=0.5, random_state=0)
+    queue = ReviewQueue(shared_model(), 40, coverage=0.8, certify_share=0.5, random_state=0)
     review = queue.choose(X[1000:2000])
     labels = Y[1000:2000][review.positions].copy()
     labels[20:] = 1 - review.label[20:]
@@ -82,7 +87,7 @@ def test_only_drawn_labels_are_evidence():
 
 
 def test_a_label_that_is_missing_counts_as_an_error():
-    queue = ReviewQueue(MODEL, 20, coverage=0.8, random_state=0)
+    queue = ReviewQueue(shared_model(), 20, coverage=0.8, random_state=0)
     review = queue.choose(X[1000:2000])
     truth = Y[1000:2000]
     kept = review.positions[:-3]
@@ -91,7 +96,7 @@ def test_a_label_that_is_missing_counts_as_an_error():
 
 
 def test_labels_are_learnt_once_and_of_rows_that_were_asked_for():
-    queue = ReviewQueue(MODEL, 20, random_state=0)
+    queue = ReviewQueue(shared_model(), 20, random_state=0)
     review = queue.choose(X[1000:2000])
     with pytest.raises(ValueError, match="There are 3 labels for 20 rows"):
         queue.learn(review, [0, 1, 0])
@@ -106,11 +111,11 @@ def test_labels_are_learnt_once_and_of_rows_that_were_asked_for():
 
 
 def test_draws_stop_before_a_band_has_run_out():
-    queue = ReviewQueue(MODEL, 50, coverage=0.8, rows=X[1000:], random_state=0)
+    queue = ReviewQueue(shared_model(), 50, coverage=0.8, rows=X[1000:], random_state=0)
     few = X[1000:1060]
     review = queue.choose(few)
     certify = review.purpose == Purpose.CERTIFY
-    band = queue.evidence_.bands.of(MODEL.decide(few).trust)
+    band = queue.evidence_.bands.of(shared_model().decide(few).trust)
     left = np.bincount(band, minlength=6) - np.bincount(review.band[certify], minlength=6)
     assert len(set(review.positions.tolist())) == len(review) <= 50
     assert certify.sum() < 50
@@ -118,8 +123,8 @@ def test_draws_stop_before_a_band_has_run_out():
 
 
 def test_no_row_of_a_band_means_no_draw():
-    queue = ReviewQueue(MODEL, 10, coverage=0.8, rows=X[1000:], random_state=0)
-    trust = MODEL.decide(X[1000:]).trust
+    queue = ReviewQueue(shared_model(), 10, coverage=0.8, rows=X[1000:], random_state=0)
+    trust = shared_model().decide(X[1000:]).trust
     review = queue.choose(X[1000:][np.argsort(trust)[-20:]])
     assert not (review.purpose == Purpose.CERTIFY).any()
 
@@ -173,7 +178,7 @@ def test_any_classifier_with_probabilities_will_do():
 
 
 def test_review_is_a_frame_in_order():
-    review = ReviewQueue(MODEL, 5, random_state=0).choose(X[1000:2000])
+    review = ReviewQueue(shared_model(), 5, random_state=0).choose(X[1000:2000])
     frame = review.to_frame()
     assert frame["position"].tolist() == review.positions.tolist()
     assert frame["why"][4] == review.why(4)
@@ -191,13 +196,13 @@ def test_review_is_a_frame_in_order():
 )
 def test_parameters_are_checked(wrong, said):
     with pytest.raises(ValueError, match=said):
-        ReviewQueue(MODEL, **{"budget": 10} | wrong)
+        ReviewQueue(shared_model(), **{"budget": 10} | wrong)
 
 
 @pytest.mark.slow
 def test_threads_share_a_queue():
     """Eight threads choose and learn at once: every label counts once, and in the order of the draws."""
-    queue = ReviewQueue(MODEL, 20, coverage=0.8, rows=X, random_state=0)
+    queue = ReviewQueue(shared_model(), 20, coverage=0.8, rows=X, random_state=0)
 
     def work(i):
         rows = X[i * 10 : i * 10 + 500]
@@ -219,6 +224,6 @@ def test_few_rows_do_not_define_bands():
     with pytest.raises(
         ValueError, match="There are 299 rows to define bands of trust, and their shares take at least 300"
     ):
-        ReviewQueue(MODEL, 20).choose(X[:299])
-    queue = ReviewQueue(MODEL, 20, coverage=0.8, rows=X[:300], random_state=0)
+        ReviewQueue(shared_model(), 20).choose(X[:299])
+    queue = ReviewQueue(shared_model(), 20, coverage=0.8, rows=X[:300], random_state=0)
     assert 0 < len(queue.choose(X[:40])) <= 20

@@ -21,7 +21,7 @@ from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, Trust
 from sepc.decisions.kinds import Cause
 
 mlflow, pd = package_or_skip("mlflow"), package_or_skip("pandas")
-import sepc.mlflow as door  # noqa: E402
+door = package_or_skip("sepc.mlflow")
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]  # MLflow's own warnings
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import softmax
+from weekly import weekly
+from zoo import fitted_once
 
 from sepc import SEPClassifier
 from sepc.model.membership import squared_radii
@@ -80,16 +82,20 @@ def test_probabilities_fade_to_equal_ones_from_twice_the_size_on():
     np.testing.assert_allclose(probabilities, [[1, 0, 0], [1 / 16 + 5 / 16, 5 / 16, 5 / 16], [1 / 3, 1 / 3, 1 / 3]])
 
 
-@pytest.fixture(scope="module")
-def three_classes():
+@fitted_once
+def fitted(n):
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=1_500)
-    X = rng.normal(size=(1_500, 4)) + 1.2 * np.eye(3, 4)[y]
-    X[:, 3] = rng.poisson(1.0, size=1_500)
+    y = rng.integers(3, size=n)
+    X = rng.normal(size=(n, 4)) + 1.2 * np.eye(3, 4)[y]
+    X[:, 3] = rng.poisson(1.0, size=n)
     return SEPClassifier().fit(X, np.array(["a", "b", "c"])[y]), X
 
 
-@pytest.mark.slow
+@pytest.fixture(params=[300, weekly(1_500)])
+def three_classes(request):
+    return fitted(request.param)
+
+
 def test_decisions_are_the_faded_softmax_of_the_scores(three_classes):
     classifier, X = three_classes
     model = classifier.model_
