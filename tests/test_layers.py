@@ -135,22 +135,19 @@ def name_of(path: Path) -> str:
 
 
 def loads_of(path: Path, names: set[str]) -> set[str]:
-    """The modules of ours that this one loads sometime, also inside functions; not those imported for types alone."""
-    tree = tree_of(path)
-    for_types = [one for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)]
-    skipped = {inner for one in for_types for inner in ast.walk(one)}
+    """The modules of ours that this one names in an import, also inside functions and for types alone."""
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node not in skipped:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom):
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= inner & names or {node.module} & names
-        elif isinstance(node, ast.Import) and node not in skipped:
+        elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names} & names
     return found
 
 
 def test_no_module_leads_back_to_itself():
-    """Also within a package, and also through an import hidden in a function."""
+    """Also within a package, through an import hidden in a function, or for types alone."""
     names = {name_of(path) for path in MODULES}
     left = {name_of(path): loads_of(path, names) for path in MODULES}
     while done := {name for name, loads in left.items() if not loads & set(left)}:

@@ -9,13 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sepc.cli.messages import InputError
 from sepc.wording import counted
-
-if TYPE_CHECKING:
-    from sepc.cli.source import Source
 
 GIGABYTE = 10**9
 
@@ -93,7 +89,7 @@ class MemoryLimit:
             return cls(free_bytes(), "are free")
         return cls(int(max_memory * GIGABYTE), "are allowed by --max-memory")
 
-    def refuse(self, source: Source, n_rows: int, n_features: int, share: float | None = None) -> None:
+    def refuse(self, table: str, n_rows: int, n_features: int, share: float | None = None) -> None:
         """Raise if a fit on these rows would take more.
 
         If they are only a `share` of the table, all of it may take twice as much, since its rows may become shorter.
@@ -106,7 +102,7 @@ class MemoryLimit:
             if needed > room * self.n_bytes:
                 about = "" if n == n_rows else "about "
                 raise InputError(
-                    f"{source.name}: {about}{n:,} rows of {counted(n_features, 'feature')} would take some "
+                    f"{table}: {about}{n:,} rows of {counted(n_features, 'feature')} would take some "
                     f"{in_gigabytes(needed)} of memory, and {in_gigabytes(self.n_bytes)} {self.reason}. "
                     "Choose columns with --features or --drop, or give fewer rows."
                 )

@@ -89,7 +89,7 @@ class RowReader:
         a table that is too large for that is refused.
         """
         limit = MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
-        limit.refuse(self.source, self.table.n_rows or 1, len(self.features.readings))
+        limit.refuse(self.source.name, self.table.n_rows or 1, len(self.features.readings))
         with (
             ProgressBar(f"{doing} {self.source.name}", quiet=options.quiet) as bar,
             closing(self._read(bar, limit, ahead)) as batches,
@@ -101,7 +101,7 @@ class RowReader:
         wanted = list(dict.fromkeys([*self.features.readings, *self._beside]))
         batches = self.table.batches(wanted, dict.fromkeys(self.copied, Reading.TEXT) | self.features.readings)
         for batch in read_ahead(batches) if ahead else batches:
-            limit.refuse(self.source, batch.last_row, n_features, batch.share)
+            limit.refuse(self.source.name, batch.last_row, n_features, batch.share)
             yield batch
             bar.update_rows(batch.last_row, self.table.n_rows, batch.share)
 
