@@ -18,7 +18,7 @@ from measure import arguments, save, show
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.model.possible import cuts_of
+from sepc.model.certain import cuts_of
 
 N_ASKED, N_CERTAIN, N_COMPLETIONS = 100, 20, 100_000
 

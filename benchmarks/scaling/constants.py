@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
-from sepc.model.stacked_signatures import StackedSignatures
+from sepc.model.signature_table import StackedSignatures
 from sepc.points.class_split import Labels, points_by_class
 from sepc.points.joint_reduction import reduce_each
 from sepc.points.on_parquet import BLOCK_CELLS, ParquetTable

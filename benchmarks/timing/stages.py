@@ -28,7 +28,7 @@ STAGES = {
     "partition/sequence": "counts and splits within the partition",
     "estimators/sep/weighing": "weights",
     "kernels/softmax": "weights",
-    "model/stacked_signatures": "counts of all rows in the ellipsoids",
+    "model/signature_table": "counts of all rows in the ellipsoids",
     "points/signatures": "counts of all rows in the ellipsoids",
 }
 OTHER = "range, sample, checks"

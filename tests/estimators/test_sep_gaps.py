@@ -10,10 +10,9 @@ from sepc import SEPClassifier
 from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
-from sepc.model.certain import settled_by
+from sepc.model.certain import cuts_of, settled_by
 from sepc.model.completion import completed, kinds_of
 from sepc.model.mixture import Mixture, Pattern, _points
-from sepc.model.possible import cuts_of
 
 
 def wdbc(n_features=6):

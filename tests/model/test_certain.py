@@ -5,8 +5,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from sepc import SEPClassifier
-from sepc.model.certain import Boxes, Lead, is_certain
-from sepc.model.possible import cuts_of
+from sepc.model.certain import Boxes, Lead, cuts_of, is_certain
 
 
 @pytest.fixture(scope="module")

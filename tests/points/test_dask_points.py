@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from optional import package_or_skip
 from threadpoolctl import threadpool_limits
 
-from sepc.model.stacked_signatures import StackedSignatures
+from sepc.model.signature_table import StackedSignatures
 from sepc.points.band import Band, Frame, SideSums
 from sepc.points.class_split import Labels, points_by_class
 from sepc.points.dask import shards
 from sepc.points.dask.shards import KeptRows, Part, Wanted, joined_runs
 from sepc.points.farthest import Farthest
-from sepc.points.hash_sample import HashSample
 from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, combine_runs
 from sepc.points.joint_reduction import JointReduction, reduce_each
 from sepc.points.proportional_sample import HIGHEST_HASH, RowCounts
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
+from sepc.points.row_hash import HashSample
 from sepc.points.signatures import Signatures
 from sepc.points.tail_mean import tail_mean
 from sepc.shapes.ellipsoid import Ellipsoid

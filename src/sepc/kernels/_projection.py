@@ -15,9 +15,9 @@ from sepc._typing import FloatArray
 from sepc.kernels._capped_hull import CappedHull, slack_for
 from sepc.kernels._min_norm import Corral, MinNorm, Support, corral_at, length, min_norm_point, unit
 from sepc.points.band import Band, BandRows, Frame, SideSums
-from sepc.points.hash_sample import HashSample
 from sepc.points.protocol import PointSet
 from sepc.points.reduction_cache import reduce_once
+from sepc.points.row_hash import HashSample
 from sepc.points.tail_mean import tail_mean
 from sepc.points.tiles import row_tiles
 

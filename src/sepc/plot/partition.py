@@ -13,6 +13,8 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.fitted import FittedEllipsoid, Hyperplane
+from sepc.model.count_rules import judge_sets
+from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import ALONG_AXIS, axes_or_new, for_matplotlib, place_legend
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
@@ -20,7 +22,6 @@ from sepc.plot.models import partition_of
 from sepc.plot.palette import NO_TRUST, as_rgb, lightened, look, strength
 from sepc.views.outcomes import is_right
 from sepc.views.planes import Plane, feature_plane, outline, principal_plane
-from sepc.views.trust_surface import trust_in_ellipsoids, trust_over
 from sepc.wording import counted
 
 if TYPE_CHECKING:
@@ -340,3 +341,40 @@ def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, s
     n = len(model.isolated)
     sign = Line2D([], [], linestyle="", marker="o", markersize=7, markerfacecolor="none", markeredgecolor="0.35")
     return [(sign, counted(n, "isolated row"))] if n else []
+
+
+def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
+    """Trust of rows that lie in a single ellipsoid, by the counts of its training rows; of shape (K,).
+
+    With weights, each row has its own trust, so an ellipsoid has none; counts are used for these models too.
+    """
+    return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
+
+
+def trust_over(
+    model: SEPModel, plane: Plane, low: FloatArray, high: FloatArray, n: int = 240
+) -> tuple[IntArray, FloatArray]:
+    """Labels and trust over a grid of pixels, for a model of two features.
+
+    Parameters
+    ----------
+    model : SEPModel
+        Of two features.
+    plane : Plane
+        The plane of these features.
+    low, high : (2,) arrays
+        Opposite corners of the picture, in the plane.
+    n : int
+        Pixels per side.
+
+    Returns
+    -------
+    label, trust : (n, n) arrays
+        Labels are positions in `classes`. The first row is the lowest.
+    """
+    middles = (np.arange(n) + 0.5) / n
+    x, y = np.meshgrid(*(low + (high - low) * middles[:, None]).T)
+    pixels = np.column_stack([x.ravel(), y.ravel()])
+    decisions = judge(model, plane.origin + np.linalg.solve(plane.directions, pixels.T).T, 0.0)
+    label = np.searchsorted(model.classes, decisions.label)
+    return label.reshape(n, n), decisions.trust.reshape(n, n)

@@ -18,8 +18,7 @@ from sepc.decisions.row_wise import SHARED, replaced
 from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.causes import look_up_causes
-from sepc.model.certain import is_certain, settled_by
-from sepc.model.possible import possible_ellipsoids
+from sepc.model.certain import is_certain, possible_ellipsoids, settled_by
 from sepc.model.rules import judge_any
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of

@@ -24,8 +24,7 @@ from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
 from sepc.kernels.threads import single_threaded
 from sepc.model.sep_model import SEPModel
-from sepc.model.signature_table import SignatureTable
-from sepc.model.stacked_signatures import StackedSignatures
+from sepc.model.signature_table import SignatureTable, StackedSignatures
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints

@@ -17,7 +17,7 @@ from sepc.errors import TrainingRowsWarning
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.partition_behind import partition_behind
 from sepc.lifecycle.located_rows import decide_in_memory, has_regions
-from sepc.lifecycle.region_names import region_namer
+from sepc.model.names import region_name
 from sepc.views.outcomes import is_right
 
 
@@ -93,3 +93,14 @@ def _warn_of_training_rows(decisions: Decisions) -> None:
             TrainingRowsWarning,
             stacklevel=4,
         )
+
+
+def region_namer(decisions: Decisions) -> Callable[[int], str]:
+    """A function that gives the name of a region of the model behind these decisions."""
+    partition = partition_behind(decisions)
+    return unnamed if partition is None else lambda region: region_name(partition.model, region)
+
+
+def unnamed(region: int) -> str:
+    """What to call a region if no partition tells where it lies."""
+    return f"region {region}"

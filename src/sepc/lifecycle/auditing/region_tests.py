@@ -12,7 +12,7 @@ from scipy.stats import binom, false_discovery_control
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.lifecycle.region_names import unnamed
+from sepc.lifecycle.auditing.feedback import unnamed
 from sepc.wording import counted, p_in_short, with_number
 
 
