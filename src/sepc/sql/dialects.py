@@ -280,7 +280,7 @@ def _doubled(text: str, quote: str) -> str:
 
     Examples
     --------
-    >>> print(doubled('a "b"; --', '"'))
+    >>> print(_doubled('a "b"; --', '"'))
     "a ""b""; --"
     """
     return quote + check_encodable(text).replace(quote, 2 * quote) + quote
