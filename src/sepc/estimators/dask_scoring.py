@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from sepc.estimators.given_rows import given_rows, with_left_out
+from sepc.estimators.given_rows import given_features, with_left_out
 
 # Computes the result for one block, given the block and the model.
 BlockFunction = Callable[[Any, Any], Any]
@@ -24,7 +24,7 @@ def frame_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> A
     import dask.dataframe as dd
     from dask import delayed
 
-    check_columns(model, X, lambda example: given_rows(model, example).rows)
+    check_columns(model, X, lambda example: given_features(model, example))
     if _is_frame(X):
         return X.map_partitions(function, model, meta=none)
     # As a task of its own, the model is hashed and sent once, not once per block.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import _check_feature_names
@@ -18,9 +18,6 @@ from sepc.estimators.unwrapping import classifier_name, fitted_names, group_colu
 from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
 D = TypeVar("D", bound=Decisions)
-
-# Rows that name their values.
-_Records: TypeAlias = Sequence[Mapping[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -57,28 +54,33 @@ def given_rows(model: Any, X: Any) -> GivenRows:
     """The rows of `X` with the columns that a model was fitted to, in their order.
 
     Tables may have more columns, and lack those that training left out, which are then gaps. Rows may also be one dict
-    or one Series of pandas, or a list of them. Anything else is returned as it is.
+    or one Series of pandas, or a list of dicts. Anything else is returned as it is.
 
     Raises
     ------
     ValueError
         If a column is missing.
     """
-    records = _records(X)
-    if records is not None:
-        return _from_records(model, X, records)
+    if isinstance(X, Mapping) or _is_series(X) or _holds_dicts(X):
+        return _rows_of_records(model, X)
     names = fitted_names(model) if hasattr(X, "columns") else None
     if names is None:
         return GivenRows(X, index_of(X))
     given = column_names(X)
     if given == names:
         return GivenRows(X, index_of(X))
-    labels = {str(label): label for label in given}
-    wanted, lacking = _wanted(model, names, labels)
+    wanted, lacking = _wanted(model, names, given, lambda lacking: _complaint(lacking, names, given))
     if lacking:
         return GivenRows(X, index_of(X), lacking)
     _refuse_twice(wanted, given)
-    return GivenRows(with_columns(X, [labels.get(name, name) for name in wanted]), index_of(X))
+    return GivenRows(with_columns(X, wanted), index_of(X))
+
+
+def given_features(model: Any, X: Any) -> Any:
+    """The rows that `given_rows` gives, without columns that only tell groups apart."""
+    given = given_rows(model, X)
+    names = fitted_names(model) if hasattr(given.rows, "columns") else None
+    return given.rows if names is None or given.lacking else with_columns(given.rows, names)
 
 
 def with_left_out(model: Any, X: Any) -> Any:
@@ -87,8 +89,7 @@ def with_left_out(model: Any, X: Any) -> Any:
     if names is None:
         return X
     given = column_names(X)
-    known = {str(label) for label in given}
-    missing = [name for name in names if name not in known]
+    missing = [name for name in names if name not in given]
     needed = needed_columns(model) if missing else None
     if needed is None:
         return X
@@ -104,65 +105,77 @@ def check_order(model: Any, X: Any) -> None:
         _check_feature_names(model, X, reset=False)
 
 
-def _wanted(model: Any, names: list[str], given: Collection[str], records: _Records = ()) -> tuple[list[str], str]:
-    """The columns that a model takes, and a complaint about missing ones if only the model can tell whether it can."""
+def _wanted(
+    model: Any, names: list[str], given: Collection[Any], complaint: Callable[[list[str]], str]
+) -> tuple[list[Any], str]:
+    """The columns to give to a model, and a complaint if some are missing and only the model can tell if it needs them.
+
+    Raises the complaint if the model is known to need them.
+    """
     by = group_columns(model)
     # Without its column a group is unknown; with a column of gaps it would be a group of its own.
     wanted = [name for name in names if name in given or name not in by]
     wanted += [name for name in by if name in given and name not in names]
     missing = [name for name in names if name not in given]
-    if not missing:
-        return wanted, ""
-    needed = needed_columns(model)
-    lacking = missing if needed is None else [name for name in missing if name in needed]
-    if not lacking:
-        return wanted, ""
-    others = [name for name in given if name not in names]
-    complaint = _complaint_of_row(lacking, others, records) if len(records) > 1 else _complaint(lacking, others)
-    if needed is not None:
-        raise ValueError(complaint)
-    return list(given), complaint
+    needed = needed_columns(model) if missing else set[str]()
+    if needed is None:
+        return list(given), complaint(missing)
+    lacking = [name for name in missing if name in needed]
+    if lacking:
+        raise ValueError(complaint(lacking))
+    return wanted, ""
 
 
-def _complaint(lacking: list[str], others: list[str]) -> str:
-    named = listed(map(shown, lacking), MOST_NAMES)
-    which = f"is no column {named}" if len(lacking) == 1 else f"are no columns {named}"
-    return f"There {which}, which the model was fitted to.{did_you_mean(lacking, others)}"
-
-
-def _complaint_of_row(lacking: list[str], others: list[str], records: _Records) -> str:
-    """Of several rows, name the first that lacks something."""
-    row, own = next(
-        (i, lacks) for i, record in enumerate(records) if (lacks := [n for n in lacking if n not in record])
-    )
-    named = listed(map(shown, own), MOST_NAMES)
-    return f"Row {row} has no {named}, which the model was fitted to.{did_you_mean(own, others)}"
+def _complaint(lacking: list[str], names: list[str], given: Collection[Any], where: str = "There") -> str:
+    which = f"is no column {shown(lacking[0])}"
+    if len(lacking) > 1:
+        which = f"are no columns {listed(map(shown, lacking), MOST_NAMES)}"
+    others = [name for name in given if isinstance(name, str) and name not in names]
+    return f"{where} {which}, which the model was fitted to.{did_you_mean(lacking, others)}"
 
 
 def _refuse_twice(wanted: Collection[str], given: list[Any]) -> None:
-    if len(set(given)) < len(given):
-        twice = [name for name in wanted if given.count(name) > 1]
-        if twice:
-            raise ValueError(f"There are two columns {shown(twice[0])}, and no telling which of them is meant.")
-
-
-def _records(X: Any) -> _Records | None:
-    """Rows given as dicts or Series; None if these are other rows."""
-    if isinstance(X, Mapping):
-        return [X]
-    if _is_series(X):
-        return [_record(X)]
-    is_list = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1)
-    if is_list and len(X) and all(isinstance(row, Mapping) or _is_series(row) for row in X):
-        return [_record(row) for row in X]
-    return None
+    twice = [name for name in wanted if given.count(name) > 1]
+    if twice:
+        raise ValueError(f"There are two columns {shown(twice[0])}, and no telling which of them is meant.")
 
 
 def _is_series(X: Any) -> bool:
     return getattr(X, "ndim", None) == 1 and hasattr(getattr(X, "index", None), "get_indexer")
 
 
+def _holds_dicts(X: Any) -> bool:
+    is_list = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1)
+    return is_list and len(X) > 0 and all(isinstance(row, Mapping) for row in X)
+
+
+def _rows_of_records(model: Any, X: Any) -> GivenRows:
+    """Rows that name their values, as a DataFrame with the columns that a model was fitted to."""
+    names = fitted_names(model)
+    if names is None and not hasattr(model, "n_features_in_"):
+        return GivenRows(X)  # The model may take dicts or Series by itself, as a DictVectorizer does.
+    records: list[Mapping[Any, Any]] = list(X) if _holds_dicts(X) else [_record(X)]
+    if names is None:
+        return GivenRows(_rows_of_positions(model, records))
+    wanted, lacking = list[Any](names), ""
+    if group_columns(model) or not all(name in record for record in records for name in names):
+        shared = [name for name in records[0] if all(name in record for record in records)]
+        wanted, lacking = _wanted(model, names, shared, lambda lacking: _complaint_of_row(lacking, names, records))
+    called = getattr(X, "name", None) if _is_series(X) else None
+    index = [called] if isinstance(called, str | int | float | np.number | date) else None
+    frame = frame_of_rows(_cells(records, wanted), wanted, index)
+    return GivenRows(frame, None if index is None else frame.index, lacking)
+
+
+def _complaint_of_row(lacking: list[str], names: list[str], records: list[Mapping[Any, Any]]) -> str:
+    """The complaint about the first row that lacks something."""
+    i, row = next((i, row) for i, row in enumerate(records) if any(name not in row for name in lacking))
+    own = [name for name in lacking if name not in row]
+    return _complaint(own, names, row, f"In row {i} there" if len(records) > 1 else "There")
+
+
 def _record(row: Any) -> Mapping[Any, Any]:
+    """One row as a mapping of names to values."""
     if isinstance(row, Mapping):
         return row
     if not row.index.is_unique:
@@ -171,50 +184,24 @@ def _record(row: Any) -> Mapping[Any, Any]:
     return values
 
 
-def _from_records(model: Any, X: Any, records: _Records) -> GivenRows:
-    names = fitted_names(model)
-    if names is None:
-        return _without_names(model, X, records)
-    wanted, complaint, labels = names, "", dict[str, Any]()
-    if group_columns(model) or not all(name in record for record in records for name in names):
-        labels = _shared_labels(records)
-        wanted, complaint = _wanted(model, names, labels, records)
-    own = [labels.get(name, name) for name in wanted]
-    name = getattr(X, "name", None) if _is_series(X) else None
-    index = [name] if isinstance(name, str | int | float | np.number | date) else None
-    frame = frame_of_rows(_cells(records, own), own, index)
-    return GivenRows(frame, None if index is None else frame.index, complaint)
-
-
-def _shared_labels(records: _Records) -> dict[str, Any]:
-    """What all rows have a value of: names, and how the first row spells them."""
-    shared = set.intersection(*(set(map(str, record)) for record in records))
-    return {str(label): label for label in records[0] if str(label) in shared}
-
-
-def _cells(records: _Records, labels: list[Any]) -> list[list[Any]]:
-    cells = [[record.get(label) for label in labels] for record in records]
-    for row in cells:
-        for label, cell in zip(labels, row, strict=True):
-            if isinstance(cell, list | tuple | np.ndarray):
-                raise ValueError(
-                    f"{shown(label)} is a {type(cell).__name__}, and a dict is one row: give a DataFrame, or a list of "
-                    "dicts, to decide on several."
-                )
+def _cells(records: list[Mapping[Any, Any]], names: list[Any]) -> list[list[Any]]:
+    """The values of each row, in the order of `names`; None for columns that are left out."""
+    cells = [[record.get(name) for name in names] for record in records]
+    several = next((cell for row in cells for cell in row if isinstance(cell, list | tuple | np.ndarray)), None)
+    if several is not None:
+        kind = type(several).__name__
+        raise ValueError(f"A dict is one row, and one of its values is a {kind}; give several rows as a DataFrame.")
     return cells
 
 
-def _without_names(model: Any, X: Any, records: _Records) -> GivenRows:
-    """Rows for a model of an array, whose columns are called x0, x1 and so on."""
-    n_features = getattr(model, "n_features_in_", None)
-    if n_features is None:
-        return GivenRows(X)  # It may take dicts by itself, as a DictVectorizer does.
-    names = [f"x{j}" for j in range(n_features)]
+def _rows_of_positions(model: Any, records: list[Mapping[Any, Any]]) -> Any:
+    """Rows for a model of columns without names, which reasons call x0, x1 and so on."""
+    names = [f"x{j}" for j in range(model.n_features_in_)]
     if not all(name in record for record in records for name in names):
         raise ValueError(
-            f"{classifier_name(model)} was fitted to columns without names; give it rows as lists or arrays, or call "
-            f"their values {listed(map(shown, names), MOST_NAMES)}."
+            f"{classifier_name(model)} was fitted to an array, or to columns whose names are not text; give it rows as "
+            f"lists or arrays, or call their values {listed(map(shown, names), MOST_NAMES)}."
         )
     cells = _cells(records, names)
     doubles = doubles_of(cells)
-    return GivenRows(cells if doubles is None else doubles)
+    return cells if doubles is None else doubles

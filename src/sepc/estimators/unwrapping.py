@@ -111,14 +111,9 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
 
 
 def fitted_names(model: Any) -> list[str] | None:
-    """Names of the columns that a model was fitted to; None if they had none, or if only the model knows them."""
+    """Names of the columns that a model was fitted to; None if they had none, or others than text."""
     names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        return [str(name) for name in names]
-    # Names that are not text, such as years, are unknown to scikit-learn, but not to a preparation.
-    own = unwrap(model)
-    preparation = None if own.before else getattr(own.classifier, "preparation_", None)
-    return None if preparation is None else [column.name for column in preparation.columns]
+    return None if names is None else [str(name) for name in names]
 
 
 def group_columns(model: Any) -> tuple[Any, ...]:
