@@ -212,7 +212,7 @@ def test_a_model_without_names_takes_positions(model):
     expected = sepc.decide(model, X[300:302])
     rows = [{"x1": b, "x0": a, "note": "urgent"} for a, b in X[300:302].tolist()]
     same(sepc.decide(model, rows), expected)
-    same(sepc.decide(model, pd.Series(rows[0])), expected[:1])
+    same(sepc.decide(model, pd.Series(rows[0])), sepc.decide(model, X[300:301]))
     for row in (NUMBERS.iloc[0], {"x0": 1.0}, [{"age": 1.0, "glucose": 2.0}]):
         with pytest.raises(ValueError, match=r"fitted to an array, or to columns .* call their values 'x0' and 'x1'\."):
             sepc.decide(model, row)
