@@ -217,7 +217,8 @@ def test_a_model_without_names_takes_positions(model):
         with pytest.raises(ValueError, match=r"fitted to an array, or to columns .* call their values 'x0' and 'x1'\."):
             sepc.decide(model, row)
     with pytest.warns(UserWarning, match="was fitted without feature names"):
-        same(sepc.decide(model, NUMBERS[300:302]), expected)
+        by_position = sepc.decide(model, NUMBERS[300:302])
+    np.testing.assert_allclose(by_position.trust, expected.trust, rtol=1e-12)  # its memory is laid out differently
 
 
 def test_text_by_position():
