@@ -25,6 +25,7 @@ LAYERS = [
     {"decisions"},
     {"model"},
     {"columns", "io"},
+    {"looking"},
     {"estimators"},
     {"model_files", "metrics", "landscape", "recourses"},
     {"views"},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sepc.columns.kinds import Kind
 from sepc.decisions.frames import frame_of
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.unwrapping import column_kinds
+from sepc.estimators.unwrapping import column_kinds, fitted_names, group_columns, needed_columns
 from sepc.model_files import from_bytes, to_bytes
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     estimator : SEPClassifier, or a wrapper of one
         Fitted; it must not contain models of other libraries.
     frame : pyspark.sql.DataFrame
-        With the columns that the estimator was fitted on or, if these had no names, with as many numeric columns
-        besides those to keep. Null is a gap.
+        With the columns that the estimator was fitted on, except those that it left out, and those that promises are
+        made by; or, if the columns had no names, with as many numeric ones besides those to keep. Null is a gap.
     keep : names of columns, optional
         Columns to copy to the result, such as a key.
 
@@ -53,7 +53,7 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     """
     keep = list(keep)
     names = _features(estimator, frame.columns, keep)
-    _refuse_other_types(dict(frame.dtypes), column_kinds(estimator), names)
+    _refuse_other_types(dict(frame.dtypes), _kinds(estimator), names)
     decided = empty_decisions(estimator).to_frame()
     clash = sorted(set(keep) & set(decided.columns))
     if clash:
@@ -66,17 +66,25 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
 
 def _features(estimator: Any, columns: list[str], keep: list[str]) -> list[str]:
     missing = [name for name in keep if name not in columns]
-    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    missing += [name for name in names if name not in columns]
+    names, needed = fitted_names(estimator), needed_columns(estimator)
+    missing += [name for name in names or () if name not in columns and (needed is None or name in needed)]
     if missing:
         raise ValueError(f"The DataFrame has no column {', '.join(map(repr, missing))}; it has {', '.join(columns)}.")
-    names = names or [name for name in columns if name not in keep]
+    if names is not None:
+        return [name for name in dict.fromkeys([*names, *group_columns(estimator)]) if name in columns]
+    names = [name for name in columns if name not in keep]
     if len(names) != estimator.n_features_in_:
         raise ValueError(
             f"The DataFrame has {len(names)} columns besides those to keep, but {type(estimator).__name__} expects "
             f"{estimator.n_features_in_} features."
         )
     return names
+
+
+def _kinds(estimator: Any) -> dict[str, Kind]:
+    """What the columns are; any value can tell groups apart, unless their column is a feature of numbers or dates."""
+    features = dict.fromkeys(fitted_names(estimator) or (), Kind.NUMBER)
+    return dict.fromkeys(group_columns(estimator), Kind.CATEGORY) | features | dict(column_kinds(estimator))
 
 
 def _refuse_other_types(types: dict[str, str], kinds: Mapping[str, Kind], names: list[str]) -> None:
@@ -113,9 +121,9 @@ def _loaded(model: bytes) -> Any:
 
 
 def _decided(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    if not hasattr(estimator, "feature_names_in_"):
+    if fitted_names(estimator) is None:
         return decide_rows(estimator, rows.to_numpy(dtype="float64")).to_frame()
     # Spark's dates and decimals are objects in pandas.
-    kinds, types = column_kinds(estimator), {Kind.NUMBER: "float64", Kind.DATE: "datetime64[us]"}
+    kinds, types = _kinds(estimator), {Kind.NUMBER: "float64", Kind.DATE: "datetime64[us]"}
     given = {name: types.get(kinds.get(name, Kind.NUMBER)) for name in rows.columns}
     return decide_rows(estimator, rows.astype({name: own for name, own in given.items() if own})).to_frame()

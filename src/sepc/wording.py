@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from difflib import get_close_matches
 from typing import Any
 
 from sepc.plain_values import plain
@@ -161,6 +162,19 @@ def shown(label: Any) -> str:
     ("'benign'", '3')
     """
     return repr(plain(label))
+
+
+def did_you_mean(wrong: Sequence[str], names: Iterable[str]) -> str:
+    """A question to append to an error: the most similar of `names` to each wrong one; empty if none is similar.
+
+    Examples
+    --------
+    >>> did_you_mean(["Glucose", "heigth", "ward"], ["glucose", "height", "age"])
+    " Did you mean 'glucose' and 'height'?"
+    """
+    folded = {name.casefold(): name for name in names}
+    matches = [match for name in wrong for match in get_close_matches(name.casefold(), list(folded), n=1)]
+    return f" Did you mean {listed(shown(folded[match]) for match in dict.fromkeys(matches))}?" if matches else ""
 
 
 def name_of(value: Any) -> str:

@@ -317,7 +317,7 @@ def test_columns_of_other_kinds_are_refused_by_name():
         classifier.decide(table.assign(since=1.0))
     with pytest.raises(TypeError, match="fitted to a table with named columns"):
         classifier.decide(np.zeros((3, 5)))
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(ValueError, match="There is no column 'job', which the model was fitted to"):
         classifier.decide(table.drop(columns="job"))
 
 

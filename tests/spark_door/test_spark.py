@@ -161,6 +161,25 @@ def test_tables_of_all_types_with_gaps(kind, mixed):
         sepc.spark.decide(model, table.withColumn("age", table["key"]))
 
 
+def test_columns_that_were_left_out_are_not_asked_for(mixed):
+    X, y, fresh, table = mixed
+    model = SEPClassifier(trust="counts").fit(X, y)
+    assert "key" not in model.preparation_.used_columns
+    assert decided(model, table.drop("key"))["label"].tolist() == model.decide(fresh).label.tolist()
+
+
+def test_groups_are_told_by_a_column_that_is_no_feature(mixed):
+    X, y, fresh, table = mixed
+    inside = FrozenEstimator(SEPClassifier(trust="counts").fit(X.drop(columns="key"), y))
+    clinics = np.resize(["a", "b"], len(X))
+    model = SelectiveClassifier(inside, 0.4, by="clinic").fit(X.drop(columns="key"), y, groups=clinics)
+    told = table.withColumn("clinic", table["id"].cast("string").substr(-1, 1))
+    expected = model.decide(fresh, groups=[str(i)[-1] for i in range(len(fresh))])
+    assert decided(model, told)["accepted"].tolist() == expected.accepted.tolist()
+    with pytest.raises(ValueError, match="'clinic'"):
+        model.decide(fresh)
+
+
 def test_an_empty_table_gives_an_empty_one(classifier, table):
     found = sepc.spark.decide(classifier, table.limit(0))
     assert found.count() == 0

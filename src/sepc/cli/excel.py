@@ -10,8 +10,8 @@ from datetime import date, datetime, time
 from typing import IO, Any
 
 from sepc.cli.memory import free_bytes, in_gigabytes
-from sepc.cli.messages import InputError, did_you_mean
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.cli.messages import InputError
+from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
 # The texts of all sheets are held in memory, and take so many times as much as unpacked from the file.
 TEXTS, COPIES = "xl/sharedStrings.xml", 10
@@ -44,7 +44,7 @@ def _chosen(book: Any, name: str, sheet: str | None) -> Any:
         raise InputError(f"{name} has no sheet with cells.")
     if sheet is not None and sheet not in sheets:
         known = listed(map(shown, sheets), MOST_NAMES)
-        raise InputError(f"{name} has no sheet {sheet!r}; it has {known}.{did_you_mean(sheet, list(sheets))}")
+        raise InputError(f"{name} has no sheet {sheet!r}; it has {known}.{did_you_mean([sheet], sheets)}")
     return next(iter(sheets.values())) if sheet is None else sheets[sheet]
 
 

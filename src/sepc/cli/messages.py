@@ -10,8 +10,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from sepc.plain_values import json_value
@@ -34,13 +32,6 @@ def one_line(error: BaseException) -> str:
         about = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return f"{about}{error.strerror}."
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def did_you_mean(name: str, names: Sequence[str]) -> str:
-    """A question to append to an error: the most similar of `names`, or nothing if none is similar."""
-    folded = {other.casefold(): other for other in names}
-    matches = get_close_matches(name.casefold(), list(folded), n=1)
-    return f" Did you mean {folded[matches[0]]!r}?" if matches else ""
 
 
 def add_printing_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli.column_reading import Features, data_frame
-from sepc.cli.messages import InputError, did_you_mean
+from sepc.cli.messages import InputError
 from sepc.cli.model_rows import ModelRows, beside
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source, source_from
 from sepc.cli.tables import Reading, check_names
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from sepc.lifecycle import Review, ReviewQueue
@@ -92,7 +92,7 @@ def _check_known(source: Source, options: argparse.Namespace, labels: Sequence[A
     for label in labels:
         if label is not None and label not in allowed:
             known = listed(map(shown, classes), MOST_NAMES)
-            hint = did_you_mean(str(label), [str(name) for name in classes])
+            hint = did_you_mean([str(label)], [str(name) for name in classes])
             raise InputError(
                 f"{source.name}, column {options.target!r} holds {label!r}; the labels of the model are {known}.{hint} "
                 "If it is a new label, give --other."

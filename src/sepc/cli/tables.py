@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sepc.cli.messages import InputError, did_you_mean
+from sepc.cli.messages import InputError
 from sepc.cli.source import Source
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,7 +147,7 @@ def _missing_column(table: Table, name: str) -> str:
             hint = f"if {sign!r} separates its cells, give --separator '{word}'"
             return f"{source.name} has one column, {first[:80]!r}; {hint}."
     known = listed(map(shown, table.names), MOST_NAMES)
-    return f"{source.name} has no column {name!r}; it has {known}.{did_you_mean(name, table.names)}"
+    return f"{source.name} has no column {name!r}; it has {known}.{did_you_mean([name], table.names)}"
 
 
 def bad_cell_line(source: Source, name: str, cell: BadCell, more: str = "") -> str:

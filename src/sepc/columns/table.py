@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -22,6 +23,20 @@ def is_table(X: Any) -> bool:
 def column_names(X: Any) -> list[Any]:
     """The names of the columns."""
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
+
+
+def with_columns(X: Any, names: Sequence[Any]) -> Any:
+    """The table with just these columns, in this order; those that it lacks are all gaps."""
+    if hasattr(X, "reindex"):
+        own = X if X.columns.is_unique else X[[name for name in names if name in X.columns]]
+        return own.reindex(columns=names)
+    lacking = [name for name in names if name not in column_names(X)]
+    if hasattr(X, "append_column"):
+        for name in lacking:
+            X = X.append_column(name, [[None] * len(X)])
+    elif lacking:
+        X = X.with_columns(**dict.fromkeys(lacking))
+    return X.select(names)
 
 
 def column_of(X: Any, name: Any) -> NDArray[Any]:

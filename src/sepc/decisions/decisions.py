@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.deferred import deferrable_column, deferred
-from sepc.decisions.frames import column_of_names, frame_of, index_of
+from sepc.decisions.frames import column_of_names, frame_of
 from sepc.decisions.kinds import Cause, Rule, verdict
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise, given_fields, replaced
 from sepc.decisions.sentences import Sentence, joined
@@ -59,7 +59,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     classes : (C,) array
         The labels that the model knows.
     index : pandas.Index or None
-        The index of the DataFrame given to `decide`.
+        The index of the DataFrame given to `decide`; of one Series, its name.
     by : str
         The name of the model that made the decisions.
     """
@@ -130,12 +130,6 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     def _line(self, i: int) -> tuple[str, ...]:
         name = str(i if self.index is None else self.index[i])
         return name, str(self.label[i]), decimal(self.trust[i]), Cause(self.cause[i]).name
-
-
-def indexed_like(decisions: D, X: Any) -> D:
-    """The same decisions with the index of `X`, if that is a pandas DataFrame."""
-    index = index_of(X)
-    return decisions if index is None else replaced(decisions, index=index)
 
 
 def refused(decisions: D, rows: BoolArray, cause: Cause) -> D:

@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, LazyTable
-from sepc.decisions.decisions import NO_REGIONS, Decisions, indexed_like, positions_of, probability_of, renamed
+from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, renamed
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
+from sepc.estimators.given_rows import check_order, decided_as_given, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
 
         Parameters
         ----------
-        X : array or DataFrame of n rows, or Dask collection
+        X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
+            Named columns may come in any order and beside others; those that training left out may be missing.
 
         Returns
         -------
@@ -50,14 +52,14 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
             For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
         check_is_fitted(self)
-        return _lazily(self, X, None) if is_lazy(X) else indexed_like(self._decide(X), X)
+        return _lazily(self, X, None) if is_lazy(X) else decided_as_given(self, X, self._decide)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
         check_is_fitted(self)
         if is_lazy(X):
             return cast(NDArray[Any], array_of_blocks(_labels, self, X, self.classes_[:0]))
-        return self._labels(X)
+        return self._labels(with_left_out(self, X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, of shape (n, C); for a Dask collection, as a Dask array."""
@@ -65,7 +67,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         if is_lazy(X):
             none = np.empty((0, len(self.classes_)))
             return cast(FloatArray, array_of_blocks(_probabilities, self, X, none))
-        return self._probabilities(X)
+        return self._probabilities(with_left_out(self, X))
 
     def _decide(self, X: Any) -> D:
         """Decide on rows in memory."""
@@ -76,9 +78,11 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         raise NotImplementedError
 
     def _labels(self, X: Any) -> NDArray[Any]:
+        check_order(self, X)
         return self._decide(X).label
 
     def _probabilities(self, X: Any) -> FloatArray:
+        check_order(self, X)
         return self._decide(X).probabilities
 
 
@@ -99,8 +103,9 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
         An estimator of this library; a pipeline, a search or a `FrozenEstimator` around one, whose reasons then name
         the input columns where these can be traced; or any other classifier, for which trust is its own probability of
         the label.
-    X : array or DataFrame of n rows, or Dask collection
-        Whatever `model` takes.
+    X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
+        Whatever `model` takes. Of a model that was fitted to named columns these may come in any order and beside
+        others, which are ignored. What is missing is refused by name, except columns that training left out.
     min_trust : float, optional
         Labels of other libraries' classifiers are accepted from this trust on; 0.95 by default. Estimators of this
         library have a `min_trust` of their own.
@@ -141,7 +146,7 @@ def empty_decisions(model: Any) -> Decisions:
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """`decide` for rows in memory."""
-    return indexed_like(_decided(model, X, min_trust), X)
+    return decided_as_given(model, X, lambda rows: _decided(model, rows, min_trust))
 
 
 def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:

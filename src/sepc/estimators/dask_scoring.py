@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
+from sepc.estimators.given_rows import given_features, with_left_out
+
 # Computes the result for one block, given the block and the model.
 BlockFunction = Callable[[Any, Any], Any]
 
@@ -22,7 +24,7 @@ def frame_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> A
     import dask.dataframe as dd
     from dask import delayed
 
-    check_columns(model, X)
+    check_columns(model, X, lambda example: given_features(model, example))
     if _is_frame(X):
         return X.map_partitions(function, model, meta=none)
     # As a task of its own, the model is hashed and sent once, not once per block.
@@ -33,7 +35,7 @@ def frame_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> A
 
 def array_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> Any:
     """Apply `function` to every block, as a Dask array; `none` is its result for zero rows."""
-    check_columns(model, X)
+    check_columns(model, X, lambda example: with_left_out(model, example))
     if _is_frame(X):
         return X.map_partitions(function, model, meta=none)
     X = _whole_rows(X)
@@ -41,13 +43,13 @@ def array_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> A
     return X.map_blocks(function, model, meta=none, **shape)
 
 
-def check_columns(model: Any, X: Any) -> None:
-    """Check the columns against those of the model without computing a row."""
+def check_columns(model: Any, X: Any, taken: Callable[[Any], Any]) -> None:
+    """Check the columns, `taken` as they will be, against those of the model without computing a row."""
     if getattr(X, "ndim", None) != 2:
         raise ValueError(
             f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns."
         )
-    example = _example(X) if _is_frame(X) else np.zeros((1, X.shape[1]))
+    example = taken(_example(X) if _is_frame(X) else np.zeros((1, X.shape[1])))
     if hasattr(model, "check_columns"):
         model.check_columns(example)
     if hasattr(model, "n_features_in_"):

@@ -110,6 +110,43 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
     return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}
 
 
+def fitted_names(model: Any) -> list[str] | None:
+    """Names of the columns that a model was fitted to; None if they had none, or others than text."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def group_columns(model: Any) -> tuple[Any, ...]:
+    """The columns that promises are made by, as names or positions; they need not be features."""
+    own = unwrap(model)
+    groups = None if own.before else getattr(own.classifier, "groups_", None)
+    return () if groups is None else groups.by
+
+
+def needed_columns(model: Any) -> set[str] | None:
+    """Names of the columns that a model reads; None if other libraries read some, so that only trying tells.
+
+    The others are columns that a fit has left out, such as ids.
+    """
+    own = unwrap(model)
+    classifier = own.classifier
+    if own.before or not hasattr(classifier, "decide") or hasattr(classifier, "transformer_"):
+        return None
+    if hasattr(classifier, "preparation_"):
+        preparation = classifier.preparation_
+        return set(fitted_names(classifier) or () if preparation is None else preparation.used_columns)
+    parts = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
+    names = fitted_names(classifier) or ()
+    needed = set(classifier.strata_.by) if hasattr(classifier, "strata_") else set()
+    needed |= {names[j] for j in group_columns(classifier) if names and not isinstance(j, str)}
+    for part in [*parts, *getattr(classifier, "estimators_", {}).values()]:
+        read = needed_columns(part)
+        if read is None:
+            return None
+        needed |= read
+    return needed
+
+
 def preparation_of(model: Any) -> Preparation | None:
     """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers alone."""
     return next((own.classifier.preparation_ for own in layers(model) if hasattr(own.classifier, "preparation_")), None)

@@ -13,10 +13,11 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, LazyTable
-from sepc.decisions.decisions import NO_REGIONS, Decisions, indexed_like
+from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.given_rows import decided_as_given
 from sepc.estimators.selective.asked import check_asked, check_promise, check_shares, risks_of_labels
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
@@ -266,7 +267,7 @@ class SelectiveClassifier(KeptLabels[SelectiveDecisions]):
 
         Parameters
         ----------
-        X : array or DataFrame of n rows, or Dask collection
+        X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
         groups : array of n rows, DataFrame or mapping of names to arrays, optional
             The columns `by`, if they are not in `X`. They are needed if groups have thresholds of their own, or if
             some have no promise.
@@ -280,15 +281,13 @@ class SelectiveClassifier(KeptLabels[SelectiveDecisions]):
             return super().decide(X)
         check_is_fitted(self)
         if self.groups_ is None:
-            raise ValueError(
-                "groups are given, but there are no promises for groups; name what they are in by, and fit."
-            )
+            raise ValueError("groups are given, but there are no promises for groups; name them in by, and fit.")
         if is_lazy(X):
             raise TypeError("groups go with rows in memory; a Dask collection must have the columns that by names.")
-        return indexed_like(self.covered(decide_inside(self.estimator_, X), self.groups_.of(X, groups)), X)
+        return decided_as_given(self, X, lambda rows: self._decide(rows, groups))
 
-    def _decide(self, X: Any) -> SelectiveDecisions:
-        keys = None if self.groups_ is None else self.groups_.told_by(X)
+    def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
+        keys = None if self.groups_ is None else self.groups_.told_by(X, groups)
         return self.covered(decide_inside(self.estimator_, X), keys)
 
     def empty_decisions(self) -> SelectiveDecisions:

@@ -90,9 +90,10 @@ class Groups:
         """The group of each row, from columns of `X` or as given."""
         return keys_of(self.by, X, groups, self.parents)
 
-    def told_by(self, X: Any) -> NDArray[Any] | None:
-        """The same where it matters or columns of `X` tell; None where the groups share a threshold."""
-        return self.of(X) if self.must_be_told or has_columns(self.by, X) else None
+    def told_by(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
+        """The same where it matters, is given or columns of `X` tell; None where the groups share a threshold."""
+        is_told = self.must_be_told or groups is not None or has_columns(self.by, X)
+        return self.of(X, groups) if is_told else None
 
     def name(self, key: Key) -> str:
         """A group in words."""

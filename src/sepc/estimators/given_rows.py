@@ -1,0 +1,207 @@
+"""Rows as people have them, turned into rows as a model takes them: columns by name, one row as a dict or a Series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names
+
+from sepc.columns.table import column_names, with_columns
+from sepc.decisions.decisions import Decisions
+from sepc.decisions.frames import doubles_of, frame_of_rows, index_of
+from sepc.decisions.row_wise import replaced
+from sepc.estimators.unwrapping import classifier_name, fitted_names, group_columns, needed_columns
+from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
+
+D = TypeVar("D", bound=Decisions)
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows as a model takes them.
+
+    Attributes
+    ----------
+    rows : array, DataFrame or whatever was given
+    index : pandas.Index or None
+        What the rows are called.
+    lacking : str
+        A complaint about missing columns, if only the model can tell whether it needs them; else empty.
+    """
+
+    rows: Any
+    index: Any = None
+    lacking: str = ""
+
+
+def decided_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
+    """What `decide` gives for the rows of `X` as the model takes them, with the index that `X` has."""
+    given = given_rows(model, X)
+    try:
+        decisions = decide(given.rows)
+    except (KeyError, ValueError) as error:
+        if not given.lacking:
+            raise
+        raise ValueError(given.lacking) from error
+    return decisions if decisions.index is given.index else replaced(decisions, index=given.index)
+
+
+def given_rows(model: Any, X: Any) -> GivenRows:
+    """The rows of `X` with the columns that a model was fitted to, in their order.
+
+    Tables may have more columns, and lack those that training left out, which are then gaps. Rows may also be one dict
+    or one Series of pandas, or a list of dicts. Anything else is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+    """
+    if isinstance(X, Mapping) or _is_series(X) or _holds_dicts(X):
+        return _rows_of_records(model, X)
+    names = fitted_names(model) if hasattr(X, "columns") else None
+    if names is None:
+        return GivenRows(X, index_of(X))
+    given = column_names(X)
+    if given == names:
+        return GivenRows(X, index_of(X))
+    wanted, lacking = _wanted(model, names, given, lambda lacking: _complaint(lacking, names, given))
+    if lacking:
+        return GivenRows(X, index_of(X), lacking)
+    _refuse_twice(wanted, given)
+    return GivenRows(with_columns(X, wanted), index_of(X))
+
+
+def given_features(model: Any, X: Any) -> Any:
+    """The rows that `given_rows` gives, without columns that only tell groups apart."""
+    given = given_rows(model, X)
+    names = fitted_names(model) if hasattr(given.rows, "columns") else None
+    return given.rows if names is None or given.lacking else with_columns(given.rows, names)
+
+
+def with_left_out(model: Any, X: Any) -> Any:
+    """The table `X` with the columns that training left out, which are gaps if `X` lacks them; all else as it is."""
+    names = fitted_names(model) if hasattr(X, "columns") else None
+    if names is None:
+        return X
+    given = column_names(X)
+    missing = [name for name in names if name not in given]
+    needed = needed_columns(model) if missing else None
+    if needed is None:
+        return X
+    left_out = [name for name in missing if name not in needed]
+    # Otherwise scikit-learn's checks complain, and of the other columns only.
+    is_in_order = given == [name for name in names if name not in left_out]
+    return with_columns(X, names if is_in_order else [*given, *left_out]) if left_out else X
+
+
+def check_order(model: Any, X: Any) -> None:
+    """Raise as scikit-learn does if a table does not have the columns of training in their order."""
+    if hasattr(X, "columns"):
+        _check_feature_names(model, X, reset=False)
+
+
+def _wanted(
+    model: Any, names: list[str], given: Collection[Any], complaint: Callable[[list[str]], str]
+) -> tuple[list[Any], str]:
+    """The columns to give to a model, and a complaint if some are missing and only the model can tell if it needs them.
+
+    Raises the complaint if the model is known to need them.
+    """
+    by = group_columns(model)
+    # Without its column a group is unknown; with a column of gaps it would be a group of its own.
+    wanted = [name for name in names if name in given or name not in by]
+    wanted += [name for name in by if name in given and name not in names]
+    missing = [name for name in names if name not in given]
+    needed = needed_columns(model) if missing else set[str]()
+    if needed is None:
+        return list(given), complaint(missing)
+    lacking = [name for name in missing if name in needed]
+    if lacking:
+        raise ValueError(complaint(lacking))
+    return wanted, ""
+
+
+def _complaint(lacking: list[str], names: list[str], given: Collection[Any], where: str = "There") -> str:
+    which = f"is no column {shown(lacking[0])}"
+    if len(lacking) > 1:
+        which = f"are no columns {listed(map(shown, lacking), MOST_NAMES)}"
+    others = [name for name in given if isinstance(name, str) and name not in names]
+    return f"{where} {which}, which the model was fitted to.{did_you_mean(lacking, others)}"
+
+
+def _refuse_twice(wanted: Collection[str], given: list[Any]) -> None:
+    twice = [name for name in wanted if given.count(name) > 1]
+    if twice:
+        raise ValueError(f"There are two columns {shown(twice[0])}, and no telling which of them is meant.")
+
+
+def _is_series(X: Any) -> bool:
+    return getattr(X, "ndim", None) == 1 and hasattr(getattr(X, "index", None), "get_indexer")
+
+
+def _holds_dicts(X: Any) -> bool:
+    is_list = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1)
+    return is_list and len(X) > 0 and all(isinstance(row, Mapping) for row in X)
+
+
+def _rows_of_records(model: Any, X: Any) -> GivenRows:
+    """Rows that name their values, as a DataFrame with the columns that a model was fitted to."""
+    names = fitted_names(model)
+    if names is None and not hasattr(model, "n_features_in_"):
+        return GivenRows(X)  # The model may take dicts or Series by itself, as a DictVectorizer does.
+    records: list[Mapping[Any, Any]] = list(X) if _holds_dicts(X) else [_record(X)]
+    if names is None:
+        return GivenRows(_rows_of_positions(model, records))
+    wanted, lacking = list[Any](names), ""
+    if group_columns(model) or not all(name in record for record in records for name in names):
+        shared = [name for name in records[0] if all(name in record for record in records)]
+        wanted, lacking = _wanted(model, names, shared, lambda lacking: _complaint_of_row(lacking, names, records))
+    called = getattr(X, "name", None) if _is_series(X) else None
+    index = [called] if isinstance(called, str | int | float | np.number | date) else None
+    frame = frame_of_rows(_cells(records, wanted), wanted, index)
+    return GivenRows(frame, None if index is None else frame.index, lacking)
+
+
+def _complaint_of_row(lacking: list[str], names: list[str], records: list[Mapping[Any, Any]]) -> str:
+    """The complaint about the first row that lacks something."""
+    i, row = next((i, row) for i, row in enumerate(records) if any(name not in row for name in lacking))
+    own = [name for name in lacking if name not in row]
+    return _complaint(own, names, row, f"In row {i} there" if len(records) > 1 else "There")
+
+
+def _record(row: Any) -> Mapping[Any, Any]:
+    """One row as a mapping of names to values."""
+    if isinstance(row, Mapping):
+        return row
+    if not row.index.is_unique:
+        raise ValueError("The Series has two values of the same name, and no telling which of them is meant.")
+    values: dict[Any, Any] = row.to_dict()
+    return values
+
+
+def _cells(records: list[Mapping[Any, Any]], names: list[Any]) -> list[list[Any]]:
+    """The values of each row, in the order of `names`; None for columns that are left out."""
+    cells = [[record.get(name) for name in names] for record in records]
+    several = next((cell for row in cells for cell in row if isinstance(cell, list | tuple | np.ndarray)), None)
+    if several is not None:
+        kind = type(several).__name__
+        raise ValueError(f"A dict is one row, and one of its values is a {kind}; give several rows as a DataFrame.")
+    return cells
+
+
+def _rows_of_positions(model: Any, records: list[Mapping[Any, Any]]) -> Any:
+    """Rows for a model of columns without names, which reasons call x0, x1 and so on."""
+    names = [f"x{j}" for j in range(model.n_features_in_)]
+    if not all(name in record for record in records for name in names):
+        raise ValueError(
+            f"{classifier_name(model)} was fitted to an array, or to columns whose names are not text; give it rows as "
+            f"lists or arrays, or call their values {listed(map(shown, names), MOST_NAMES)}."
+        )
+    cells = _cells(records, names)
+    doubles = doubles_of(cells)
+    return cells if doubles is None else doubles

@@ -1,0 +1,105 @@
+"""Findings: what stands out in a table and its labels, why it matters, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, overload
+
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.frames import frame_of
+from sepc.wording import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEAD = ("about", "seen", "what to do")
+
+
+class Severity(IntEnum):
+    """How much a finding matters; the worst have the lowest numbers."""
+
+    WRONG = 1  # results would be wrong, or look better than they are
+    DOUBTFUL = 2  # results may be
+    HANDLED = 3  # taken care of, and said so
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that stands out in a table or its labels.
+
+    Attributes
+    ----------
+    about : str
+        The column, or "labels" or "rows".
+    severity : Severity
+    seen : str
+        What was seen, with an example.
+    matters : str
+        Why it matters.
+    advice : str
+        What was done about it, or what to do.
+    """
+
+    about: str
+    severity: Severity
+    seen: str
+    matters: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.seen}. {self.matters}. {self.advice}."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Findings(ShownAsCard, Sequence[Finding]):
+    """What stands out in a table, the worst first; `str` gives a line for each finding.
+
+    Attributes
+    ----------
+    all : tuple of Finding
+    n_rows : int
+        How many rows the table has.
+    n_looked_at : int
+        How many of these were looked at.
+    """
+
+    all: tuple[Finding, ...]
+    n_rows: int
+    n_looked_at: int
+
+    @classmethod
+    def of(cls, found: Sequence[Finding], n_rows: int, n_looked_at: int) -> Findings:
+        """Findings in order: the worst first, others as they were found."""
+        return cls(tuple(sorted(found, key=lambda finding: finding.severity)), n_rows, n_looked_at)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    @overload
+    def __getitem__(self, i: int) -> Finding: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Finding, ...]: ...
+
+    def __getitem__(self, i: int | slice) -> Finding | tuple[Finding, ...]:
+        return self.all[i]
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.all)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.all)) if self.all else "Nothing stands out."
+
+    def to_frame(self) -> pd.DataFrame:
+        """The findings as a pandas DataFrame, a row for each."""
+        names = ("about", "seen", "matters", "advice")
+        columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in names}
+        return frame_of({"severity": [finding.severity.name for finding in self.all], **columns})
+
+    def _card(self) -> Card:
+        looked = f"{self.n_looked_at:,} of {self.n_rows:,}" if self.n_looked_at < self.n_rows else f"{self.n_rows:,}"
+        rows = tuple((finding.about, finding.seen, finding.advice) for finding in self.all)
+        title = f"{counted(len(self), 'finding')} in {looked} rows"
+        return Card(title, (), HEAD if rows else (), rows, "As a DataFrame: to_frame()" if rows else "")

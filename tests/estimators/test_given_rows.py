@@ -1,0 +1,311 @@
+"""Rows as services have them: columns in any order and beside others, dicts, Series, and nothing that was left out."""
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from zoo import fitted_once
+
+import sepc
+from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+
+dd, pa = package_or_skip("dask.dataframe"), package_or_skip("pyarrow")
+pd, pl = package_or_skip("pandas"), package_or_skip("polars")
+
+pytestmark = pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")
+
+LEFT_OUT = ["patient", "country"]
+READ = ["age", "glucose", "ward", "smoker"]
+
+
+def table(n=360):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "patient": [f"P{i:05}" for i in range(n)],
+            "age": rng.normal(60, 12, n).round(),
+            "glucose": rng.normal(6, 1.5, n).round(1),
+            "ward": rng.choice(["north", "south"], n),
+            "country": "NL",
+            "smoker": rng.random(n) < 0.3,
+        },
+        index=[f"case {i}" for i in range(n)],
+    )
+    risk = (rows.age - 60) / 12 + (rows.glucose - 6) + 1.5 * rows.smoker + (rows.ward == "north") - 0.8
+    return rows, np.where(risk + rng.normal(0, 0.5, n) > 0, "ill", "well")
+
+
+TABLE, OUTCOME = table()
+TRAIN, NEW = TABLE[:300], TABLE[300:]
+
+PARTITION = SEPClassifier(trust="counts", max_ellipsoids=4)
+ENCODED = make_pipeline(
+    make_column_transformer((OneHotEncoder(), ["ward"]), ("passthrough", ["age", "glucose", "smoker"])),
+    LogisticRegression(max_iter=1000),
+)
+MODELS = {
+    "partition": PARTITION,
+    "trusted": TrustedClassifier(PARTITION, partition=PARTITION, cv=2),
+    "trusted around another": TrustedClassifier(ENCODED, partition=PARTITION, cv=2),
+    "selective": SelectiveClassifier(PARTITION, 0.2, random_state=0),
+    "selective by group": SelectiveClassifier(PARTITION, 0.3, by="ward", random_state=0),
+    "stratified": StratifiedClassifier(PARTITION, by=["ward"], min_rows=50),
+    "repaired": RepairedClassifier(PARTITION),
+    "search": GridSearchCV(PARTITION, {"min_trust": [0.9]}, cv=2),
+    "pipeline": ENCODED,
+}
+
+
+@fitted_once
+def fitted(name):
+    return clone(MODELS[name]).fit(TRAIN, OUTCOME[:300])
+
+
+def same(left, right):
+    assert type(left) is type(right)
+    for column in ("label", "trust", "accepted", "cause", "probabilities", "region"):
+        np.testing.assert_array_equal(getattr(left, column), getattr(right, column), err_msg=column)
+    assert left.why(0) == right.why(0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_columns_come_in_any_order_and_beside_others(name):
+    model, expected = fitted(name), sepc.decide(fitted(name), NEW)
+    mixed = NEW[NEW.columns[::-1]].assign(note="urgent", bed=4)
+    found = sepc.decide(model, mixed)
+    same(found, expected)
+    assert list(found.index) == list(NEW.index)
+    same(sepc.decide(model, pl.from_pandas(mixed)), expected)
+    twice = pd.concat([mixed, mixed[["note"]]], axis=1)
+    same(sepc.decide(model, twice), expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_row_is_a_dict_or_a_series_and_several_are_a_list_of_dicts(name):
+    model, expected = fitted(name), sepc.decide(fitted(name), NEW)
+    records = NEW.assign(note="urgent").to_dict("records")
+    one = sepc.decide(model, records[3])
+    assert len(one) == 1
+    assert one.index is None
+    same(one, expected[3:4])
+    series = sepc.decide(model, NEW.iloc[3])
+    same(series, expected[3:4])
+    assert list(series.index) == ["case 303"]
+    assert list(series.to_frame().index) == ["case 303"]
+    same(sepc.decide(model, records), expected)
+    same(sepc.decide(model, np.array(records, dtype=object)), expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_columns_that_were_left_out_are_not_asked_for(name, tmp_path):
+    model, expected = fitted(name), sepc.decide(fitted(name), NEW)
+    few = NEW.drop(columns=LEFT_OUT)
+    same(sepc.decide(model, few), expected)
+    same(sepc.decide(model, few[READ[::-1]].to_dict("records")), expected)
+    same(sepc.decide(model, pl.from_pandas(few)), expected)
+    for rows in (few, NEW.drop(columns="country"), pl.from_pandas(few)):
+        np.testing.assert_array_equal(model.predict(rows), expected.label)
+        np.testing.assert_array_equal(model.predict_proba(rows), expected.probabilities)
+    assert model.score(few, OUTCOME[300:]) == np.mean(expected.label == OUTCOME[300:])
+    if name != "pipeline":
+        sepc.save(model, tmp_path / "model.sepc")
+        given = {"estimator": model.estimator_} if name == "trusted around another" else {}
+        again = sepc.load(tmp_path / "model.sepc", **given)
+        same(sepc.decide(again, few), expected)
+        np.testing.assert_array_equal(again.predict(few), expected.label)
+
+
+def test_arrow_tables_need_no_left_out_columns():
+    expected = fitted("partition").decide(NEW)
+    few = pa.table({name: NEW[name].to_numpy() for name in READ[::-1]})
+    same(fitted("partition").decide(few), expected)
+    in_order = pa.table({name: NEW[name].to_numpy() for name in READ})
+    np.testing.assert_array_equal(fitted("partition").predict(in_order), expected.label)
+
+
+@pytest.mark.parametrize("name", ["partition", "trusted", "selective by group", "stratified", "repaired"])
+def test_dask_takes_them_too(name):
+    model, expected = fitted(name), fitted(name).decide(NEW).to_frame()
+    few = dd.from_pandas(NEW[READ], npartitions=2, sort=False)
+    mixed = dd.from_pandas(NEW[READ[::-1]].assign(note="urgent"), npartitions=2, sort=False)
+    for rows in (few, mixed):
+        found = model.decide(rows).compute()
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_index_type=False)
+    assert model.predict(few).compute().tolist() == expected["label"].tolist()
+    with pytest.raises(ValueError, match="There is no column 'glucose'"):
+        model.decide(few.drop(columns="glucose"))
+    with pytest.raises(ValueError, match="should match those that were passed during fit"):
+        model.predict(mixed)
+
+
+@pytest.mark.parametrize("name", set(MODELS) - {"trusted around another", "pipeline"})  # which take any order
+def test_labels_and_probabilities_keep_the_rule_of_scikit_learn(name):
+    model = fitted(name)
+    for ask in (model.predict, model.predict_proba):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            ask(NEW[READ[::-1]])
+        with pytest.raises(ValueError, match="unseen at fit time:\n- note\n$"):
+            ask(NEW[READ].assign(note=1))
+        with pytest.raises(ValueError, match="yet now missing:\n- glucose\n$"):
+            ask(NEW[READ].drop(columns="glucose"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_missing_is_told_by_name(name):
+    model = fitted(name)
+    with pytest.raises(ValueError, match=r"There is no column 'glucose', which the model was fitted to\.$"):
+        sepc.decide(model, NEW.drop(columns="glucose"))
+    renamed = NEW.rename(columns={"glucose": "Glucose", "age": "ages"})
+    told = r"There are no columns 'age' and 'glucose', .* Did you mean 'ages' and 'Glucose'\?"
+    for rows in (renamed, pl.from_pandas(renamed), renamed.iloc[0], renamed.iloc[0].to_dict()):
+        with pytest.raises(ValueError, match=told):
+            sepc.decide(model, rows)
+    rows = NEW.to_dict("records")
+    rows[2]["AGE"] = rows[2].pop("age")
+    with pytest.raises(ValueError, match=r"In row 2 there is no column 'age', .* Did you mean 'AGE'\?"):
+        sepc.decide(model, rows)
+
+
+def test_a_gap_is_none_and_whole_numbers_and_numbers_are_alike():
+    model, row = fitted("partition"), NEW.iloc[0].to_dict()
+    for name in ("age", "glucose", "ward", "smoker"):
+        same(model.decide(row | {name: None}), model.decide(NEW[:1].assign(**{name: None})))
+    gaps = dict.fromkeys(READ)
+    same(model.decide(gaps), model.decide(NEW[:1].assign(**gaps)))
+    same(model.decide(row | {"age": 70}), model.decide(NEW[:1].assign(age=70.0)))
+
+
+def test_what_is_no_row_is_refused():
+    model = fitted("partition")
+    with pytest.raises(ValueError, match="A dict is one row, and one of its values is a list"):
+        model.decide(NEW.to_dict("list"))
+    row = NEW.iloc[0]
+    with pytest.raises(ValueError, match="two values of the same name"):
+        model.decide(pd.concat([row, row[["age"]]]))
+    with pytest.raises(ValueError, match="There are two columns 'age', and no telling which"):
+        model.decide(pd.concat([NEW, NEW[["age"]]], axis=1))
+
+
+def test_names_that_are_not_simple_are_no_index():
+    model, row = fitted("partition"), NEW.iloc[0]
+    assert model.decide(row.rename(None)).index is None
+    assert model.decide(row.rename(("a", 1))).index is None
+    assert list(model.decide(row.rename(7)).index) == [7]
+
+
+NUMBERS = TABLE[["age", "glucose"]]
+
+
+@pytest.mark.parametrize("model", [PARTITION, SelectiveClassifier(LogisticRegression(), 0.3), LogisticRegression()])
+def test_a_model_without_names_takes_positions(model):
+    X = np.ascontiguousarray(NUMBERS)
+    model = clone(model).fit(X[:300], OUTCOME[:300])
+    expected = sepc.decide(model, X[300:302])
+    rows = [{"x1": b, "x0": a, "note": "urgent"} for a, b in X[300:302].tolist()]
+    same(sepc.decide(model, rows), expected)
+    same(sepc.decide(model, pd.Series(rows[0])), sepc.decide(model, X[300:301]))
+    for row in (NUMBERS.iloc[0], {"x0": 1.0}, [{"age": 1.0, "glucose": 2.0}]):
+        with pytest.raises(ValueError, match=r"fitted to an array, or to columns .* call their values 'x0' and 'x1'\."):
+            sepc.decide(model, row)
+    with pytest.warns(UserWarning, match="was fitted without feature names"):
+        by_position = sepc.decide(model, NUMBERS[300:302])
+    np.testing.assert_allclose(by_position.trust, expected.trust, rtol=1e-12)  # its memory is laid out differently
+
+
+def test_text_by_position():
+    rows = TABLE[["ward", "age", "glucose"]].to_numpy(dtype=object)
+    model = StratifiedClassifier(PARTITION, by=[0], min_rows=50).fit(rows[:300], OUTCOME[:300])
+    one = dict(zip(("x0", "x1", "x2"), rows[300], strict=True))
+    same(model.decide(one), model.decide(rows[300:301]))
+
+
+def test_a_model_that_takes_dicts_or_text_by_itself_is_left_to_it():
+    records = TABLE[["age", "ward"]].to_dict("records")
+    counted = make_pipeline(DictVectorizer(sparse=False), StandardScaler(), LogisticRegression())
+    counted.fit(records[:300], OUTCOME[:300])
+    np.testing.assert_array_equal(sepc.decide(counted, records[300:]).label, counted.predict(records[300:]))
+    assert len(sepc.decide(counted, {"age": 50})) == 1
+    words = make_pipeline(CountVectorizer(), LogisticRegression()).fit(TABLE["ward"], OUTCOME)
+    np.testing.assert_array_equal(sepc.decide(words, NEW["ward"]).label, words.predict(NEW["ward"]))
+
+
+class Renames(ClassifierMixin, BaseEstimator):
+    """Has other names than its table, as some libraries do, and looks at no names."""
+
+    def fit(self, X, y):
+        self.inner_ = LogisticRegression().fit(np.asarray(X), y)
+        self.classes_ = self.inner_.classes_
+        self.feature_names_in_ = np.array([f"column_{j}" for j in range(X.shape[1])], dtype=object)
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(np.asarray(X))
+
+
+def test_a_model_that_renames_columns_gets_them_as_they_are():
+    model = Renames().fit(NUMBERS, OUTCOME)
+    np.testing.assert_array_equal(sepc.decide(model, NUMBERS).label, model.predict(NUMBERS))
+
+
+def test_what_another_model_reads_is_needed_though_the_partition_left_it_out():
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["ward", "country"]), ("drop", ["age"]))
+    reads = make_pipeline(encoder, RandomForestClassifier(5, random_state=0))
+    model = TrustedClassifier(reads, partition=PARTITION, cv=2).fit(TRAIN, OUTCOME[:300])
+    same(model.decide(NEW.drop(columns="patient")), model.decide(NEW))
+    with pytest.raises(ValueError, match="There is no column 'country'"):
+        model.decide(NEW.drop(columns="country"))
+
+
+def test_a_column_that_one_stratum_leaves_out_is_needed_by_another():
+    rows = TABLE.assign(age=TABLE["age"].where(TABLE["ward"] == "north", 50.0))
+    model = StratifiedClassifier(PARTITION, by=["ward"], min_rows=50).fit(rows[:300], OUTCOME[:300])
+    with pytest.raises(ValueError, match="There is no column 'age'"):
+        model.decide(rows[300:].drop(columns="age"))
+
+
+@pytest.fixture(scope="module")
+def by_clinic():
+    """A promise by a column that is no feature."""
+    clinics = np.resize(["a", "b"], len(TABLE))
+    inside = FrozenEstimator(fitted("partition"))
+    model = SelectiveClassifier(inside, 0.3, by="clinic").fit(TABLE, OUTCOME, groups={"clinic": clinics})
+    return model, clinics[300:]
+
+
+def test_groups_may_be_told_by_a_column_that_is_no_feature(by_clinic, tmp_path):
+    model, clinics = by_clinic
+    expected = model.decide(NEW, groups={"clinic": clinics})
+    told = NEW[READ].assign(note="urgent", clinic=clinics)
+    sepc.save(model, tmp_path / "model.sepc")
+    for own in (model, sepc.load(tmp_path / "model.sepc")):
+        same(own.decide(told), expected)
+        same(own.decide(told.to_dict("records")), expected)
+        np.testing.assert_array_equal(own.predict(NEW[READ]), expected.label)
+    lazy = model.decide(dd.from_pandas(told, npartitions=2, sort=False)).compute()
+    assert lazy["accepted"].tolist() == expected.accepted.tolist()
+    same(model.decide(NEW.iloc[0].to_dict(), groups=[clinics[0]]), expected[:1])
+    same(model.decide(NEW[READ[::-1]], groups=clinics), expected)
+    with pytest.raises(ValueError, match="by names 'clinic', which X does not have"):
+        model.decide(NEW)
+
+
+@pytest.mark.parametrize("one_threshold", [True, False])
+def test_the_column_of_groups_is_no_gap_if_it_was_left_out_as_a_feature(one_threshold):
+    rows = TABLE.assign(country=np.where(np.arange(len(TABLE)) < 300, "NL", "BE"))
+    inside = FrozenEstimator(fitted("partition"))
+    model = SelectiveClassifier(inside, 0.3, by="country", one_threshold=one_threshold).fit(rows[:300], OUTCOME[:300])
+    few = rows[:20].drop(columns="country")
+    if one_threshold:
+        same(model.decide(few), model.decide(rows[:20]))
+    else:
+        with pytest.raises(ValueError, match="by names 'country', which X does not have"):
+            model.decide(few)
