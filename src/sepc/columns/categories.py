@@ -59,6 +59,12 @@ class Categories:
         unseen = len(self.values)
         return np.array([self._codes.get(value, unseen) for value in map(category, given)], dtype=np.int64)
 
+    @property
+    def known(self) -> tuple[FloatArray, IntArray]:
+        """The encodings and codes of all categories but the gap."""
+        codes = np.array([code for code, value in enumerate(self.values) if value is not None], dtype=np.int64)
+        return self.encodings[codes], codes
+
     def encoded(self, codes: IntArray) -> FloatArray:
         """The numbers for these codes, of shape (n, k); zeros for what was not seen in training."""
         nothing = np.zeros((1, self.encodings.shape[1]))

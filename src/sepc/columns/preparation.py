@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of
@@ -133,6 +133,19 @@ class Preparation:
                 seen = "is missing, which it never was" if given is None else f"{shown(given)} was not seen"
                 notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {seen} in training."
         return notes
+
+    def empty_in(self, X: Any, rows: FloatArray) -> BoolArray:
+        """Which columns of categories are empty in each row, of shape (n, Q)."""
+        codes = rows[:, len(self.feature_names) :]
+        empty = np.zeros(codes.shape, dtype=bool)
+        for q, column in enumerate(self._of_kind(Kind.CATEGORY)):
+            values = self.categories[column.name].values
+            if None in values:
+                empty[:, q] = codes[:, q] == values.index(None)
+            elif len(unseen := np.flatnonzero(codes[:, q] == len(values))):
+                ((_, given),) = _used(X, [column])
+                empty[unseen, q] = [category(given[i]) is None for i in unseen]
+        return empty
 
     def warn_of_left_out(self) -> None:
         """Warn of the columns that are left out, if there are any."""
