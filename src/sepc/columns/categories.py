@@ -22,6 +22,8 @@ SMOOTHING = 10.0
 MOST_NUMBERS = 3
 # Directions in which they differ by a smaller share of that in the first are left out.
 FLAT = 1e-6
+# Larger numbers than whole ones of 64 bits stay doubles.
+MOST_WHOLE = 2.0**63
 # Encodings are log-odds, which are never larger.
 MOST_ENCODING = 1e3
 
@@ -72,10 +74,10 @@ class Categories:
 
 
 def category(value: Any) -> Any:
-    """A value as a category: plain, with None for a gap and whole numbers as such."""
+    """A value as a category: plain, with None for a gap and whole numbers as such, if files can hold them."""
     value = plain(value)
     if isinstance(value, float):
-        return None if value != value else int(value) if value.is_integer() else value
+        return None if value != value else int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value
     return value
 
 

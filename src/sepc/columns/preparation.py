@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
-from sepc.columns.table import column_names, column_of
+from sepc.columns.table import column_names, column_of, exact_column_of
 from sepc.errors import LeftOutWarning
 from sepc.model.usual import FeatureKind, Spoken
 from sepc.records import parts, record, texts
@@ -210,7 +210,8 @@ def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any
     missing = [column.name for column in columns if column.kind is not Kind.LEFT_OUT and column.name not in by_name]
     if missing:
         raise ValueError(f"There is no column {shown(missing[0])}, which the model was fitted to.")
-    return [(column, column_of(X, by_name[column.name])) for column in columns if column.kind is not Kind.LEFT_OUT]
+    read = {Kind.NUMBER: column_of, Kind.DATE: column_of, Kind.CATEGORY: exact_column_of}
+    return [(own, read[own.kind](X, by_name[own.name])) for own in columns if own.kind is not Kind.LEFT_OUT]
 
 
 def _numbers(name: str, values: NDArray[Any]) -> FloatArray:

@@ -13,6 +13,9 @@ from sepc._typing import FloatArray
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
 NUMBER_KINDS = "biuf"
 
+# From here on, doubles skip whole numbers.
+LARGEST_EXACT = 2.0**53
+
 
 def is_table(X: Any) -> bool:
     """Whether this is a table with named columns: a DataFrame of pandas or polars, or an Arrow table."""
@@ -35,12 +38,35 @@ def column_of(X: Any, name: Any) -> NDArray[Any]:
         return values.astype(np.float64)
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
-    objects = values.astype(object)
-    objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
+    objects = _with_none(values.astype(object))
     if all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in objects):
         return numbers_of(objects)
     if all(value is None or isinstance(value, date) for value in objects):
         return dates_of(objects)
+    return objects
+
+
+def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
+    """The same, but as objects if numbers are so large that doubles cannot tell whole ones apart, as 64-bit ids are."""
+    values = column_of(X, name)
+    if values.dtype.kind != "f" or not (np.abs(values) >= LARGEST_EXACT).any():
+        return values
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = cells_of(X.column(name) if hasattr(X, "column_names") else X[name])
+    return _with_none(objects)
+
+
+def cells_of(column: Any) -> list[Any]:
+    """The cells of a column one by one, with whole numbers as such even if others are missing."""
+    if hasattr(getattr(column, "cat", None), "codes"):
+        # As an array, pandas would make whole numbers doubles to have room for gaps.
+        known = [*column.cat.categories.tolist(), None]
+        return [known[code] for code in column.cat.codes.tolist()]
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list())
+
+
+def _with_none(objects: NDArray[Any]) -> NDArray[Any]:
+    objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
     return objects
 
 
