@@ -58,9 +58,8 @@ def categories_of(X: Any, positions: IntArray) -> NDArray[Any]:
     for j, position in enumerate(positions):
         column = _safe_indexing(X, int(position), axis=1)
         values = np.asarray(column, dtype=object).tolist()
-        if hasattr(column, "to_list") and any(
-            isinstance(cell, float) and abs(cell) >= LARGEST_EXACT for cell in values
-        ):
+        has_large = any(isinstance(cell, float) and abs(cell) >= LARGEST_EXACT for cell in values)
+        if has_large and hasattr(column, "to_list"):
             values = cells_of(column)
         cells[:, j] = [None if _is_missing(cell) else cell for cell in values]
     return cells

@@ -152,8 +152,8 @@ def are_texts(name: str, categories: Categories, target: str) -> bool:
         large = [value for value in known if isinstance(value, int) and abs(value) >= LARGEST_EXACT]
         if large:
             raise TypeError(
-                f"Column {shown(name)} has the category {shown(large[0])}; in {target}, numbers are doubles, which skip "
-                "whole numbers from 2**53 on, so two of them could be taken for one. Make the column text before fit."
+                f"Column {shown(name)} has the category {shown(large[0])}; in {target}, numbers are doubles, which "
+                "skip whole numbers from 2**53 on, so two could be taken for one. Make the column text before fit."
             )
         return False
     texts = [str(value) for value in known]

@@ -169,18 +169,9 @@ def about_gaps(decision: Decision) -> list[Sentence]:
 
 
 def missing_names(decision: Decision) -> list[str]:
-    """The columns that are missing, if numbers are; else a gap in a category is told as what it was decided on."""
+    """The columns that are missing; a gap in a category is told as what it was decided on."""
     features = zip(decision.model.feature_names, decision.missing, strict=True)
-    numbers = list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
-    return [*numbers, *_empty_names(decision)] if numbers else []
-
-
-def _empty_names(decision: Decision) -> list[str]:
-    """The columns of categories that are empty, but those of which the notes tell that they never were in training."""
-    if decision.preparation is None:
-        return []
-    own = zip(decision.preparation.all_categories, decision.empty, strict=True)
-    return [name_of(categories.name) for categories, is_empty in own if is_empty and None in categories.values]
+    return list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
 
 
 def disagreement(decision: Decision) -> list[Sentence]:
