@@ -49,8 +49,8 @@ class EmptyCategory:
             shares = np.ones(len(self.fillings))
         else:
             counts = model.usual.category_counts[: len(probabilities), model.usual.categories_of(self.feature)]
-            counts = counts[:, self.fillings[:, -1].astype(np.int64)] + 1.0
-            shares = probabilities @ (counts / counts.sum(axis=1, keepdims=True))
+            n_rows = counts[:, self.fillings[:, -1].astype(np.int64)] + 1.0
+            shares = probabilities @ (n_rows / n_rows.sum(axis=1, keepdims=True))
         middles = (np.arange(N_DRAWS) + 0.5) / N_DRAWS * shares.sum()
         return np.asarray(self.fillings[np.searchsorted(np.cumsum(shares)[:-1], middles, side="right")])
 
