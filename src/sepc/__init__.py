@@ -7,10 +7,12 @@ if TYPE_CHECKING:
     from sepc.decisions.decisions import Decision, Decisions
     from sepc.decisions.kinds import Cause
     from sepc.errors import (
+        BrokenPromiseWarning,
         FlatSetWarning,
         ForeignModelError,
         FormatError,
         LeftOutWarning,
+        NoPromiseWarning,
         NotConvergedWarning,
         TrainingRowsWarning,
     )
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. It is loaded on first use, so that `import sepc` is quick.
 _HOME = {
+    "BrokenPromiseWarning": "sepc.errors",
     "Cause": "sepc.decisions.kinds",
     "Costs": "sepc.estimators.selective.costs",
     "Decision": "sepc.decisions.decisions",
@@ -39,6 +42,7 @@ _HOME = {
     "FormatError": "sepc.errors",
     "Landscape": "sepc.landscape.landscape",
     "LeftOutWarning": "sepc.errors",
+    "NoPromiseWarning": "sepc.errors",
     "NotConvergedWarning": "sepc.errors",
     "Recourse": "sepc.recourses.recourse",
     "RepairedClassifier": "sepc.estimators.repaired.estimator",
@@ -59,6 +63,7 @@ _HOME = {
 }
 
 __all__ = [
+    "BrokenPromiseWarning",
     "Cause",
     "Costs",
     "Decision",
@@ -68,6 +73,7 @@ __all__ = [
     "FormatError",
     "Landscape",
     "LeftOutWarning",
+    "NoPromiseWarning",
     "NotConvergedWarning",
     "Recourse",
     "RepairedClassifier",

@@ -17,6 +17,14 @@ class TrainingRowsWarning(UserWarning):
     """Rows that should be new to a model are among those it was trained on, so it does better on them than it will."""
 
 
+class BrokenPromiseWarning(UserWarning):
+    """A promise does not hold, since a search chose it as the best of several."""
+
+
+class NoPromiseWarning(UserWarning):
+    """No threshold can keep the promise that was asked for, so no row will be accepted."""
+
+
 class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
 

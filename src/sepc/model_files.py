@@ -21,7 +21,7 @@ from sepc.estimators.stratified import state as stratified_state
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.estimators.trusted import state as trusted_state
 from sepc.estimators.trusted.estimator import TrustedClassifier
-from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import FORMAT, decode, encode, read_bytes
 from sepc.io.inner_models import InnerModels
@@ -80,6 +80,7 @@ def save(estimator: Any, path: str | Path) -> None:
     >>> print(sepc.inspect(path))
     SEPClassifier...
     """
+    warn_if_broken(estimator)
     write_whole(path, to_bytes(estimator))
 
 

@@ -121,14 +121,16 @@ def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
 
 def _meaning(value: Any) -> Any:
     """What a category means, whether it is text, a number or a truth value."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if value is None:
-        return None
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
     text = str(value).strip()
     if text.lower() in ("true", "false"):
         return text.lower()
-    return float(text) if is_number(text) else text
+    if not is_number(text):
+        return text
+    # Doubles have no room for all whole numbers of 64 bits, which have at most 20 digits.
+    digits = text.lstrip("+-")
+    return int(text) if digits.isdecimal() and len(digits) <= 20 else float(text)
 
 
 def objects(cells: list[Any]) -> NDArray[Any]:

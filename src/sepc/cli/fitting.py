@@ -118,14 +118,18 @@ def _some(rows: LabelledRows, chosen: Any) -> LabelledRows:
 
 
 def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
-    """Fit, showing the round and the rows left on the terminal; a warning names the columns that are left out."""
-    from sepc.errors import LeftOutWarning
+    """Fit, showing the round and the rows left on the terminal; a warning names the columns that are left out.
+
+    What is promised, or that nothing is, the command tells by itself.
+    """
+    from sepc.errors import LeftOutWarning, NoPromiseWarning
     from sepc.estimators.sep.progress import listen_to_rounds
 
     with ProgressBar("fitting", quiet=quiet) as bar:
         bar.update(f"{n_rows:,} rows")
         with listen_to_rounds(RoundNotes(bar).round_ended), warnings.catch_warnings():
             warnings.simplefilter("ignore", LeftOutWarning)
+            warnings.simplefilter("ignore", NoPromiseWarning)
             model = estimator.fit(X, y)
     warn_of_left_out(left_out_of(model))
     return model

@@ -22,6 +22,8 @@ SMOOTHING = 10.0
 MOST_NUMBERS = 3
 # Directions in which they differ by a smaller share of that in the first are left out.
 FLAT = 1e-6
+# Larger numbers than whole ones of 64 bits stay doubles.
+MOST_WHOLE = 2.0**63
 # Encodings are log-odds, which are never larger.
 MOST_ENCODING = 1e3
 
@@ -59,6 +61,12 @@ class Categories:
         unseen = len(self.values)
         return np.array([self._codes.get(value, unseen) for value in map(category, given)], dtype=np.int64)
 
+    @property
+    def known(self) -> tuple[FloatArray, IntArray]:
+        """The encodings and codes of all categories but the gap."""
+        codes = np.array([code for code, value in enumerate(self.values) if value is not None], dtype=np.int64)
+        return self.encodings[codes], codes
+
     def encoded(self, codes: IntArray) -> FloatArray:
         """The numbers for these codes, of shape (n, k); zeros for what was not seen in training."""
         nothing = np.zeros((1, self.encodings.shape[1]))
@@ -66,10 +74,10 @@ class Categories:
 
 
 def category(value: Any) -> Any:
-    """A value as a category: plain, with None for a gap and whole numbers as such."""
+    """A value as a category: plain, with None for a gap and whole numbers as such, if files can hold them."""
     value = plain(value)
     if isinstance(value, float):
-        return None if value != value else int(value) if value.is_integer() else value
+        return None if value != value else int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value
     return value
 
 

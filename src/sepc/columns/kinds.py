@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.columns.table import column_names, column_of, is_categorical
+from sepc.columns.table import column_names, column_of, exact_column_of, is_categorical
 from sepc.records import record, text
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -69,12 +69,13 @@ def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tup
 
 
 def _column(X: Any, name: Any, is_category: bool, is_kept: bool) -> Column:
-    values = column_of(X, name)
+    has_categories = is_category or is_categorical(X, name)
+    values = exact_column_of(X, name) if has_categories else column_of(X, name)
     is_text = values.dtype.kind == "O"
     seems = "" if is_kept else _no_feature(values)
     if seems and not (is_category and seems != "a constant"):
         return Column(str(name), Kind.LEFT_OUT, seems)
-    if is_category or is_text or is_categorical(X, name):
+    if has_categories or is_text:
         return Column(str(name), Kind.CATEGORY, "")
     return Column(str(name), Kind.DATE if values.dtype.kind == "M" else Kind.NUMBER, "")
 

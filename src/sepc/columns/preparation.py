@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
-from sepc.columns.table import column_names, column_of
+from sepc.columns.table import column_names, column_of, exact_column_of
 from sepc.errors import LeftOutWarning
 from sepc.model.usual import FeatureKind, Spoken
 from sepc.records import parts, record, texts
@@ -134,6 +134,19 @@ class Preparation:
                 notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {seen} in training."
         return notes
 
+    def empty_in(self, X: Any, rows: FloatArray) -> BoolArray:
+        """Which columns of categories are empty in each row, of shape (n, Q)."""
+        codes = rows[:, len(self.feature_names) :]
+        empty = np.zeros(codes.shape, dtype=bool)
+        for q, column in enumerate(self._of_kind(Kind.CATEGORY)):
+            values = self.categories[column.name].values
+            if None in values:
+                empty[:, q] = codes[:, q] == values.index(None)
+            elif len(unseen := np.flatnonzero(codes[:, q] == len(values))):
+                ((_, given),) = _used(X, [column])
+                empty[unseen, q] = [category(given[i]) is None for i in unseen]
+        return empty
+
     def warn_of_left_out(self) -> None:
         """Warn of the columns that are left out, if there are any."""
         if any(column.kind is Kind.LEFT_OUT for column in self.columns):
@@ -197,7 +210,8 @@ def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any
     missing = [column.name for column in columns if column.kind is not Kind.LEFT_OUT and column.name not in by_name]
     if missing:
         raise ValueError(f"There is no column {shown(missing[0])}, which the model was fitted to.")
-    return [(column, column_of(X, by_name[column.name])) for column in columns if column.kind is not Kind.LEFT_OUT]
+    read = {Kind.NUMBER: column_of, Kind.DATE: column_of, Kind.CATEGORY: exact_column_of}
+    return [(own, read[own.kind](X, by_name[own.name])) for own in columns if own.kind is not Kind.LEFT_OUT]
 
 
 def _numbers(name: str, values: NDArray[Any]) -> FloatArray:

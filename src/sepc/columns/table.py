@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
+from sepc.wording import shown
 
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
 NUMBER_KINDS = "biuf"
+
+# What cells with several values are called in messages.
+NESTED = {list: "lists", np.ndarray: "lists", dict: "dictionaries", set: "sets"}
+
+# From here on, doubles skip whole numbers.
+LARGEST_EXACT = 2.0**53
 
 
 def is_table(X: Any) -> bool:
@@ -50,13 +57,48 @@ def column_of(X: Any, name: Any) -> NDArray[Any]:
         return values.astype(np.float64)
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
-    objects = values.astype(object)
-    objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
+    objects = _with_none(values.astype(object))
+    _refuse_nested(objects, name)
     if all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in objects):
         return numbers_of(objects)
     if all(value is None or isinstance(value, date) for value in objects):
         return dates_of(objects)
     return objects
+
+
+def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
+    """The same, but as objects if numbers are so large that doubles cannot tell whole ones apart, as 64-bit ids are."""
+    values = column_of(X, name)
+    if values.dtype.kind != "f" or not (np.abs(values) >= LARGEST_EXACT).any():
+        return values
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = cells_of(X.column(name) if hasattr(X, "column_names") else X[name])
+    return _with_none(objects)
+
+
+def cells_of(column: Any) -> list[Any]:
+    """The cells of a column one by one, with whole numbers as such even if others are missing."""
+    if hasattr(getattr(column, "cat", None), "codes"):
+        # As an array, pandas would make whole numbers doubles to have room for gaps.
+        known = [*column.cat.categories.tolist(), None]
+        return [known[code] for code in column.cat.codes.tolist()]
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list())
+
+
+def _with_none(objects: NDArray[Any]) -> NDArray[Any]:
+    objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
+    return objects
+
+
+def _refuse_nested(objects: NDArray[Any], name: Any) -> None:
+    """Raise if a cell holds several values, as lists do; such cells cannot be compared as categories are."""
+    nested = next((value for value in objects if type(value).__hash__ is None), None)
+    if nested is not None:
+        kind = NESTED.get(type(nested), f"values of type {type(nested).__name__}")
+        raise ValueError(
+            f"Column {shown(name)} holds {kind}; a cell must hold one value. Make a column of each part that "
+            "matters, or leave the column out."
+        )
 
 
 def numbers_of(values: NDArray[Any]) -> FloatArray:
@@ -92,6 +134,11 @@ def _as_array(column: Any) -> NDArray[Any]:
             values = np.array(list(column), dtype=object)
         return np.asarray(values)
     return np.asarray(column)
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a single value is missing: None, NaN, or one of pandas' marks."""
+    return value is None or _is_missing(value) or (isinstance(value, float) and value != value)
 
 
 def _is_missing(value: Any) -> bool:

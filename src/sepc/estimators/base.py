@@ -16,7 +16,7 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
 from sepc.estimators.given_rows import check_order, decided_as_given, with_left_out
-from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -131,6 +131,7 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     """
     if min_trust is not None:
         check_probability("min_trust", min_trust)
+    warn_if_broken(model)
     return _lazily(model, X, min_trust) if is_lazy(X) else decide_rows(model, X, min_trust)
 
 

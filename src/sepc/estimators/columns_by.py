@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import IntArray
+from sepc.columns.table import LARGEST_EXACT, cells_of
 from sepc.wording import MOST_NAMES, listed, shown
 
 # The types of pandas' missing values, besides None and NaN.
@@ -56,7 +57,11 @@ def categories_of(X: Any, positions: IntArray) -> NDArray[Any]:
     cells = np.empty((X.shape[0], len(positions)), dtype=object)
     for j, position in enumerate(positions):
         column = _safe_indexing(X, int(position), axis=1)
-        cells[:, j] = [None if _is_missing(cell) else cell for cell in np.asarray(column, dtype=object)]
+        values = np.asarray(column, dtype=object).tolist()
+        has_large = any(isinstance(cell, float) and abs(cell) >= LARGEST_EXACT for cell in values)
+        if has_large and hasattr(column, "to_list"):
+            values = cells_of(column)
+        cells[:, j] = [None if _is_missing(cell) else cell for cell in values]
     return cells
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
 from sepc.columns.preparation import Preparation
+from sepc.columns.table import LARGEST_EXACT
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
@@ -145,9 +146,15 @@ def type_of_labels(classes: NDArray[Any], target: str) -> type:
 
 
 def are_texts(name: str, categories: Categories, target: str) -> bool:
-    """Whether the categories of a column are texts, not numbers; raises TypeError if one is both."""
+    """Whether the categories of a column are texts, not numbers; raises TypeError if one is both, or too large."""
     known = [value for value in categories.values if value is not None]
     if not any(isinstance(value, str) for value in known):
+        large = [value for value in known if isinstance(value, int) and abs(value) >= LARGEST_EXACT]
+        if large:
+            raise TypeError(
+                f"Column {shown(name)} has the category {shown(large[0])}; in {target}, numbers are doubles, which "
+                "skip whole numbers from 2**53 on, so two could be taken for one. Make the column text before fit."
+            )
         return False
     texts = [str(value) for value in known]
     same = sorted({text for text in texts if texts.count(text) > 1})

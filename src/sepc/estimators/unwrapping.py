@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sepc._typing import FloatArray
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
+from sepc.errors import BrokenPromiseWarning
 
 # Steps that fill in gaps and leave all other values as they are.
 AS_THEY_ARE = (SimpleImputer, KNNImputer)
@@ -70,6 +72,41 @@ def unwrap(model: Any) -> Unwrapped:
 def classifier_name(model: Any) -> str:
     """The class name of the classifier inside a model."""
     return type(unwrap(model).classifier).__name__
+
+
+def why_broken(model: Any) -> str:
+    """Why the promise of the classifier inside a model does not hold, in words; empty if it does or makes none.
+
+    A search that tries several promises and keeps the best one keeps the luckiest. One that tries a single one, or that
+    is inside the classifier that makes the promise, does no harm.
+    """
+    search = _search_around(model)
+    if search is None or not hasattr(unwrap(model).classifier, "controls_"):
+        return ""
+    kind, tried = type(search).__name__, len(search.cv_results_["params"])
+    if tried < 2:
+        return ""
+    name = classifier_name(model)
+    return (
+        f"The promise is not kept: {kind} chose it as the best of {tried:,}, and the best is the luckiest. Search "
+        f"inside the promise instead, {name}({kind}(...)), or calibrate the model that was found on rows that the "
+        "search has not seen."
+    )
+
+
+def warn_if_broken(model: Any) -> None:
+    """Warn the caller of a function if the promise of the model that it takes does not hold."""
+    if why := why_broken(model):
+        warnings.warn(why, BrokenPromiseWarning, stacklevel=3)
+
+
+def _search_around(model: Any) -> Any:
+    """The outermost search among what `unwrap` takes off; None if there is none."""
+    if isinstance(model, FrozenEstimator):
+        return _search_around(model.estimator)
+    if isinstance(model, Pipeline):
+        return _search_around(model[-1])
+    return model if hasattr(model, "best_estimator_") and hasattr(model, "cv_results_") else None
 
 
 def layers(model: Any) -> Iterator[Unwrapped]:

@@ -4,11 +4,12 @@ What known features leave of an ellipsoid is held by a box along its axes. Over 
 bounded: a curve by its values between the ends of the feature's range, an ellipsoid's term by how near and how deep a
 row of the box can lie, isolated rows by how near they can be. Where the sum of these bounds leaves the label on top,
 the box is settled; any other is halved, until none is left, or a row is found that has another label, or there are too
-many boxes.
+many boxes. Where categories are empty, all of this is done for every combination of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.completion import completed
+from sepc.model.empty_categories import EmptyCategory, filled_in, n_ways
+from sepc.model.mixture import N_DRAWS
 from sepc.model.rules import judge_with_gaps
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
@@ -23,6 +26,8 @@ from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, near
 # The most boxes looked at in each ellipsoid at a time, and how often they are halved.
 MOST_BOXES = 512
 MOST_ROUNDS = 30
+# The most combinations of categories that are tried in place of those that are empty.
+MOST_WAYS = 1_000
 # A lead in the scores that rounding cannot turn.
 LEAST_LEAD = 1e-9
 
@@ -64,9 +69,12 @@ def cuts_of(model: SEPModel, row: FloatArray) -> dict[int, Cut]:
     return cuts
 
 
-def possible_ellipsoids(model: SEPModel, row: FloatArray) -> IntArray:
-    """The ellipsoids that a row with gaps may lie in."""
-    return np.array(list(cuts_of(model, row)), dtype=np.int64)
+def possible_ellipsoids(model: SEPModel, row: FloatArray, empty: Sequence[EmptyCategory] = ()) -> IntArray:
+    """The ellipsoids that a row with gaps may lie in; all of them if there are too many ways to fill in categories."""
+    if n_ways(empty) > MOST_WAYS:
+        return np.arange(model.n_ellipsoids)
+    found = {k for complete in filled_in(row, empty) for k in cuts_of(model, complete)}
+    return np.array(sorted(found), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +119,35 @@ class Boxes:
         return Boxes(middles[meets], halves[meets])
 
 
-def is_certain(model: SEPModel, row: FloatArray, label: int) -> bool:
-    """Whether a row keeps this label, a position among the classes, however its gaps are filled within ellipsoids."""
-    weights, cuts = model.weights, cuts_of(model, row)
-    if weights is None or not cuts:
+def is_certain(model: SEPModel, row: FloatArray, label: int, empty: Sequence[EmptyCategory] = ()) -> bool:
+    """Whether a row keeps this label, a position among the classes, however its gaps are filled within ellipsoids.
+
+    Empty categories may be any that are known, also where no ellipsoid holds the row then. Some category must put it in
+    one.
+    """
+    if model.weights is None or n_ways(empty) > MOST_WAYS:
         return False
+    is_like_training = False
+    for complete in filled_in(row, empty):
+        cuts = list(cuts_of(model, complete).values())
+        is_like_training = is_like_training or len(cuts) > 0
+        cuts = cuts or _as_it_is(model, complete)
+        if not cuts or not _is_ahead_in(model, model.weights, cuts, complete, label):
+            return False
+    return is_like_training
+
+
+def _as_it_is(model: SEPModel, row: FloatArray) -> list[Cut]:
+    """A row without missing numbers as a single point, wherever it lies; of any other row, nothing."""
+    missing = np.isnan(row[: len(model.shift)])
+    return [] if missing.any() else [Cut(missing, model.standardize(row[None])[0], np.empty((0, 0)))]
+
+
+def _is_ahead_in(model: SEPModel, weights: Weights, cuts: list[Cut], row: FloatArray, label: int) -> bool:
+    """Whether a label is ahead of all others wherever a row may lie in cuts."""
     codes = row[len(model.shift) :]
     others = [other for other in range(len(model.classes)) if other != label]
-    return all(
-        _is_ahead(Lead.of(model, weights, cut, codes, label, other)) for cut in cuts.values() for other in others
-    )
+    return all(_is_ahead(Lead.of(model, weights, cut, codes, label, other)) for cut in cuts for other in others)
 
 
 def _is_ahead(lead: Lead) -> bool:
@@ -231,22 +258,31 @@ def _bell(distance: FloatArray, width: float) -> FloatArray:
     return np.asarray(flat.reshape(distance.shape))
 
 
-def settled_by(model: SEPModel, row: FloatArray, groups: list[IntArray], min_trust: float) -> list[tuple[float, float]]:
-    """For each group of missing features, how often the row would be accepted if these were known, and its mean trust.
+def settled_by(
+    model: SEPModel, row: FloatArray, known: Sequence[tuple[IntArray, FloatArray]], min_trust: float
+) -> list[tuple[float, float]]:
+    """For each way that gaps become known, how often the row would be accepted then, and its mean trust.
 
     Parameters
     ----------
     model : SEPModel
     row : array
         In the user's own features, with NaN for gaps.
-    groups : list of arrays
-        Positions of features that become known together.
+    known : sequence of pairs
+        Positions in the row that become known together, and likely values, of shape (draws, number of positions).
     min_trust : float
     """
-    ((_, completions),) = completed(model, row[None])
-    known = np.repeat(row[None], len(groups) * completions.shape[1], axis=0).reshape(len(groups), -1, len(row))
-    for own, group in zip(known, groups, strict=True):
-        own[:, group] = completions[0][:, group]
-    judged = judge_with_gaps(model, known.reshape(-1, len(row)), min_trust)[1]
-    accepted, trust = (values.reshape(len(groups), -1).mean(axis=1) for values in (judged.accepted, judged.trust))
+    completed_rows = np.repeat(row[None, None], len(known), axis=0).repeat(N_DRAWS, axis=1)
+    for own, (positions, values) in zip(completed_rows, known, strict=True):
+        own[:, positions] = values
+    judged = judge_with_gaps(model, completed_rows.reshape(-1, len(row)), min_trust)[1]
+    accepted, trust = (values.reshape(len(known), -1).mean(axis=1) for values in (judged.accepted, judged.trust))
     return list(zip(accepted.tolist(), trust.tolist(), strict=True))
+
+
+def likely_values(model: SEPModel, row: FloatArray, groups: Sequence[IntArray]) -> list[tuple[IntArray, FloatArray]]:
+    """For each group of missing features, their positions and values in the completions of a row."""
+    if not groups:
+        return []
+    ((_, completions),) = completed(model, row[None])
+    return [(group, completions[0][:, group]) for group in groups]

@@ -10,10 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.metrics import aurc, ece
-from sepc.reporting.facts import facts_of, parameters_of
+from sepc.reporting.facts import facts_of, parameters_of, promise_of
 from sepc.reporting.partitions import named_region
 from sepc.wording import decimal, percent
 
@@ -48,8 +47,9 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     ...
     """
     check_is_fitted(estimator)
+    warn_if_broken(estimator)
     inside = unwrap(estimator).classifier
-    parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(inside), *_regions(inside)]
+    parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_regions(inside)]
     if X is not None and y is not None:
         parts.append(_held_out(estimator, X, y))
     parts.append(_parameters(estimator))
@@ -61,9 +61,8 @@ def _facts(estimator: Any) -> str:
 
 
 def _promise(estimator: Any) -> list[str]:
-    if not isinstance(estimator, SelectiveClassifier):
-        return []
-    return ["## Promise\n\n" + "\n".join(f"- {escape_cell(line)}" for line in estimator.summary().splitlines())]
+    lines = promise_of(estimator)
+    return ["## Promise\n\n" + "\n".join(f"- {escape_cell(line)}" for line in lines)] if lines else []
 
 
 def _regions(estimator: Any) -> list[str]:

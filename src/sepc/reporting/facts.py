@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -28,6 +29,15 @@ def facts_of(estimator: Any) -> Facts:
     if hasattr(estimator, "regions_"):
         facts["regions"] = f"{estimator.regions_.model.table.n_regions:,}"
     return tuple({**facts, **_of_wrapper(estimator)}.items())
+
+
+def promise_of(estimator: Any) -> tuple[str, ...]:
+    """What a `SelectiveClassifier` promises, line by line, and before it why that is not kept, if so; else nothing."""
+    classifier = unwrap(estimator).classifier
+    if not isinstance(classifier, SelectiveClassifier):
+        return ()
+    why = why_broken(estimator)
+    return (*([why] if why else []), *classifier.summary().splitlines())
 
 
 def _features(estimator: Any) -> str:

@@ -24,7 +24,7 @@ from sepc.plain_values import json_fields
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.class_scores import ClassScore, class_scores
 from sepc.reporting.confusion import Confusion, confusion_of
-from sepc.reporting.facts import Facts, facts_of, parameters_of
+from sepc.reporting.facts import Facts, facts_of, parameters_of, promise_of
 from sepc.reporting.held_out import (
     Curves,
     Group,
@@ -172,7 +172,7 @@ def figures_of(
         recalls=found,
         scores=() if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes),
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
-        promise=_promise(estimator),
+        promise=tuple(map(visible, promise_of(estimator))),
         checks=_checks(estimator, decisions, labels, right, keys, y_train),
         warnings=(*warnings_of(found), *_unknown(figures)),
         groups=None if keys is None else _compared(estimator, decisions, right, keys),
@@ -223,11 +223,6 @@ def _compared(
     classifier = unwrap(estimator).classifier
     name = classifier.groups_.name
     return compare_groups(decisions, right, keys, lambda key: visible(name(key)), classifier.promised_groups())
-
-
-def _promise(estimator: Any) -> tuple[str, ...]:
-    classifier = unwrap(estimator).classifier
-    return tuple(map(visible, classifier.summary().splitlines())) if isinstance(classifier, SelectiveClassifier) else ()
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
@@ -282,7 +277,7 @@ def _left_out(
             left["weights"] = _unweighed(partition)
     if not labelled:
         left["curves"] = "Error rates and calibration need the true labels of the held-out rows; give y."
-    if not _promise(estimator):
+    if not promise_of(estimator):
         left["promise"] = f"{kind} promises no error rate; wrap it in a SelectiveClassifier to get one."
     return left
 

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sepc.cards import Card, ShownAsCard
+from sepc.estimators.unwrapping import warn_if_broken
 from sepc.io.atomic_files import write_whole
 from sepc.reporting.figures import ReportFigures, figures_of
 from sepc.reporting.html import page
@@ -102,4 +103,5 @@ def report(
     ... of 75 held-out rows (...) are accepted, and ... of the accepted (...) have the right label; ...
     >>> page = made.to_html()
     """
+    warn_if_broken(estimator)
     return Report(figures_of(estimator, X, y, X_train=X_train, y_train=y_train, title=title, groups=groups))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, IntArray
-from sepc.columns.table import column_names, column_of, is_table
+from sepc.columns.table import column_names, exact_column_of, is_table
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import index_of
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -114,7 +114,7 @@ class RowReporter:
         given = {str(name): name for name in column_names(self.X)} if is_table(self.X) else {}
         texts = []
         for column, j in features.items():
-            values = column_of(self.X, given[column]) if column in given else self._feature(j)
+            values = exact_column_of(self.X, given[column]) if column in given else self._feature(j)
             texts.append([(name_of(column), _shown(value)) for value in values[positions]])
         return list(zip(*texts, strict=True))
 

@@ -27,7 +27,7 @@ from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, column
 from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
 from sepc.estimators.selective.group_control import Groups, control_groups
 from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
-from sepc.estimators.selective.promise import promise_in_words
+from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promise
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
@@ -183,6 +183,7 @@ class SelectiveClassifier(KeptLabels[SelectiveDecisions]):
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
         self._take_features(self.estimator_)
         self._calibrate(X, labels, decided, keys, X_target, random)
+        warn_of_no_promise(self.controls_, self.summary())
         return self
 
     def _calibrate(

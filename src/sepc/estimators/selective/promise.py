@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from sepc.errors import NoPromiseWarning
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.group_control import Groups, NoHarm
 from sepc.estimators.selective.risk_control import Control
@@ -42,6 +44,12 @@ def promise_in_words(
     if missing := listed(map(shown, unknown)):
         lines.append(f"The classifier does not know {missing}; such rows count as errors.")
     return "\n".join(lines)
+
+
+def warn_of_no_promise(controls: Mapping[Any, Control | CostControl], in_words: str) -> None:
+    """Warn the caller of `fit` if no row will be accepted, in the words of the promise."""
+    if not any(np.isfinite(control.threshold) for control in controls.values()):
+        warnings.warn(" ".join(in_words.splitlines()), NoPromiseWarning, stacklevel=3)
 
 
 def risk_sentence(control: Control, whom: str, confidence: float) -> str:

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.columns.preparation import origin_of
+from sepc.columns.preparation import Preparation, origin_of
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED, replaced
 from sepc.decisions.sentences import Sentence
 from sepc.estimators.sep.reasons import sentences_about
 from sepc.model.causes import look_up_causes
-from sepc.model.certain import is_certain, possible_ellipsoids, settled_by
+from sepc.model.certain import is_certain, likely_values, possible_ellipsoids, settled_by
+from sepc.model.empty_categories import EmptyCategory
 from sepc.model.rules import judge_any
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
@@ -48,6 +49,11 @@ class SEPDecisions(Decisions):
         and trust are their averages, and `rows`, `region` and what follows are those of the most typical one.
     notes : array of str
         What is odd about the row itself, such as a category that was not seen in training; empty for most.
+    empty : (n, Q) bool array
+        Columns of categories that are empty, in the order of the table. A gap is decided on as a category of its own
+        if training rows had such gaps, else as one that was not seen.
+    preparation : Preparation or None
+        How columns became features; None if all of them are numbers.
     counts_label : array
         The label that these counts alone would give; a row where it differs from `label` is worth a look.
     """
@@ -62,9 +68,19 @@ class SEPDecisions(Decisions):
     counts_label: NDArray[Any]
     notes: NDArray[Any]
     missing: BoolArray
+    empty: BoolArray
+    preparation: Preparation | None = field(default=None, metadata=SHARED)
 
     @classmethod
-    def of(cls, model: SEPModel, rows: FloatArray, min_trust: float, notes: NDArray[Any] | None = None) -> Self:
+    def of(
+        cls,
+        model: SEPModel,
+        rows: FloatArray,
+        min_trust: float,
+        notes: NDArray[Any] | None = None,
+        empty: BoolArray | None = None,
+        preparation: Preparation | None = None,
+    ) -> Self:
         """Decide on rows given in the user's own features."""
         complete, judged = judge_any(model, rows, min_trust)
         looking_up = deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
@@ -76,6 +92,8 @@ class SEPDecisions(Decisions):
             min_trust=min_trust,
             missing=np.isnan(rows[:, : len(model.shift)]),
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
+            empty=np.zeros((len(rows), 0), dtype=bool) if empty is None else empty,
+            preparation=preparation,
             **vars(judged) | {"cause": looking_up},
         )
 
@@ -126,32 +144,48 @@ class SEPDecision(Decision):
     @property
     def possible_ellipsoids(self) -> list[int]:
         """The ellipsoids that the row may lie in, by what is known of it; without gaps, those it lies in."""
-        return [int(k) for k in possible_ellipsoids(self._only.model, self._with_gaps())]
+        return [int(k) for k in possible_ellipsoids(self._only.model, self._with_gaps(), self._empty())]
 
     @property
     def is_certain(self) -> bool:
         """Whether the label stays the same however the gaps are filled, as long as the row is like what was seen.
 
-        That is, as long as it lies in one of the ellipsoids. False if that cannot be shown, and without weights.
+        That is, whatever known category is behind each empty one, and whatever the missing numbers are, as long as the
+        row lies in one of the ellipsoids. False if that cannot be shown, and without weights.
         """
         model = self._only.model
-        return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)))
+        return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)), self._empty())
 
     def ask_for(self) -> list[tuple[str, float]]:
-        """The missing features, and how often knowing one of them would be enough to accept the row; best first.
+        """What is missing, and how often knowing one of these would be enough to accept the row; best first.
 
         Of those that are enough equally often, such as never, the one that adds most trust comes first.
         """
-        names = self._only.model.feature_names
+        model, row, empty = self._only.model, self._with_gaps(), self._empty()
+        names = model.feature_names
         missing = [j for j, gone in enumerate(self.missing) if gone]
         groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
         groups = {name: group for name, group in groups.items() if group}
-        if not groups:
+        known = likely_values(model, row, [np.array(group) for group in groups.values()])
+        known += [(own.positions, own.likely(model, self.probabilities)) for own in empty]
+        if not known:
             return []
-        columns = [np.array(group) for group in groups.values()]
-        settled = settled_by(self._only.model, self._with_gaps(), columns, self._only.min_trust)
-        ranked = sorted(zip(settled, groups, strict=True), key=lambda item: item[0], reverse=True)
+        asked = [*groups, *(names[own.feature] for own in empty)]
+        settled = settled_by(model, row, known, self._only.min_trust)
+        ranked = sorted(zip(settled, asked, strict=True), key=lambda item: item[0], reverse=True)
         return [(name, share) for (share, _), name in ranked]
+
+    def _empty(self) -> list[EmptyCategory]:
+        """The columns of categories that are empty."""
+        preparation = self._only.preparation
+        if preparation is None:
+            return []
+        first_code, own = len(preparation.feature_names), preparation.categories.values()
+        return [
+            EmptyCategory.of(int(feature), first_code + q, *categories.known)
+            for q, (feature, categories) in enumerate(zip(preparation.category_features, own, strict=True))
+            if self.empty[q]
+        ]
 
     def _with_gaps(self) -> FloatArray:
         return np.asarray(self._only.given_rows[0])

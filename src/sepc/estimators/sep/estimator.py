@@ -275,8 +275,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
-        if self.preparation_ is not None:
-            return SEPDecisions.of(self.model_, rows, self.min_trust, self.preparation_.notes_on(X, rows))
+        if (own := self.preparation_) is not None:
+            notes, empty = own.notes_on(X, rows), own.empty_in(X, rows)
+            return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, own)
         # A copy, since causes and reasons are found in these rows later, when `X` may hold others.
         return SEPDecisions.of(self.model_, rows.copy(), self.min_trust)
 

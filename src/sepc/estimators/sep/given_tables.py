@@ -18,7 +18,7 @@ from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import checked_labels, refuse_missing_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import filled
@@ -88,6 +88,7 @@ def _numbers(
         raise TypeError("categorical_features and keep name columns of a table, and X is none.")
     if y is None:
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
+    refuse_missing_labels(y)
     # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
     with np.errstate(invalid="ignore"):
         rows, labels = check_X_y(

@@ -160,15 +160,16 @@ def about_gaps(decision: Decision) -> list[Sentence]:
     fewer = Shorter(Loss.MISSING_NAMES, f"{counted(len(names), 'value')} {verb} missing.")
     sentences.append(Sentence(f"{listed(names, MOST_MISSING)} {verb} missing.", (fewer,)))
     if decision.cause is Cause.MISSING:
-        first, share = decision.ask_for()[0]
+        asked = decision.ask_for()
+        first, share = asked[0]
         often = f": {round(share * N_DRAWS)} of {N_DRAWS} likely values would settle the case" if share else ""
-        fetch = f"Fetch {name_of(first)}{' first' if len(names) > 1 else ''}"
+        fetch = f"Fetch {name_of(first)}{' first' if len(asked) > 1 else ''}"
         sentences.append(Sentence(f"{fetch}{often}.", (Shorter(Loss.NOTES, f"{fetch}."),)))
     return sentences
 
 
 def missing_names(decision: Decision) -> list[str]:
-    """The columns that are missing."""
+    """The columns that are missing; a gap in a category is told as what it was decided on."""
     features = zip(decision.model.feature_names, decision.missing, strict=True)
     return list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
 

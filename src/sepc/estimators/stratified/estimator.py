@@ -23,7 +23,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import checked_labels, refuse_missing_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
@@ -209,6 +209,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     def _checked(self, X: Any, y: Any = "no_validation") -> Any:
         """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
         fitting = not isinstance(y, str)
+        refuse_missing_labels(y)
         if not hasattr(X, "columns"):
             # As an array, NumPy would turn the numbers in a list that holds text into text.
             X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X

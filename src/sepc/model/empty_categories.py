@@ -1,0 +1,69 @@
+"""Columns of categories that are empty in a row: what they may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.model.mixture import N_DRAWS
+from sepc.model.sep_model import SEPModel
+
+
+@dataclass(frozen=True, eq=False)
+class EmptyCategory:
+    """A column of categories that is empty in a row.
+
+    Attributes
+    ----------
+    positions : (k + 1,) array
+        Where a row has the features that stand for the column, and then its code.
+    fillings : (m, k + 1) array
+        What these are for each category that may be behind the gap.
+    """
+
+    positions: IntArray
+    fillings: FloatArray
+
+    @classmethod
+    def of(cls, feature: int, code: int, encodings: FloatArray, codes: IntArray) -> EmptyCategory:
+        """The column whose features begin at a position, with its code at another."""
+        positions = np.append(np.arange(feature, feature + encodings.shape[1]), code)
+        return cls(positions, np.column_stack([encodings, codes]))
+
+    @property
+    def feature(self) -> int:
+        """The first of its features, which has the name of the column."""
+        return int(self.positions[0])
+
+    def likely(self, model: SEPModel, probabilities: FloatArray) -> FloatArray:
+        """As many fillings as numbers have completions, each as often as training rows of the likely classes have it.
+
+        Every category counts as if each class had one more row with it.
+        """
+        if model.usual is None:
+            shares = np.ones(len(self.fillings))
+        else:
+            counts = model.usual.category_counts[: len(probabilities), model.usual.categories_of(self.feature)]
+            n_rows = counts[:, self.fillings[:, -1].astype(np.int64)] + 1.0
+            shares = probabilities @ (n_rows / n_rows.sum(axis=1, keepdims=True))
+        middles = (np.arange(N_DRAWS) + 0.5) / N_DRAWS * shares.sum()
+        return np.asarray(self.fillings[np.searchsorted(np.cumsum(shares)[:-1], middles, side="right")])
+
+
+def n_ways(empty: Sequence[EmptyCategory]) -> int:
+    """How many ways there are to fill in empty categories."""
+    return prod(len(own.fillings) for own in empty)
+
+
+def filled_in(row: FloatArray, empty: Sequence[EmptyCategory]) -> Iterator[FloatArray]:
+    """The row with every combination of categories in place of those that are empty."""
+    for chosen in product(*(own.fillings for own in empty)):
+        complete = row.copy()
+        for own, filling in zip(empty, chosen, strict=True):
+            complete[own.positions] = filling
+        yield complete
