@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
@@ -40,6 +43,8 @@ class Finding:
         Why it matters.
     advice : str
         What was done about it, or what to do.
+    merges : tuple of (label, label)
+        Labels that seem to be meant as others, and these; see `Findings.merged_labels`.
     """
 
     about: str
@@ -47,6 +52,7 @@ class Finding:
     seen: str
     matters: str
     advice: str
+    merges: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.about}: {self.seen}. {self.matters}. {self.advice}."
@@ -97,6 +103,18 @@ class Findings(ShownAsCard, Sequence[Finding]):
         names = ("about", "seen", "matters", "advice")
         columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in names}
         return frame_of({"severity": [finding.severity.name for finding in self.all], **columns})
+
+    def merged_labels(self, y: ArrayLike) -> NDArray[Any]:
+        """A copy of labels in which those that look like a misspelling of another are that other.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            The labels that were looked at, or others of the same kind.
+        """
+        meant = dict(pair for finding in self.all for pair in finding.merges)
+        labels = np.asarray(y)
+        return np.array([meant.get(label, label) for label in labels.tolist()], dtype=labels.dtype)
 
     def _card(self) -> Card:
         looked = f"{self.n_looked_at:,} of {self.n_rows:,}" if self.n_looked_at < self.n_rows else f"{self.n_rows:,}"
