@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD = ("about", "seen", "what to do")
+TOLD = ("about", "seen", "matters", "advice")
 
 
 class Severity(IntEnum):
@@ -56,6 +57,11 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.about}: {self.seen}. {self.matters}. {self.advice}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as text, ready for JSON."""
+        told = {name: getattr(self, name) for name in TOLD}
+        return {**told, "severity": self.severity.name, "merges": [list(pair) for pair in self.merges]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,8 +106,7 @@ class Findings(ShownAsCard, Sequence[Finding]):
 
     def to_frame(self) -> pd.DataFrame:
         """The findings as a pandas DataFrame, a row for each."""
-        names = ("about", "seen", "matters", "advice")
-        columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in names}
+        columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in TOLD}
         return frame_of({"severity": [finding.severity.name for finding in self.all], **columns})
 
     def merged_labels(self, y: ArrayLike) -> NDArray[Any]:
@@ -116,8 +121,12 @@ class Findings(ShownAsCard, Sequence[Finding]):
         labels = np.asarray(y)
         return np.array([meant.get(label, label) for label in labels.tolist()], dtype=labels.dtype)
 
-    def _card(self) -> Card:
+    @property
+    def title(self) -> str:
+        """How many findings there are, in how many rows."""
         looked = f"{self.n_looked_at:,} of {self.n_rows:,}" if self.n_looked_at < self.n_rows else f"{self.n_rows:,}"
+        return f"{counted(len(self), 'finding')} in {looked} rows"
+
+    def _card(self) -> Card:
         rows = tuple((finding.about, finding.seen, finding.advice) for finding in self.all)
-        title = f"{counted(len(self), 'finding')} in {looked} rows"
-        return Card(title, (), HEAD if rows else (), rows, "As a DataFrame: to_frame()" if rows else "")
+        return Card(self.title, (), HEAD if rows else (), rows, "As a DataFrame: to_frame()" if rows else "")

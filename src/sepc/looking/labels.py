@@ -29,7 +29,10 @@ MANY_NUMBERS = 30
 FILLED_SHARE = 0.5
 # Amounts have values far from the middle, which are rare: the rarest tenth of them beside the most frequent.
 TAIL_SHARE = 0.1
-REMEDY = "Bin them, as with pandas.cut(y, 3, labels=False), or use a regressor; if they are codes, give them as text"
+REMEDY = (
+    "Bin them, as with pandas.cut(y, 3, labels=False), or use a regressor; if they are codes, give them as text or "
+    "name the column with --categorical"
+)
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,11 @@ def label_findings(y: ArrayLike) -> list[Finding]:
 
 def warn_of_misspellings(y: ArrayLike) -> None:
     """Warn if labels look like misspellings of others, and name them; for the preparation of a fit."""
-    pairs = [f"{shown(own.label)} and {shown(own.meant)}" for own in misspellings(*_counted(y))]
+    pairs = [f"{shown(own.label)} (like {shown(own.meant)})" for own in misspellings(*_counted(y))]
     if pairs:
         warnings.warn(
-            f"Labels that look like two spellings of one: {listed(pairs, MOST_NAMES)}. Each is a class of its own; if "
-            "they mean the same, merge them: sepc.look(X, y).merged_labels(y).",
+            f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a class of its "
+            "own; if they mean the same, merge them with sepc.look(X, y).merged_labels(y) or --merge-labels.",
             UserWarning,
             stacklevel=5,
         )

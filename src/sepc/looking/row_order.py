@@ -27,7 +27,7 @@ WEAKEST = 0.2
 SORTED = 0.99
 # Labels that change from row to row less often than this share of what chance would give stand in blocks.
 IN_BLOCKS = 0.25
-ADVICE = "Hold out the last rows for a test: --test-last 0.3, or the last rows of the table in Python"
+ADVICE = "hold out the last rows for a test: --test-last 0.3 in the command"
 
 
 def row_findings(X: Any, y: ArrayLike | None = None) -> list[Finding]:
@@ -122,7 +122,7 @@ def _of_dates(name: str, values: NDArray[Any]) -> Finding:
         Severity.DOUBTFUL,
         f"column {shown(name)} holds dates{span}",
         "If rows came one after another, a test on rows drawn at random says more than later rows will bear out",
-        f"Sort the rows by it if they are not. {ADVICE}",
+        f"Sort the rows by it if they are not, and {ADVICE}",
     )
 
 
@@ -148,4 +148,4 @@ def _of_labels(r: float) -> list[Finding]:
 
 def _ordered(seen: str) -> Finding:
     matters = "Later rows differ from these, so a test on rows drawn at random says more than they will bear out"
-    return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, f"If this is their order in time: {ADVICE}")
+    return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, f"If this is their order in time, {ADVICE}")
