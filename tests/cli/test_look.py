@@ -85,7 +85,7 @@ def test_merging_nothing_or_everything(write_csv, tmp_path, capsys):
     none = [["a", "t"], *([i % 7, ("yes", "no")[i % 2]] for i in range(90))]
     words = ["--target", "t", "--merge-labels", "--output", tmp_path / "m.sepc"]
     assert "into" in run_here(capsys, "fit", write_csv(*rows), *words).out
-    assert "leaves only 'yes'" in complaint(run_here(capsys, "fit", write_csv(*both), *words))
+    assert "leaves only 'Yes'" in complaint(run_here(capsys, "fit", write_csv(*both), *words))
     assert "none were merged" in run_here(capsys, "fit", write_csv(*none), *words).out
 
 
