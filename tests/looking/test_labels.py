@@ -28,6 +28,7 @@ def test_what_is_named_is_merged_and_nothing_else():
     findings = Findings.of(label_findings(HEART), len(HEART), len(HEART))
     merged = findings.merged_labels(np.array(HEART))
     assert dict(zip(*np.unique(merged, return_counts=True), strict=True)) == {"malade": 95, "sain": 116}
+    assert label_findings([]) == []
     assert Findings.of([], 3, 3).merged_labels([1, 2, 2]).tolist() == [1, 2, 2]
 
 

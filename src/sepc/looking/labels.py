@@ -175,7 +175,7 @@ def _amounts(labels: list[Any], counts: list[int]) -> str:
 
 
 def _are_numbers(labels: list[Any]) -> bool:
-    return all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+    return bool(labels) and all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
 
 
 def _alike(found: list[Misspelling]) -> list[Finding]:

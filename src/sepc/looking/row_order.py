@@ -46,7 +46,7 @@ def row_findings(X: Any, y: ArrayLike | None = None) -> list[Finding]:
     >>> wave = np.sin(day)
     >>> for finding in row_findings(np.column_stack([wave, wave[::-1] + day / 50]), day % 3 == 0):
     ...     print(finding.seen)
-    1 of 2 columns drifts from the first row to the last, 'x1' most (rank correlation 0.88 with the row number)
+    1 of 2 columns drifts from the first row to the last, 'x1' most (rank correlation 0.80 with the row number)
     """
     columns = dict(_columns(X))
     n = len(next(iter(columns.values()), ()))

@@ -90,7 +90,7 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
     >>> y[[3, 120]] = 1
     >>> found = suspects(SEPClassifier(out_of_fold=True).fit(X, y), y)
     >>> [int(row) for row in found.rows[:2]], [int(label) for label in found.likely[:2]]
-    ([3, 120], [0, 2])
+    ([120, 3], [2, 0])
     """
     if not hasattr(model, "out_of_fold_"):
         raise ValueError("The model has no probabilities of rows it has not seen; fit it with out_of_fold=True.")
