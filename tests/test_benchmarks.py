@@ -11,7 +11,7 @@ RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
 LONG = {
     *("accuracy", "alternatives", "attacks", "audit", "classifier", "cost_model", "far_rows", "gaps", "growth"),
     *("hostile_files", "install_size", "mixed_data", "mlflow_load", "monitor", "n_impure", "real_tables", "recourse"),
-    *("repair", "scale", "score_command", "speed", "sql"),
+    *("repair", "scale", "score_command", "speed", "sql", "suspects"),
 }
 
 

@@ -43,6 +43,7 @@ def test_the_top_level_is_what_most_people_need():
         "recourse",
         "report",
         "save",
+        "suspects",
     ]
     warned = ["FlatSetWarning", "ForeignModelError", "FormatError", "LeftOutWarning", "NotConvergedWarning"]
     warned += ["BrokenPromiseWarning", "NoPromiseWarning", "TrainingRowsWarning"]

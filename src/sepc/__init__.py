@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sepc.estimators.trusted.estimator import TrustedClassifier
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
+    from sepc.looking.suspects import suspects
     from sepc.model_files import inspect, load, save
     from sepc.recourses.recourse import Recourse, recourse
     from sepc.reporting.card import model_card
@@ -60,6 +61,7 @@ _HOME = {
     "recourse": "sepc.recourses.recourse",
     "report": "sepc.reporting.report",
     "save": "sepc.model_files",
+    "suspects": "sepc.looking.suspects",
 }
 
 __all__ = [
@@ -91,6 +93,7 @@ __all__ = [
     "recourse",
     "report",
     "save",
+    "suspects",
 ]
 
 

@@ -16,6 +16,7 @@ from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.io.inspection import Inspection
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.overlaps import Overlap
+from sepc.looking.suspects import Suspects
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms
 from sepc.model.weights import Weights
@@ -46,6 +47,7 @@ __all__ = [
     "Strata",
     "StratifiedDecision",
     "StratifiedDecisions",
+    "Suspects",
     "Term",
     "Terms",
     "TrustModel",

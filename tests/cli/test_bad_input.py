@@ -279,7 +279,7 @@ def test_an_output_that_cannot_be(command, folder, capsys, tmp_path):
 
 
 def test_wrong_usage(capsys, folder):
-    assert "give a command: landscape, fit" in complaint(run_here(capsys))
+    assert "give a command: look, landscape, fit" in complaint(run_here(capsys))
     assert "see sepc --help" in complaint(run_here(capsys, "guess"))
     assert "--target" in complaint(run_here(capsys, "fit", folder / "wdbc.csv", "--output", "x.sepc"))
     assert "--nothing" in complaint(run_here(capsys, "inspect", folder / "model.sepc", "--nothing"))

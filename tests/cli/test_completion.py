@@ -13,7 +13,7 @@ CASES = [
     (["sepc", "in"], {"inspect"}),
     (["sepc", "re"], {"report", "review", "repair"}),
     (["sepc", "monitor", "m", "--st"], {"--state"}),
-    (["sepc", "fit", "--t"], {"--target", "--test-size", "--trust"}),
+    (["sepc", "fit", "--t"], {"--target", "--test-last", "--test-size", "--trust"}),
     (["sepc", "fit", "--trust", ""], {"weights", "counts", "published"}),
     (["sepc", "score", "m", "d", "--missing", ""], {"use", "leave", "refuse"}),
     (["sepc", "completion", ""], {"bash", "zsh", "fish"}),

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier, report
 from sepc.lifecycle import repair
+from sepc.looking.findings import Finding, Findings, Severity
 from sepc.reporting.trust_check import LEVEL, min_trust_of
 
 
@@ -237,3 +238,20 @@ def test_training_rows_say_whether_trust_is_believable(moons):
     with pytest.raises(ValueError, match="y_train has 299 labels, but the model was fitted to 300 rows"):
         report(classifier, X_new, y_new, X_train=X[1:], y_train=y[1:])
     assert len(report(classifier, X_new, y_new).figures.checks) == 1
+
+
+def test_a_report_begins_with_what_a_look_found(classifier, moons):
+    seen = Finding("labels", Severity.WRONG, "'sick' beside 'sikc' & <b>", "Each is a class", "Merge them")
+    made = report(
+        classifier, *moons[2:], findings=Findings.of([seen], 600, 600), held_out_rows="the last 50 % of the rows"
+    )
+    text, page = str(made), made.to_html()
+    assert text.index("labels: 'sick' beside 'sikc'") < text.index("What to do first")
+    assert "Held out: the last 50 % of the rows." in text
+    assert page.index('id="findings"') < page.index('id="first"')
+    assert "&amp; &lt;b&gt;" in page
+    assert "Held out: the last 50\u00a0% of the rows." in page
+    assert made.to_dict()["findings"][0]["severity"] == "WRONG"
+    plain = report(classifier, *moons[2:])
+    assert "What stands out" not in str(plain) + plain.to_html()
+    assert "Held out:" not in str(plain) + plain.to_html()

@@ -18,6 +18,7 @@ from sepc.cli import (
     fit,
     inspect,
     landscape,
+    look,
     monitor,
     repair,
     report,
@@ -29,6 +30,7 @@ from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_p
 from sepc.cli.progress_bar import WIPE
 
 COMMANDS: dict[str, Any] = {
+    "look": look,
     "landscape": landscape,
     "fit": fit,
     "score": score,

@@ -6,11 +6,20 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, split
+from sepc.cli.fitting import (
+    add_fit_arguments,
+    add_held_out_arguments,
+    check_fit_options,
+    estimator_of,
+    fitted,
+    merged_words,
+    split,
+    split_words,
+    with_merged_labels,
+)
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_rows, read_rows
 from sepc.cli.messages import say
 from sepc.cli.model_columns import taken_as
-from sepc.cli.option_values import share
 from sepc.cli.parquet_fit import plan_of
 from sepc.cli.result_files import check_writable
 from sepc.cli.rows import open_table
@@ -26,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_arguments(parser)
     add_labelled_arguments(parser)
     parser.add_argument("--output", required=True, metavar="MODEL", help="the model file to write, usually *.sepc")
-    parser.add_argument(
-        "--test-size", type=share, default=0.0, metavar="S", help="share of rows to hold out for a test; 0 by default"
-    )
+    add_held_out_arguments(parser, by_default=0.0)
     add_fit_arguments(parser)
 
 
@@ -50,11 +57,18 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
             estimator, facts = _fitted_in_blocks(options, list(reader.features.readings), table.n_rows or 0)
             return estimator, facts | {"read": plan.words}
         rows = read_rows(reader, options)
-    training, held_out = split(rows, options.test_size, options.seed)
+    merges: dict[str, Any] = {}
+    if options.merge_labels:
+        rows, pairs = with_merged_labels(rows)
+        merges = {"merged_labels": [list(pair) for pair in pairs]}
+    training, held_out = split(rows, options)
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
     names, n_rows = [str(name) for name in training.X.columns], _rows_of_labels(training.y)
     facts = _facts_of(estimator, names, n_rows, training.n_dropped, held_out)
-    return estimator, facts | {"read": plan.words}
+    if held_out is not None:
+        facts["held_out"]["which"] = split_words(options)
+        facts["held_out"]["last"] = bool(options.test_last)
+    return estimator, facts | merges | {"read": plan.words}
 
 
 def _fitted_in_blocks(options: argparse.Namespace, names: list[str], n_rows: int) -> tuple[Any, dict[str, Any]]:
@@ -113,17 +127,21 @@ def _size(estimator: Any) -> dict[str, Any]:
 
 
 def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
-    """Accuracy on held-out rows, among all and among those accepted."""
+    """Accuracy on held-out rows, among all and among those accepted, and what they contradict."""
     from sepc.estimators.base import decide_rows
+    from sepc.reporting.trust_check import alarms, checks_of
     from sepc.views.recall import recalls, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
+    groups = getattr(estimator, "groups_", None)
+    keys = None if groups is None else groups.of(rows.X, None)
     found = recalls(decisions.label, accepted, rows.y, estimator.classes_)
     return {
         "by_class": [
             {"label": own.name, "rows": own.n_rows, "found": own.n_found, "rare": own.is_rare} for own in found
         ],
+        "alarms": list(alarms(checks_of(estimator, decisions, rows.y, right, keys))),
         "warnings": list(warnings_of(found, "--class-weight balanced")),
         "rows": len(rows.y),
         "right": float(right.mean()),
@@ -137,7 +155,8 @@ def _summary_of(facts: dict[str, Any]) -> str:
     labels = ", ".join(f"{cls['label']} ({cls['rows']:,})" for cls in facts["classes"])
     dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
     head = f"{counted(facts['rows'], 'row')}{dropped}; labels: {labels}"
-    lines = [head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
+    merged = merged_words(facts["merged_labels"]) if "merged_labels" in facts else ""
+    lines = [merged, head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
     lines.append(facts.get("rows_used", ""))
     lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
@@ -156,8 +175,9 @@ def _held_out_lines(figures: dict[str, Any]) -> list[str]:
     right = figures["right_among_accepted"]
     accepted = f"accepted {percent(figures['accepted'])}"
     accepted += "" if right is None else f", of these {percent(right)} right"
-    lines = [f"On {counted(figures['rows'], 'row')} held out: {percent(figures['right'])} right; {accepted}."]
+    which = f" ({figures['which']})" if figures["last"] else ""
+    lines = [f"On {counted(figures['rows'], 'row')} held out{which}: {percent(figures['right'])} right; {accepted}."]
     if any(own["rare"] for own in figures["by_class"]):
         each = [f"{own['found']:,} of {own['rows']:,} of {own['label']}" for own in figures["by_class"]]
         lines.append(f"Found: {listed(each, MOST_NAMES)}.")
-    return [*lines, *figures["warnings"]]
+    return [*lines, *(f"Warning: {alarm}" for alarm in figures["alarms"]), *figures["warnings"]]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.labelled_rows import LabelledRows
+from sepc.cli.labelled_rows import LabelledRows, categorical_features
 from sepc.cli.messages import InputError, complain
 from sepc.cli.model_columns import left_out_of
-from sepc.cli.option_values import names_in, number_or_share
+from sepc.cli.option_values import names_in, number_or_share, share
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.tables import quoted
-from sepc.wording import MOST_NAMES, listed
+from sepc.wording import AS_SET, MOST_NAMES, listed, percent, shown
 
 if TYPE_CHECKING:
     from sepc.partition.sequence import Round
@@ -66,6 +68,30 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
     model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
 
 
+def add_held_out_arguments(parser: argparse.ArgumentParser, by_default: float) -> None:
+    """Add the options that say which rows are held out, and --merge-labels."""
+    held_out = parser.add_mutually_exclusive_group()
+    held_out.add_argument(
+        "--test-size",
+        type=share,
+        default=by_default,
+        metavar="S",
+        help=f"share of rows to hold out for a test, drawn at random; {by_default:g} by default",
+    )
+    held_out.add_argument(
+        "--test-last",
+        type=share,
+        default=0.0,
+        metavar="S",
+        help="share of rows to hold out at the end of the table, for rows in the order of time",
+    )
+    parser.add_argument(
+        "--merge-labels",
+        action="store_true",
+        help="take labels that differ in case, blanks or a letter as one, and say which",
+    )
+
+
 def estimator_of(options: argparse.Namespace) -> Any:
     """The unfitted estimator that the options describe."""
     from sepc.estimators.selective.estimator import SelectiveClassifier
@@ -95,22 +121,74 @@ def _partition(options: argparse.Namespace) -> Any:
 
     names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    named = {"categorical_features": options.categorical or "from_dtype", "keep": options.keep}
+    named = {"categorical_features": categorical_features(options), "keep": options.keep}
     return SEPClassifier(**given, **named, random_state=options.seed)
 
 
-def split(rows: LabelledRows, test_size: float, seed: int) -> tuple[LabelledRows, LabelledRows | None]:
-    """Split rows at random into training and held-out ones."""
-    if not test_size:
+def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[str, str], ...]]:
+    """Rows whose labels are merged where they look like spellings of one, and what was merged into what."""
+    import numpy as np
+
+    from sepc.looking.findings import Findings
+    from sepc.looking.labels import label_findings
+
+    findings = Findings.of(label_findings(rows.y), len(rows.y), len(rows.y))
+    y = findings.merged_labels(rows.y)
+    if len(np.unique(y)) < 2:
+        raise InputError(f"--merge-labels leaves only {shown(y[0])}; a fit needs two labels or more.")
+    return replace(rows, y=y), tuple(pair for finding in findings for pair in finding.merges)
+
+
+def merged_words(pairs: Sequence[tuple[str, str]]) -> str:
+    """What was merged, in words."""
+    if not pairs:
+        return "No labels look like spellings of one; none were merged."
+    return f"Merged labels: {listed([f'{shown(label)} into {shown(meant)}' for label, meant in pairs])}."
+
+
+def split(rows: LabelledRows, options: argparse.Namespace) -> tuple[LabelledRows, LabelledRows | None]:
+    """Split rows into training and held-out ones: at random, or those at the end of the table."""
+    if not options.test_last and not options.test_size:
         return rows, None
+    name, size = ("--test-last", options.test_last) if options.test_last else ("--test-size", options.test_size)
+    kept, held_out = _last_rows(rows, size) if options.test_last else _drawn_rows(rows, size, options.seed)
+    if not len(held_out):
+        raise InputError(f"{name} {size:g} of {len(rows.y):,} rows leaves none to test on.")
+    return _some(rows, kept), _some(rows, held_out)
+
+
+def split_words(options: argparse.Namespace) -> str:
+    """Which rows are held out, in words."""
+    if options.test_last:
+        return f"the last {percent(options.test_last, AS_SET)} of the rows, in the order of the table"
+    return f"{percent(options.test_size, AS_SET)} of the rows, drawn at random"
+
+
+def _drawn_rows(rows: LabelledRows, size: float, seed: int) -> tuple[Any, Any]:
     import numpy as np
 
     from sepc.statistics.splits import random_parts
 
-    kept, held_out = random_parts(rows.y, test_size, np.random.RandomState(seed))
-    if not len(held_out):
-        raise InputError(f"--test-size {test_size:g} of {len(rows.y):,} rows leaves none to test on.")
-    return _some(rows, kept), _some(rows, held_out)
+    return random_parts(rows.y, size, np.random.RandomState(seed))
+
+
+def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
+    """Positions of the first rows and of the last; labels that only the last ones have are named."""
+    import numpy as np
+
+    each = np.arange(len(rows.y))
+    kept, held_out = np.split(each, [len(each) - round(size * len(each))])
+    known = np.unique(rows.y[kept])
+    if len(known) < 2:
+        raise InputError(
+            f"--test-last {size:g} leaves only rows of {listed(map(shown, known)) or 'no label'} to fit to. If the "
+            "table is sorted by label, hold out rows at random: --test-size."
+        )
+    new = np.setdiff1d(rows.y[held_out], known)
+    if len(new):
+        named = listed(map(shown, new), MOST_NAMES)
+        complain(f"warning: only the last rows have the label {named}, so the model does not know it.")
+    return kept, held_out
 
 
 def _some(rows: LabelledRows, chosen: Any) -> LabelledRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sepc.cli.column_reading import Features, data_frame
 from sepc.cli.memory import add_memory_argument
@@ -36,6 +36,38 @@ class LabelledRows:
     n_dropped: int
 
 
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Rows at even distances in a table, so that their order stays.
+
+    Attributes
+    ----------
+    rows : LabelledRows
+    numbers : array of int
+        The number of each of these rows in the table, counted from 1.
+    n_rows : int
+        How many rows the table has.
+    """
+
+    rows: LabelledRows
+    numbers: Any
+    n_rows: int
+
+
+class Part(NamedTuple):
+    """Features and labels of a batch, the numbers of their rows, and how many rows were left out."""
+
+    arrays: dict[str, Any]
+    labels: Any
+    numbers: Any
+    n_dropped: int
+
+    def of(self, chosen: Any) -> Part:
+        """Some of the rows."""
+        arrays = {name: values[chosen] for name, values in self.arrays.items()}
+        return Part(arrays, self.labels[chosen], self.numbers[chosen], self.n_dropped)
+
+
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table with labels."""
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
@@ -53,7 +85,7 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
         type=names_in,
         default=[],
         metavar="A,B",
-        help="columns that hold categories though they look like numbers",
+        help="columns that hold categories though they look like numbers; also the target, if it holds codes",
     )
     parser.add_argument(
         "--missing",
@@ -62,6 +94,11 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
         help="rows with gaps: use what is there (the default), drop them, or refuse the table",
     )
     add_memory_argument(parser)
+
+
+def categorical_features(options: argparse.Namespace) -> list[str] | None:
+    """The features that are named as categories; None if there are none."""
+    return [name for name in options.categorical if name != options.target] or None
 
 
 def read_labelled(options: argparse.Namespace, by: Sequence[str] = ()) -> LabelledRows:
@@ -74,7 +111,26 @@ def read_rows(rows: RowReader, options: argparse.Namespace) -> LabelledRows:
     """Read the features and the labels of a table."""
     with rows.batches(options, in_memory=True) as batches:
         parts = [_part(rows, batch, options.missing) for batch in batches]
-    return _joined(rows, parts)
+    joined = _joined(rows, parts, as_text=options.target in options.categorical)
+    _check_labels(rows, joined.y)
+    return joined
+
+
+def read_sample(rows: RowReader, options: argparse.Namespace, most: int) -> SampledRows:
+    """Read at most so many rows of a table, however long it is: every one, every second, every fourth and so on."""
+    import numpy as np
+
+    parts: list[Part] = []
+    n_rows, step = 0, 1
+    with rows.batches(options) as batches:
+        for batch in batches:
+            n_rows = batch.last_row
+            parts.append(_part(rows, batch, options.missing))
+            while n_rows > most * step:
+                step *= 2
+            parts = [part.of((part.numbers - 1) % step == 0) for part in parts] if step > 1 else parts
+    joined = _joined(rows, parts, as_text=options.target in options.categorical)
+    return SampledRows(joined, np.concatenate([part.numbers for part in parts]), n_rows)
 
 
 def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()) -> RowReader:
@@ -113,8 +169,8 @@ def _reading(table: Table, name: str, categorical: Sequence[str]) -> Reading:
     return kind
 
 
-def _part(rows: RowReader, batch: Batch, missing: str) -> tuple[dict[str, Any], Any, int]:
-    """Features and labels of a batch, and how many rows were left out."""
+def _part(rows: RowReader, batch: Batch, missing: str) -> Part:
+    """The rows of a batch that have a label and, if gaps are not used, no gaps."""
     import numpy as np
 
     arrays, labels = rows.arrays(batch), rows.labels(batch)
@@ -126,18 +182,27 @@ def _part(rows: RowReader, batch: Batch, missing: str) -> tuple[dict[str, Any], 
             raise InputError(f"{rows.source.name}, row {row:,}, column {rows.target!r} is empty. {ADVICE}")
     elif missing == "drop":
         kept &= ~np.any([is_gap(values) for values in arrays.values()], axis=0)
-    if kept.all():
-        return arrays, labels, 0
-    return {name: values[kept] for name, values in arrays.items()}, labels[kept], int((~kept).sum())
+    part = Part(arrays, labels, batch.first_row + np.arange(len(labels)), int((~kept).sum()))
+    return part if kept.all() else part.of(kept)
 
 
-def _joined(rows: RowReader, parts: list[tuple[dict[str, Any], Any, int]]) -> LabelledRows:
+def _joined(rows: RowReader, parts: list[Part], *, as_text: bool) -> LabelledRows:
     import numpy as np
 
-    source, target, labels = rows.source, rows.target, [label for _, some, _ in parts for label in some]
-    plain = {type(label) for label in labels} <= {bool, int, float}
+    labels = [label for part in parts for label in part.labels]
+    plain = not as_text and {type(label) for label in labels} <= {bool, int, float}
     y = np.array(labels) if plain else np.array([str(label) for label in labels])
-    classes = np.unique(y)
+    columns = {
+        name: _whole(rows.table, name, [part.arrays.pop(name) for part in parts]) for name in list(parts[0].arrays)
+    }
+    return LabelledRows(data_frame(columns), y, sum(part.n_dropped for part in parts))
+
+
+def _check_labels(rows: RowReader, y: Any) -> None:
+    """Raise if these are no labels that a model could be fitted to."""
+    import numpy as np
+
+    source, target, classes = rows.source, rows.target, np.unique(y)
     if len(classes) < 2:
         only = f"only {shown(classes[0])}" if len(classes) else "nothing"
         raise InputError(f"{source.name}, column {target!r} holds {only}; a fit needs two labels or more.")
@@ -146,10 +211,6 @@ def _joined(rows: RowReader, parts: list[tuple[dict[str, Any], Any, int]]) -> La
             f"{source.name}, column {target!r} has {len(classes):,} different labels in {len(y):,} rows; "
             "is it the target?"
         )
-    columns = {
-        name: _whole(rows.table, name, [arrays.pop(name) for arrays, _, _ in parts]) for name in list(parts[0][0])
-    }
-    return LabelledRows(data_frame(columns), y, sum(n for _, _, n in parts))
 
 
 def _whole(table: Table, name: str, parts: list[Any]) -> Any:

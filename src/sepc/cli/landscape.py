@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, categorical_features, read_labelled
 from sepc.cli.messages import InputError, complain, say
 from sepc.cli.option_values import number_or_share
 from sepc.cli.progress_bar import ProgressBar
@@ -44,7 +44,7 @@ def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]
     """The columns of numbers, and the rows without a gap in them; a warning names what is left out."""
     from sepc.columns.kinds import Kind, kinds_of
 
-    columns = kinds_of(rows.X, options.categorical, options.keep)
+    columns = kinds_of(rows.X, categorical_features(options) or (), options.keep)
     left_out = {own.name: own.why or f"a {own.kind.value}" for own in columns if own.kind is not Kind.NUMBER}
     X = rows.X.drop(columns=list(left_out))
     if X.shape[1] == 0:

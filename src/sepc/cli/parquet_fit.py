@@ -36,7 +36,13 @@ def plan_of(rows: RowReader, options: argparse.Namespace) -> Plan:
 
 def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
     """What speaks against a fit from the file, or nothing."""
-    given = {"--by": options.by, "--max-risk": options.max_risk, "--test-size": options.test_size}
+    given = {
+        "--by": options.by,
+        "--max-risk": options.max_risk,
+        "--merge-labels": options.merge_labels,
+        "--test-last": options.test_last,
+        "--test-size": options.test_size,
+    }
     needs = next((name for name, value in given.items() if value), None)
     if needs is not None:
         return f"{needs} needs all rows at once"

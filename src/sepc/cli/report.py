@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.fitting import add_fit_arguments, check_fit_options, estimator_of, fitted, split
+from sepc.cli.fitting import (
+    add_fit_arguments,
+    add_held_out_arguments,
+    check_fit_options,
+    estimator_of,
+    fitted,
+    merged_words,
+    split,
+    split_words,
+    with_merged_labels,
+)
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled, read_rows
-from sepc.cli.messages import InputError, say
+from sepc.cli.look import looked_at
+from sepc.cli.messages import InputError, complain, say
 from sepc.cli.model_columns import scorer_for
 from sepc.cli.model_file import load_model
-from sepc.cli.option_values import share
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.result_files import check_writable
 from sepc.cli.rows import RowReader, open_table
@@ -27,13 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_labelled_arguments(parser)
     parser.add_argument("--output", metavar="FILE", help="the HTML file to write")
     parser.add_argument("--text", action="store_true", help="print the report as plain text")
-    parser.add_argument(
-        "--test-size",
-        type=share,
-        default=0.3,
-        metavar="S",
-        help="share of rows to hold out and report on; 0.3 by default",
-    )
+    add_held_out_arguments(parser, by_default=0.3)
     parser.add_argument("--title", help="title of the report")
     add_fit_arguments(parser, or_file=True)
 
@@ -44,8 +48,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("Give --output FILE for an HTML page, or --text to print the report.")
     if options.output:
         check_writable(options.output, options.data)
-    estimator, rows, training = _from_file(options) if options.model else _from_fit(options)
-    report = _report(estimator, rows, training, options)
+    report = _from_file(options) if options.model else _from_fit(options)
     facts = report.to_dict()
     if options.output:
         with replacing(options.output) as path:
@@ -57,26 +60,33 @@ def run(options: argparse.Namespace) -> None:
 def _in_short(report: Any, path: str) -> str:
     """Where the page is, what to do with the rows, and what to beware of."""
     figures = report.figures
-    contradicted = [f"{check.head} {check.text}" for check in figures.checks if check.is_contradicted]
-    warnings = [f"Warning: {message}" for message in (*contradicted, *figures.warnings)]
+    from sepc.reporting.trust_check import alarms
+
+    warnings = [f"Warning: {message}" for message in (*alarms(figures.checks), *figures.warnings)]
     return "\n".join([f"Written to {path}", figures.verdict, *warnings])
 
 
-def _from_fit(options: argparse.Namespace) -> tuple[Any, LabelledRows, LabelledRows | None]:
-    """Fit a model; return it with the held-out rows and the training rows."""
+def _from_fit(options: argparse.Namespace) -> Any:
+    """Fit a model, and report on the held-out rows."""
     check_fit_options(options)
-    if not options.test_size:
+    if not options.test_size and not options.test_last:
         raise InputError(
             "--test-size is 0, which leaves no rows to report on; give a share, or a model file with --model."
         )
-    training, held_out = split(read_labelled(options, options.by), options.test_size, options.seed)
+    rows = read_labelled(options, options.by)
+    findings = looked_at(rows)
+    if options.merge_labels:
+        rows, pairs = with_merged_labels(rows)
+        complain(merged_words(pairs))
+    training, held_out = split(rows, options)
     assert held_out is not None
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
-    return estimator, held_out, training
+    known = {"X_train": training.X, "y_train": training.y, "held_out_rows": split_words(options)}
+    return _report(estimator, held_out, options, findings=findings, **known)
 
 
-def _from_file(options: argparse.Namespace) -> tuple[Any, LabelledRows, LabelledRows | None]:
-    """Load a model; return it with all rows of the table."""
+def _from_file(options: argparse.Namespace) -> Any:
+    """Load a model, and report on all rows of the table."""
     estimator = load_model(options.model)
     with open_table(source_from(options)) as table:
         check_names(table, [options.target])
@@ -85,12 +95,11 @@ def _from_file(options: argparse.Namespace) -> tuple[Any, LabelledRows, Labelled
     X = scorer.table({str(name): rows.X[name].to_numpy() for name in rows.X.columns})
     if hasattr(estimator, "feature_names_in_") and not hasattr(X, "columns"):
         X = rows.X
-    return estimator, LabelledRows(X, rows.y, rows.n_dropped), None
+    return _report(estimator, LabelledRows(X, rows.y, rows.n_dropped), options, findings=looked_at(rows))
 
 
-def _report(estimator: Any, rows: LabelledRows, training: LabelledRows | None, options: argparse.Namespace) -> Any:
+def _report(estimator: Any, rows: LabelledRows, options: argparse.Namespace, **known: Any) -> Any:
     from sepc.reporting.report import report
 
-    known = {} if training is None else {"X_train": training.X, "y_train": training.y}
     with ProgressBar("reporting", quiet=options.quiet):
         return report(estimator, rows.X, rows.y, **known, title=options.title)

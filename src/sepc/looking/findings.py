@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD = ("about", "seen", "what to do")
+TOLD = ("about", "seen", "matters", "advice")
 
 
 class Severity(IntEnum):
@@ -40,6 +44,8 @@ class Finding:
         Why it matters.
     advice : str
         What was done about it, or what to do.
+    merges : tuple of (label, label)
+        Labels that seem to be meant as others, and these; see `Findings.merged_labels`.
     """
 
     about: str
@@ -47,9 +53,15 @@ class Finding:
     seen: str
     matters: str
     advice: str
+    merges: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.about}: {self.seen}. {self.matters}. {self.advice}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as text, ready for JSON."""
+        told = {name: getattr(self, name) for name in TOLD}
+        return {**told, "severity": self.severity.name, "merges": [list(pair) for pair in self.merges]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,12 +106,27 @@ class Findings(ShownAsCard, Sequence[Finding]):
 
     def to_frame(self) -> pd.DataFrame:
         """The findings as a pandas DataFrame, a row for each."""
-        names = ("about", "seen", "matters", "advice")
-        columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in names}
+        columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in TOLD}
         return frame_of({"severity": [finding.severity.name for finding in self.all], **columns})
 
-    def _card(self) -> Card:
+    def merged_labels(self, y: ArrayLike) -> NDArray[Any]:
+        """A copy of labels in which those that look like a misspelling of another are that other.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            The labels that were looked at, or others of the same kind.
+        """
+        meant = dict(pair for finding in self.all for pair in finding.merges)
+        labels = np.asarray(y)
+        return np.array([meant.get(label, label) for label in labels.tolist()], dtype=labels.dtype)
+
+    @property
+    def title(self) -> str:
+        """How many findings there are, in how many rows."""
         looked = f"{self.n_looked_at:,} of {self.n_rows:,}" if self.n_looked_at < self.n_rows else f"{self.n_rows:,}"
+        return f"{counted(len(self), 'finding')} in {looked} rows"
+
+    def _card(self) -> Card:
         rows = tuple((finding.about, finding.seen, finding.advice) for finding in self.all)
-        title = f"{counted(len(self), 'finding')} in {looked} rows"
-        return Card(title, (), HEAD if rows else (), rows, "As a DataFrame: to_frame()" if rows else "")
+        return Card(self.title, (), HEAD if rows else (), rows, "As a DataFrame: to_frame()" if rows else "")

@@ -20,6 +20,7 @@ from sepc.estimators.selective.group_comparison import GroupComparison, compare_
 from sepc.estimators.selective.groups import has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.looking.findings import Finding
 from sepc.plain_values import json_fields
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.class_scores import ClassScore, class_scores
@@ -91,6 +92,10 @@ class ReportFigures(ShownAsCard):
     facts, parameters : tuple of (name, value)
     left_out : mapping of str to str
         For each part that is None, the reason.
+    findings : tuple of Finding
+        What a look at the table found.
+    held_out_rows : str
+        Which rows are held out, in words, if that is known.
     """
 
     title: str
@@ -117,6 +122,8 @@ class ReportFigures(ShownAsCard):
     facts: Facts
     parameters: Facts
     left_out: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+    held_out_rows: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dictionaries, lists, text and numbers, ready for JSON."""

@@ -80,7 +80,8 @@ def page(figures: ReportFigures) -> str:
     sections = [section for section in sections_of(figures) if section[2]]
     links = (tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections)
     verdict = figures.verdict.replace(" %", "\u00a0%")
-    header = tag("header", tag("h1", figures.title), tag("p", verdict, class_="verdict"))
+    which = tag("p", f"Held out: {figures.held_out_rows}.".replace(" %", "\u00a0%")) if figures.held_out_rows else None
+    header = tag("header", tag("h1", figures.title), tag("p", verdict, class_="verdict"), which)
     body = tag(
         "body",
         header,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sepc.cards import Card, ShownAsCard
 from sepc.estimators.unwrapping import warn_if_broken
 from sepc.io.atomic_files import write_whole
+from sepc.looking.findings import Findings
 from sepc.reporting.figures import ReportFigures, figures_of
 from sepc.reporting.html import page
 from sepc.reporting.text import lines
@@ -66,6 +67,8 @@ def report(
     y_train: ArrayLike | None = None,
     title: str | None = None,
     groups: Any = None,
+    findings: Findings | None = None,
+    held_out_rows: str = "",
 ) -> Report:
     """Report what a fitted estimator is and how it does on held-out rows.
 
@@ -84,6 +87,10 @@ def report(
     title : str, optional
     groups : array of n rows, DataFrame or mapping of names to arrays, optional
         For a `SelectiveClassifier` with promises for groups: the columns `by`, if they are not in `X`.
+    findings : Findings, optional
+        What a look at the table found, for the report to begin with.
+    held_out_rows : str, optional
+        Which rows are held out, in words such as "the last 30 % of the rows"; the report repeats it.
 
     Returns
     -------
@@ -104,4 +111,6 @@ def report(
     >>> page = made.to_html()
     """
     warn_if_broken(estimator)
-    return Report(figures_of(estimator, X, y, X_train=X_train, y_train=y_train, title=title, groups=groups))
+    found = () if findings is None else findings.all
+    figures = figures_of(estimator, X, y, X_train=X_train, y_train=y_train, title=title, groups=groups)
+    return Report(replace(figures, findings=found, held_out_rows=held_out_rows))

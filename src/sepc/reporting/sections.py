@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sepc.estimators.selective.group_comparison import GroupRow
+from sepc.looking.findings import Finding
 from sepc.reporting.charts import histogram_chart, overlap_chart, reliability_chart, risk_coverage_chart
 from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.confusion import Confusion
@@ -33,6 +36,7 @@ COLUMNS = (
 def sections_of(figures: ReportFigures) -> list[Section]:
     """Id, title and contents of every section; the page skips those without contents."""
     return [
+        ("findings", "What stands out in the table", _findings(figures.findings)),
         ("first", "What to do first", first_section(figures)),
         ("confusions", "Labels taken for one another", _confusions(figures.confusion)),
         ("groups", "Groups", _group_section(figures)),
@@ -45,6 +49,15 @@ def sections_of(figures: ReportFigures) -> list[Section]:
         ("model", "Model", _model(figures)),
         ("left-out", "Not in this report", [tag("p", reason) for reason in figures.left_out.values()]),
     ]
+
+
+def _findings(findings: Sequence[Finding]) -> list[Markup | None]:
+    """What a look at the table found, the worst first."""
+    if not findings:
+        return []
+    columns = [Column(name, class_="why") for name in ("about", "seen", "why it matters", "what to do")]
+    rows = [[finding.about, finding.seen, finding.matters, finding.advice] for finding in findings]
+    return [table("Before believing figures, see whether these matter", columns, rows)]
 
 
 def _confusions(confusion: Confusion | None) -> list[Markup | None]:

@@ -37,7 +37,10 @@ def lines(figures: ReportFigures) -> Iterator[str]:
     """The report line by line."""
     yield from (figures.title, "=" * min(columns_of(figures.title), WIDTH), "")
     yield from _wrapped(figures.verdict)
+    if figures.held_out_rows:
+        yield from _wrapped(f"Held out: {figures.held_out_rows}.")
     parts: list[tuple[str, Iterator[str]]] = [
+        ("What stands out in the table", _paragraphs([str(finding) for finding in figures.findings])),
         ("What to do first", _first(figures)),
         ("Why rows go to a person", _causes(figures.causes)),
         ("Every label", _scores(figures)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -126,6 +127,11 @@ def out_of_fold_check(estimator: Any, y_train: NDArray[Any]) -> TrustCheck | Non
             head = "Training rows agree."
             text += f"{_within_chance(p, LEVEL, n_right < least * n)}."
     return _check("trust", "training rows", n, n_right, least, p, LEVEL, is_contradicted, head, text)
+
+
+def alarms(checks: Sequence[TrustCheck]) -> tuple[str, ...]:
+    """What rows contradict, in words."""
+    return tuple(f"{check.head} {check.text}" for check in checks if check.is_contradicted)
 
 
 def min_trust_of(estimator: Any) -> float:

@@ -23,6 +23,7 @@ from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import filled
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
+from sepc.looking.labels import refuse_numbers, warn_of_misspellings
 
 # The most rows to learn from what columns are, and how to encode categories: as many as weights are fitted to.
 DRAWN_ROWS = 40_000
@@ -45,6 +46,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
         check_classification_targets(training.labels)
         return training
+    refuse_numbers(y)
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
     if sample_weight is not None:
@@ -56,6 +58,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         copies = Copies.of(weights)
         positions = positions[copies.positions]
     rows, labels, columns = _numbers(X, y, copies, settings)
+    warn_of_misspellings(labels)
     training = complete(rows, labels, columns, settings)
     unit = 1.0 if copies is None else copies.unit
     return replace(training, row_unit=unit, table=TableRows(rows, labels, positions, n_table))

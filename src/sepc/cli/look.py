@@ -1,0 +1,91 @@
+"""`sepc look`: what stands out in a table and its labels, before any model."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from dataclasses import replace
+from typing import Any
+
+from sepc.cli.fitting import fitted
+from sepc.cli.labelled_rows import (
+    LabelledRows,
+    SampledRows,
+    add_labelled_arguments,
+    categorical_features,
+    found_rows,
+    read_sample,
+)
+from sepc.cli.messages import say
+from sepc.cli.rows import open_table
+from sepc.cli.source import add_table_arguments, source_from
+from sepc.wording import counted, decimal, name_of
+
+HELP = "say what stands out in a table and its labels, before any model"
+
+# A longer table is looked at in so many of its rows, as weights are fitted to as many.
+MOST_ROWS = 40_000
+# Suspects that are printed; --json has all.
+MOST_SHOWN = 20
+WIDTH = 96
+INDENT = "  "
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `sepc look`."""
+    add_table_arguments(parser)
+    add_labelled_arguments(parser)
+    parser.add_argument(
+        "--suspects",
+        action="store_true",
+        help="also fit a model, and name rows whose label is probably wrong by models that have not seen them",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read the table, or rows at even distances of a long one, and print what stands out."""
+    with open_table(source_from(options)) as table:
+        sample = read_sample(found_rows(table, options), options, MOST_ROWS)
+    findings = replace(looked_at(sample.rows), n_rows=sample.n_rows)
+    text = "\n".join([findings.title, *map(_paragraph, findings)])
+    facts: dict[str, Any] = {
+        "rows": findings.n_rows,
+        "looked_at": findings.n_looked_at,
+        "findings": [finding.to_dict() for finding in findings],
+    }
+    if options.suspects:
+        found = _suspects(sample, options)
+        text += f"\n{found.title}\n{_rows_of(found, sample)}"
+        facts["suspects"] = found.to_dict() | {"row": sample.numbers[found.rows]}
+    say(options, text, facts)
+
+
+def looked_at(rows: LabelledRows) -> Any:
+    """What stands out in these rows."""
+    from sepc.looking.look import look
+
+    return look(rows.X, rows.y)
+
+
+def _paragraph(finding: Any) -> str:
+    return textwrap.fill(str(finding), WIDTH, initial_indent=INDENT, subsequent_indent=2 * INDENT)
+
+
+def _suspects(sample: SampledRows, options: argparse.Namespace) -> Any:
+    """Rows whose label is probably wrong, as positions in the sample."""
+    from sepc.estimators.sep.estimator import SEPClassifier
+    from sepc.looking.suspects import suspects
+
+    X, y = sample.rows.X, sample.rows.y
+    chosen = {"categorical_features": categorical_features(options), "keep": options.keep}
+    return suspects(fitted(SEPClassifier(out_of_fold=True, **chosen), X, y, len(y), quiet=options.quiet), y)
+
+
+def _rows_of(found: Any, sample: SampledRows) -> str:
+    cells = zip(sample.numbers[found.rows], found.given, found.likely, found.probability, strict=True)
+    lines = [
+        f"{INDENT}row {row:,}: {name_of(given)}, and probably {name_of(likely)} ({decimal(p)})"
+        for row, given, likely, p in list(cells)[:MOST_SHOWN]
+    ]
+    more = len(found) - len(lines)
+    return "\n".join([*lines, *([f"{INDENT}and {counted(more, 'row')} more; --json has all"] if more else [])])

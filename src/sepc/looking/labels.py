@@ -1,0 +1,227 @@
+"""What stands out in labels: spellings that look alike, labels with few rows, and numbers that are no classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc.looking.findings import Finding, Severity
+from sepc.looking.spelling import are_one_letter_apart, spelled_alike, without_a_letter
+from sepc.wording import MOST_NAMES, counted, listed, name_of, percent, shown
+
+ABOUT = "labels"
+
+# A label with at most this share of another's rows may be a misspelling of it.
+RARE_SHARE = 0.1
+# With more labels, spellings are not compared.
+MOST_COMPARED = 2_000
+# A test with 30 % of fewer rows has two of a label at most; both right, it may still miss most of the label's rows.
+FEWEST_ROWS = 10
+# So many different whole numbers are seldom classes.
+MANY_NUMBERS = 30
+# Numbers that fill more than this share of their range are amounts rather than codes.
+FILLED_SHARE = 0.5
+# Amounts have values far from the middle, which are rare: the rarest tenth of them beside the most frequent.
+TAIL_SHARE = 0.1
+REMEDY = (
+    "Bin them, as with pandas.cut(y, 3, labels=False), or use a regressor; if they are codes, give them as text or "
+    "name the column with --categorical"
+)
+
+
+@dataclass(frozen=True)
+class Misspelling:
+    """A label that looks like another one, which is more frequent."""
+
+    label: str
+    meant: str
+    n_label: int
+    n_meant: int
+
+
+def label_findings(y: ArrayLike) -> list[Finding]:
+    """What stands out in labels.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Labels of any type; gaps are left out.
+
+    Examples
+    --------
+    >>> for finding in label_findings(["sick"] * 40 + ["well"] * 60 + ["Sick"]):
+    ...     print(finding.seen)
+    'Sick' (1 row) beside 'sick' (40 rows)
+    """
+    labels, counts = _counted(y)
+    if len(labels) == 0:
+        return []
+    if seems := _what_else(labels, counts):
+        return [seems]
+    alike = misspellings(labels, counts)
+    return [*_alike(alike), *_many(labels), *_few(labels, counts, {own.label for own in alike})]
+
+
+def warn_of_misspellings(y: ArrayLike) -> None:
+    """Warn if labels look like misspellings of others, and name them; for the preparation of a fit."""
+    pairs = [f"{shown(own.label)} (like {shown(own.meant)})" for own in misspellings(*_counted(y))]
+    if pairs:
+        warnings.warn(
+            f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a class of its "
+            "own; if they mean the same, merge them with sepc.look(X, y).merged_labels(y) or --merge-labels.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def refuse_numbers(y: ArrayLike) -> None:
+    """Raise if labels are clearly numbers, such as measurements or ages, and not classes."""
+    if seems := _amounts(*_counted(y)):
+        raise ValueError(f"Unknown label type: y has {seems}, which are amounts and no classes. {REMEDY}.")
+
+
+def misspellings(labels: Sequence[Any], counts: Sequence[int]) -> list[Misspelling]:
+    """Labels that differ from a more frequent one only in case or blanks, or that are rare and differ in one letter."""
+    n_rows = {label: n for label, n in zip(labels, counts, strict=True) if isinstance(label, str)}
+    if not 2 <= len(n_rows) <= MOST_COMPARED:
+        return []
+    spellings = defaultdict(list)
+    for label in sorted(n_rows, key=lambda label: -n_rows[label]):
+        spellings[spelled_alike(label)].append(label)
+    n_spelled = {spelling: sum(n_rows[label] for label in own) for spelling, own in spellings.items()}
+    found = []
+    for spelling, meant in _meant(n_spelled).items():
+        usual, is_one_sign = spellings[meant][0], len(spelling) == 1
+        found += [
+            Misspelling(label, usual, n_rows[label], n_rows[usual])
+            for label in spellings[spelling]
+            if label != usual and not (is_one_sign and n_rows[label] > RARE_SHARE * n_rows[usual])
+        ]
+    return found
+
+
+def _meant(n_rows: dict[str, int]) -> dict[str, str]:
+    """For every spelling, the most frequent one that is a letter away and beside which it is rare, or itself."""
+    near = defaultdict(set)
+    for spelling in n_rows:
+        for shorter in without_a_letter(spelling):
+            near[shorter].add(spelling)
+    meant = {}
+    for spelling, n in n_rows.items():
+        others = {other for shorter in without_a_letter(spelling) for other in near[shorter]}
+        usual = [other for other in sorted(others) if n <= RARE_SHARE * n_rows[other]]
+        alike = [other for other in usual if are_one_letter_apart(spelling, other)]
+        meant[spelling] = max(alike, key=lambda other: n_rows[other], default=spelling)
+    return meant
+
+
+def _counted(y: ArrayLike) -> tuple[list[Any], list[int]]:
+    """The different labels without gaps, and how many rows each has."""
+    labels = np.asarray(y).ravel()
+    if labels.dtype.kind == "O":
+        counts: dict[Any, int] = defaultdict(int)
+        for label in labels.tolist():
+            if _is_known(label):
+                counts[label] += 1
+        return list(counts), list(counts.values())
+    distinct, n_rows = np.unique(labels[labels == labels], return_counts=True)
+    return distinct.tolist(), n_rows.tolist()
+
+
+def _is_known(label: Any) -> bool:
+    """Whether this is no gap; pandas' NA has no truth value."""
+    return label is not None and type(label).__name__ != "NAType" and bool(label == label)
+
+
+def _what_else(labels: list[Any], counts: list[int]) -> Finding | None:
+    """What the target is if it is none of classes."""
+    if seems := _amounts(labels, counts):
+        return Finding(ABOUT, Severity.WRONG, seems, "They are amounts, and every value would be a class", REMEDY)
+    if len(labels) > max(MANY_NUMBERS, sum(counts) / 2):
+        seen = f"{len(labels):,} different values in {counted(sum(counts), 'row')}, such as {shown(labels[0])}"
+        return Finding(
+            ABOUT, Severity.WRONG, seen, "A label that occurs once cannot be learned", "See whether it is the target"
+        )
+    return None
+
+
+def _amounts(labels: list[Any], counts: list[int]) -> str:
+    """What numbers are there if they are clearly amounts and no classes; else empty."""
+    if not _are_numbers(labels):
+        return ""
+    values, n_rows = np.array(labels, dtype=np.float64), np.array(counts)
+    order = np.argsort(values)
+    values, n_rows = values[order], n_rows[order]
+    span = f"{len(values):,} different numbers in {counted(int(n_rows.sum()), 'row')}, "
+    span += f"from {values[0]:.6g} to {values[-1]:.6g}"
+    if not np.isfinite(values).all():
+        return ""
+    if (values != np.round(values)).any():
+        return f"{span}, with fractions"
+    if len(values) < MANY_NUMBERS:
+        return ""
+    if len(values) > n_rows.sum() / 2:
+        return span
+    fills = len(values) / (values[-1] - values[0] + 1.0)
+    are_codes = fills == 1.0 and values[0] in (0.0, 1.0)
+    tail = np.sort(n_rows)[: max(1, len(n_rows) // 10)].mean()
+    return span if fills > FILLED_SHARE and not are_codes and tail <= TAIL_SHARE * n_rows.max() else ""
+
+
+def _are_numbers(labels: list[Any]) -> bool:
+    return bool(labels) and all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+
+
+def _alike(found: list[Misspelling]) -> list[Finding]:
+    """A finding for every label that others look like."""
+    meant = defaultdict(list)
+    for own in found:
+        meant[own.meant].append(own)
+    return [
+        Finding(
+            ABOUT,
+            Severity.WRONG,
+            f"{listed([_with_rows(one.label, one.n_label) for one in own], MOST_NAMES)} beside "
+            f"{_with_rows(label, own[0].n_meant)}",
+            "Every spelling is a class of its own",
+            "If they mean the same, merge them with merged_labels(y) or --merge-labels",
+            tuple((one.label, label) for one in own),
+        )
+        for label, own in meant.items()
+    ]
+
+
+def _with_rows(label: str, n: int) -> str:
+    return f"'{name_of(label)}' ({counted(n, 'row')})"
+
+
+def _many(labels: list[Any]) -> list[Finding]:
+    """A finding if there are many different numbers, which may be codes."""
+    if len(labels) < MANY_NUMBERS or not _are_numbers(labels):
+        return []
+    seen = f"{len(labels):,} different numbers, from {min(labels):.6g} to {max(labels):.6g}"
+    return [Finding(ABOUT, Severity.DOUBTFUL, seen, "Every one is a class, whatever lies next to it", REMEDY)]
+
+
+def _few(labels: list[Any], counts: list[int], but: set[str]) -> list[Finding]:
+    """A finding if labels have fewer rows than can be tested, `but` those of which another is said."""
+    few = sorted((n, i) for i, n in enumerate(counts) if n < FEWEST_ROWS and labels[i] not in but)
+    if not few:
+        return []
+    seen = listed([f"{name_of(labels[i])} ({n})" for n, i in few], MOST_NAMES)
+    what = "a label" if len(few) == 1 else f"{len(few):,} labels"
+    return [
+        Finding(
+            ABOUT,
+            Severity.DOUBTFUL,
+            f"{what} with fewer than {FEWEST_ROWS} rows: {seen}",
+            f"A test with {percent(0.3)} of the rows has two of them at most, and says nothing about them",
+            "Collect more of their rows, leave them out, or join them with other labels",
+        )
+    ]

@@ -1,0 +1,151 @@
+"""Whether the rows of a table stand in an order that matters: dates, and values that drift from the first row on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm, rankdata
+
+from sepc._typing import FloatArray, IntArray
+from sepc.columns.kinds import Kind, kinds_of
+from sepc.columns.table import column_names, column_of, is_table
+from sepc.looking.findings import Finding, Severity
+from sepc.wording import counted, name_of, shown
+
+ABOUT = "rows"
+
+# Fewer rows do not show an order.
+FEWEST_ROWS = 100
+# All tests together call rows without an order ordered with at most this probability.
+LEVEL = 0.01
+# Weaker correlations with the row number do not matter, however many rows show them.
+WEAKEST = 0.2
+# The rows are sorted by a column whose rank correlation with the row number is this strong.
+SORTED = 0.99
+# Labels that change from row to row less often than this share of what chance would give stand in blocks.
+IN_BLOCKS = 0.25
+ADVICE = "hold out the last rows for a test: --test-last 0.3 in the command"
+
+
+def row_findings(X: Any, y: ArrayLike | None = None) -> list[Finding]:
+    """Findings about the order of rows: dates, a column that they are sorted by, and drift.
+
+    Rows that stand in blocks of one label are no drift: within labels, features are compared with the row number.
+
+    Parameters
+    ----------
+    X : table or array of shape (n, d)
+    y : array of shape (n,), optional
+
+    Examples
+    --------
+    >>> day = np.arange(200.0)
+    >>> wave = np.sin(day)
+    >>> for finding in row_findings(np.column_stack([wave, wave[::-1] + day / 50]), day % 3 == 0):
+    ...     print(finding.seen)
+    1 of 2 columns drifts from the first row to the last, 'x1' most (rank correlation 0.80 with the row number)
+    """
+    columns = dict(_columns(X))
+    n = len(next(iter(columns.values()), ()))
+    dates = [_of_dates(name, values) for name, values in columns.items() if values.dtype.kind == "M"]
+    if n < FEWEST_ROWS:
+        return dates
+    classes = np.zeros(n, dtype=np.int64) if y is None else _codes(y)
+    numbers = {name: values for name, values in columns.items() if values.dtype.kind == "f"}
+    drifts = {name: _drift(values, classes) for name, values in numbers.items()}
+    labels = [] if _in_blocks(classes) else [_drift(own, np.zeros_like(classes)) for own in _indicators(classes)]
+    level = LEVEL / max(1, len(drifts) + len(labels))
+    found = {name: r for name, (r, p) in drifts.items() if p <= level and abs(r) >= WEAKEST}
+    of_labels = max((abs(r) for r, p in labels if p <= level and abs(r) >= WEAKEST), default=0.0)
+    return [*dates, *_of_order(found, len(numbers)), *_of_labels(of_labels)]
+
+
+def _columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Columns of numbers and dates that are features, by name."""
+    if not is_table(X):
+        rows = np.asarray(X)
+        if rows.ndim == 2 and rows.dtype.kind in "biuf":
+            yield from ((f"x{j}", rows[:, j].astype(np.float64)) for j in range(rows.shape[1]))
+        return
+    for name, column in zip(column_names(X), kinds_of(X, (), ()), strict=True):
+        if column.kind in (Kind.NUMBER, Kind.DATE):
+            yield str(name), column_of(X, name)
+
+
+def _codes(y: ArrayLike) -> IntArray:
+    return np.asarray(np.unique(np.asarray(y).astype(str), return_inverse=True)[1], dtype=np.int64)
+
+
+def _indicators(classes: IntArray) -> Iterator[FloatArray]:
+    """For each class, which rows have it; of two classes one tells all."""
+    n_classes = int(classes.max()) + 1
+    return ((classes == k).astype(np.float64) for k in range(1 if n_classes == 2 else n_classes))
+
+
+def _in_blocks(classes: IntArray) -> bool:
+    """Whether rows of one label stand together, as in a table that is sorted by label."""
+    shares = np.bincount(classes) / len(classes)
+    return float(np.mean(np.diff(classes) != 0)) < IN_BLOCKS * (1.0 - float((shares**2).sum()))
+
+
+def _drift(values: FloatArray, classes: IntArray) -> tuple[float, float]:
+    """The rank correlation of values with the row number within classes, and its p-value."""
+    known = ~np.isnan(values)
+    products, norms, variance, place = 0.0, np.zeros(2), 0.0, np.flatnonzero(known)
+    for k in np.unique(classes[known]):
+        own = known & (classes == k)
+        n = int(own.sum())
+        if n < 3:
+            continue
+        ranks = np.stack([rankdata(values[own]), np.searchsorted(place, np.flatnonzero(own)).astype(np.float64)])
+        ranks /= n
+        ranks -= ranks.mean(axis=1, keepdims=True)
+        squares = (ranks**2).sum(axis=1)
+        products += float(ranks[0] @ ranks[1])
+        norms += squares
+        variance += float(squares.prod()) / (n - 1)
+    if variance <= 0.0:
+        return 0.0, 1.0
+    return products / float(np.sqrt(norms.prod())), float(2.0 * norm.sf(abs(products) / np.sqrt(variance)))
+
+
+def _of_dates(name: str, values: NDArray[Any]) -> Finding:
+    known = values[~np.isnat(values)]
+    span = (
+        f", from {known.min().astype('datetime64[D]')} to {known.max().astype('datetime64[D]')}" if len(known) else ""
+    )
+    return Finding(
+        ABOUT,
+        Severity.DOUBTFUL,
+        f"column {shown(name)} holds dates{span}",
+        "If rows came one after another, a test on rows drawn at random says more than later rows will bear out",
+        f"Sort the rows by it if they are not, and {ADVICE}",
+    )
+
+
+def _of_order(found: dict[str, float], n_columns: int) -> list[Finding]:
+    if not found:
+        return []
+    most = max(found, key=lambda name: abs(found[name]))
+    r = abs(found[most])
+    if r >= SORTED:
+        seen = f"they are sorted by column '{name_of(most)}'"
+    else:
+        drift = "drifts" if len(found) == 1 else "drift"
+        seen = f"{len(found):,} of {counted(n_columns, 'column')} {drift} from the first row to the last, "
+        seen += f"'{name_of(most)}' most (rank correlation {r:.2f} with the row number)"
+    return [_ordered(seen)]
+
+
+def _of_labels(r: float) -> list[Finding]:
+    if not r:
+        return []
+    return [_ordered(f"labels drift from the first row to the last (rank correlation {r:.2f} with the row number)")]
+
+
+def _ordered(seen: str) -> Finding:
+    matters = "Later rows differ from these, so a test on rows drawn at random says more than they will bear out"
+    return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, f"If this is their order in time, {ADVICE}")
