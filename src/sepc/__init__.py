@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sepc.estimators.trusted.estimator import TrustedClassifier
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
+    from sepc.looking.look import look
     from sepc.model_files import inspect, load, save
     from sepc.recourses.recourse import Recourse, recourse
     from sepc.reporting.card import model_card
@@ -52,6 +53,7 @@ _HOME = {
     "enclose": "sepc.kernels.enclose",
     "inspect": "sepc.model_files",
     "load": "sepc.model_files",
+    "look": "sepc.looking.look",
     "model_card": "sepc.reporting.card",
     "recourse": "sepc.recourses.recourse",
     "report": "sepc.reporting.report",
@@ -81,6 +83,7 @@ __all__ = [
     "enclose",
     "inspect",
     "load",
+    "look",
     "model_card",
     "recourse",
     "report",

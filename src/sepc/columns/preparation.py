@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,6 @@ from sepc._typing import FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of
-from sepc.errors import LeftOutWarning
 from sepc.model.usual import FeatureKind, Spoken
 from sepc.records import parts, record, texts
 from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
@@ -67,7 +65,7 @@ class Preparation:
         Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
-            raise ValueError(f"No column can be used: {_left_out(columns)}. Name those to use in keep.")
+            raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name those to use in keep.")
         used = _used(X, columns)
         of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
@@ -121,8 +119,8 @@ class Preparation:
         return rows
 
     def notes_on(self, X: Any, rows: FloatArray) -> NDArray[Any]:
-        """For each row, the categories that were not seen in training, in words; empty for most."""
-        notes = np.full(len(rows), "", dtype=object)
+        """For each row, what could not be read and categories not seen in training, in words; empty for most."""
+        notes = self._unread(X, rows)
         codes = rows[:, len(self.feature_names) :]
         n_known = [len(self.categories[column.name].values) for column in self._of_kind(Kind.CATEGORY)]
         unseen = codes == n_known
@@ -134,14 +132,21 @@ class Preparation:
                 notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {seen} in training."
         return notes
 
-    def warn_of_left_out(self) -> None:
-        """Warn of the columns that are left out, if there are any."""
-        if any(column.kind is Kind.LEFT_OUT for column in self.columns):
-            warnings.warn(
-                f"Left out, since they are no features: {_left_out(self.columns)}. Name them in keep to use them.",
-                LeftOutWarning,
-                stacklevel=6,
-            )
+    def _unread(self, X: Any, rows: FloatArray) -> NDArray[Any]:
+        """For each row, the texts that are no number or date, though their column holds some."""
+        notes = np.full(len(rows), "", dtype=object)
+        origins = [origin for origin, _ in self.features]
+        by_name = {str(name): name for name in column_names(X)}
+        for column in self.columns:
+            if column.written is None:
+                continue
+            is_gap = np.isnan(rows[:, origins.index(column.name)])
+            given = column_of(X, by_name[column.name]) if is_gap.any() else np.empty(0)
+            for i in np.flatnonzero(is_gap) if given.dtype.kind == "O" else ():
+                if given[i] is not None:
+                    no_such = f"{shown(given[i])} cannot be read as a {column.written.what}, so it is missing"
+                    notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {no_such}."
+        return notes
 
     def summary(self) -> str:
         """What was taken as what, in a line."""
@@ -150,7 +155,7 @@ class Preparation:
         parts = [counted(kinds.count(kind), kind.value, many) for kind, many in plural.items() if kind in kinds]
         n_used = len(kinds) - kinds.count(Kind.LEFT_OUT)
         used = f"{counted(n_used, 'feature')}: {', '.join(parts)}"
-        return f"{used}; left out: {_left_out(self.columns)}" if n_used < len(kinds) else used
+        return f"{used}; left out: {left_out_in_words(self.columns)}" if n_used < len(kinds) else used
 
     def _of_kind(self, kind: Kind) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.kind is kind)
@@ -197,7 +202,13 @@ def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any
     missing = [column.name for column in columns if column.kind is not Kind.LEFT_OUT and column.name not in by_name]
     if missing:
         raise ValueError(f"There is no column {shown(missing[0])}, which the model was fitted to.")
-    return [(column, column_of(X, by_name[column.name])) for column in columns if column.kind is not Kind.LEFT_OUT]
+    used = [column for column in columns if column.kind is not Kind.LEFT_OUT]
+    return [(column, _read(column, column_of(X, by_name[column.name]))) for column in used]
+
+
+def _read(column: Column, values: NDArray[Any]) -> NDArray[Any]:
+    """The values of a column; numbers and dates that are written as text become such."""
+    return values if column.written is None else column.written.read(values)
 
 
 def _numbers(name: str, values: NDArray[Any]) -> FloatArray:
@@ -212,7 +223,8 @@ def _spans_a_year(values: NDArray[Any]) -> bool:
     return len(known) > 0 and bool((known.max() - known.min()) / DAY > DAYS_A_YEAR)
 
 
-def _left_out(columns: Collection[Column]) -> str:
+def left_out_in_words(columns: Collection[Column]) -> str:
+    """The columns that are left out, and what they seem to be."""
     named = [f"{shown(column.name)} ({column.why})" for column in columns if column.kind is Kind.LEFT_OUT]
     return listed(named, MOST_NAMES)
 

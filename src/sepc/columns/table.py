@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -25,22 +25,26 @@ def column_names(X: Any) -> list[Any]:
 
 
 def column_of(X: Any, name: Any) -> NDArray[Any]:
-    """A column as an array: numbers as doubles, dates as datetime64, anything else as objects with None for gaps.
+    """A column as an array, as `typed` gives it; dates with a time zone are converted to UTC."""
+    return typed(_as_array(X.column(name) if hasattr(X, "column_names") else X[name]))
 
-    Dates with a time zone are converted to UTC.
-    """
-    column = X.column(name) if hasattr(X, "column_names") else X[name]
-    values = _as_array(column)
+
+def typed(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as doubles, dates as datetime64, durations as timedelta64, all else as objects with None for gaps."""
     if values.dtype.kind in NUMBER_KINDS:
         return values.astype(np.float64)
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
+    if values.dtype.kind == "m":
+        return values.astype("timedelta64[us]")
     objects = values.astype(object)
     objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
     if all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in objects):
         return numbers_of(objects)
     if all(value is None or isinstance(value, date) for value in objects):
         return dates_of(objects)
+    if all(value is None or isinstance(value, timedelta) for value in objects):
+        return np.array(objects, dtype="timedelta64[us]")
     return objects
 
 
