@@ -150,14 +150,12 @@ def _reading(values: NDArray[Any], read: NDArray[Any]) -> str:
     is_gap = np.isnat(read) if read.dtype.kind == "M" else np.isnan(read)
     first = int(np.argmin(is_gap))
     as_what = str(read[first]).split("T00:00")[0] if read.dtype.kind == "M" else f"{read[first]:,.10g}"
-    example = f"{shown(plain(values[first]))} is {as_what}"
     if values.dtype.kind == "m":
-        return example
+        return f"{plain(values[first])} is {as_what}"
+    example = f"{shown(plain(values[first]))} is {as_what}"
     unread = distinct_of([value for value in values[is_gap].tolist() if value is not None])
     if not unread:
         return example
     n_rows = sum(value is not None for value in values[is_gap])
     named = listed(map(shown, unread), MOST_UNREAD)
     return f"{example}; {named} in {counted(n_rows, 'row')} cannot be read"
-
-

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.plain_values import plain
 from sepc.wording import percent, shown
 
 # Fewer rows do not show whether a column is an id or an index.
@@ -29,7 +30,8 @@ SEVERAL_WORDS = 3.0
 NEAR_UNIQUE = 0.9
 CODE_SHARE = 0.95
 CODE = re.compile(
-    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{8,}|[a-z]{1,10}[-_/.:# ]?\d{2,}(?:[-_/]\w+)?|\d+[-_/]?[a-z]{0,4}",
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{8,}|"
+    r"[a-z]{1,10}[-_/.:# ]?\d{2,}(?:[-_/]\w+)?|\d+[-_/]?[a-z]{0,4}",
     re.IGNORECASE,
 )
 
@@ -59,9 +61,10 @@ def seeming(values: NDArray[Any], share: float = 1.0) -> Seeming:
     """
     known = values[_is_known(values)]
     if len(known) == 0:
-        return Seeming("empty", "no values")
+        # Other rows may have values that a sample does not show.
+        return Seeming("empty", "no values") if share == 1.0 else Seeming()
     if len(known) == len(values) and (known == known[0]).all():
-        return Seeming("a constant", f"{shown(known[0])} in all rows")
+        return Seeming("a constant", f"{shown(plain(known[0]))} in all rows") if share == 1.0 else Seeming()
     if len(known) < FEWEST_ROWS:
         return Seeming()
     if values.dtype.kind == "O":

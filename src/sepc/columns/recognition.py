@@ -1,4 +1,4 @@
-"""What the texts of a column stand for, if it is numbers, dates or durations: one way of writing, told by all of them."""
+"""What the texts of a column stand for, if it is numbers, dates or durations: one way of writing, told by all."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def typed(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind == "m":
         return values.astype("timedelta64[us]")
     objects = values.astype(object)
-    objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
+    objects[[value is None or _is_missing(value) for value in objects]] = None
     if all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in objects):
         return numbers_of(objects)
     if all(value is None or isinstance(value, date) for value in objects):
@@ -84,5 +84,5 @@ def _as_array(column: Any) -> NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether this is one of pandas' marks for a gap: NaT, or NA, which has no truth value."""
-    return type(value).__name__ in ("NAType", "NaTType")
+    """Whether this is a mark for a gap: NaN, or pandas' NaT or NA, which has no truth value."""
+    return (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray
 from sepc.columns.number_texts import number_text, value_of
 from sepc.columns.table import dates_of
 from sepc.columns.time_texts import ORDERS, SECONDS, Order, date_of, duration_of
@@ -94,8 +93,8 @@ class Written:
         >>> Written.number("kg", ",").read(np.array(["72,3 kg", None, "heavy"], dtype=object))
         array([72.3,  nan,  nan])
         """
-        if values.dtype.kind == "m":
-            return self._of_durations(values)
+        if values.dtype.kind == "m" and self.what is What.DURATION:
+            return np.asarray(np.where(np.isnat(values), np.nan, values / np.timedelta64(int(SECONDS[self.unit]), "s")))
         if values.dtype.kind != "O":
             return values
         known: dict[Any, Any] = {}
@@ -115,10 +114,6 @@ class Written:
         if isinstance(value, timedelta):
             return value.total_seconds() / SECONDS[self.unit] if self.what is What.DURATION else None
         return float(value) if isinstance(value, int | float | np.number | np.bool_) else None
-
-    def _of_durations(self, values: NDArray[Any]) -> FloatArray:
-        one = np.timedelta64(int(SECONDS[self.unit]) if self.what is What.DURATION else 1, "s")
-        return np.asarray(np.where(np.isnat(values), np.nan, values / one))
 
     def named(self) -> str:
         """What the column is read as, in words.

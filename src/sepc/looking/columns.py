@@ -21,6 +21,8 @@ MATTERS = {
     "empty": "There is nothing to learn from",
 }
 AS_TEXT = "As text, each would be a category that new rows do not have"
+LEFT_OUT = "Left out; to use it, name it in keep"
+USED = "Used all the same, since columns of an array have no names; take it out"
 REMEDY = "Name them in categorical_features to take them as categories."
 
 
@@ -37,14 +39,11 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
     name, seen = column.name, column.seen
     if column.doubt:
         left_out = f"; left out as {column.why}" if column.kind is Kind.LEFT_OUT else ""
-        matters = AS_TEXT if column.kind is not Kind.NUMBER else "A model would learn the row instead of what it is about"
+        matters = MATTERS["an index"] if column.kind is Kind.NUMBER else AS_TEXT
         return Finding(name, Severity.DOUBTFUL, f"{seen}{left_out}", matters, column.doubt)
     if column.kind is Kind.LEFT_OUT:
-        matters = MATTERS[column.why]
-        if has_names:
-            return Finding(name, Severity.HANDLED, f"{column.why}: {seen}", matters, "Left out; to use it, name it in keep")
-        advice = "Used all the same, since columns of an array have no names; take it out"
-        return Finding(name, Severity.DOUBTFUL, f"{column.why}: {seen}", matters, advice)
+        severity, advice = (Severity.HANDLED, LEFT_OUT) if has_names else (Severity.DOUBTFUL, USED)
+        return Finding(name, severity, f"{column.why}: {seen}", MATTERS[column.why], advice)
     if column.written is not None:
         advice = f"Read as {column.written.named()}; to take it as categories, name it in categorical_features"
         return Finding(name, Severity.HANDLED, seen, AS_TEXT, advice)
@@ -70,7 +69,7 @@ def _words(columns: Collection[Column]) -> list[str]:
 
 
 def read_in_words(columns: Collection[Column], remedy: str = REMEDY) -> list[str]:
-    """Which columns of text are read as numbers, dates or durations, a sentence each, and what to do if they are none."""
+    """Which columns of text are read as numbers, dates or durations, and what to do if they are none."""
     words = []
     for what in What:
         own = [column for column in columns if column.written is not None and column.written.what is what]

@@ -59,7 +59,7 @@ class ColumnInput:
         own = {"input": self.name, "column": self.column, "kind": self.kind.value, **gap}
         if self.written is None:
             return own
-        return {**own, "text": f"In training the column was text, read as {self.written.named()}: give the number."}
+        return {**own, "text": f"In training the column was text, read as {self.written.named()}: give numbers here."}
 
 
 def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
