@@ -77,6 +77,25 @@ def value_of(number: NumberText, decimal: str, thousands: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def read_number(text: str, unit: str, decimal: str, thousands: str, *, needs_unit: bool) -> float | None:
+    """The number that a text stands for, if it is written with these signs and in this unit."""
+    usual = _usual(unit, decimal, thousands).fullmatch(text)
+    if usual is not None and (len(usual[1]) < len(text) or not needs_unit):
+        digits = usual[1].replace(thousands, "") if thousands else usual[1]
+        return float(digits.replace(decimal, "."))
+    number = number_text(text)
+    if number is None or not (number.unit == unit or (not number.unit and not needs_unit)):
+        return None
+    return value_of(number, decimal, thousands)
+
+
+@lru_cache
+def _usual(unit: str, decimal: str, thousands: str) -> re.Pattern[str]:
+    """Numbers as most cells have them, which are read faster than all that people may write."""
+    own, digits = re.escape(unit), _pattern(decimal, thousands).pattern
+    return re.compile(rf"(?:{own} ?)?([+-]?(?:{digits}))(?: ?{own})?" if unit else rf"([+-]?(?:{digits}))")
+
+
 @lru_cache
 def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     grouped = rf"|[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+" if thousands else ""

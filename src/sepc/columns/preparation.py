@@ -71,10 +71,10 @@ class Preparation:
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
         known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
-        folds = folds_of(unfitted.rows_of(X), labels, seed) if known else labels
+        folds = folds_of(unfitted._rows(used, {}), labels, seed) if known else labels
         fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
         own = cls(columns, tuple(categories for categories, _ in fits), seasons)
-        return own, own._rows(X, {categories.name: encoded for categories, encoded in fits})
+        return own, own._rows(used, {categories.name: encoded for categories, encoded in fits})
 
     @cached_property
     def categories(self) -> Mapping[str, Categories]:
@@ -109,7 +109,7 @@ class Preparation:
 
     def rows_of(self, X: Any) -> FloatArray:
         """Rows of a table like that of training."""
-        return self._rows(X, {})
+        return self._rows(_used(X, self.columns), {})
 
     def check_finite(self, rows: FloatArray) -> FloatArray:
         """Return the rows if no number is infinite, else raise an error that names the column."""
@@ -170,9 +170,9 @@ class Preparation:
             return [column.name, *(f"{column.name}{SEASON}({wave})" for wave in ("sine", "cosine"))]
         return [column.name]
 
-    def _rows(self, X: Any, encoded: Mapping[str, FloatArray]) -> FloatArray:
+    def _rows(self, used: list[tuple[Column, NDArray[Any]]], encoded: Mapping[str, FloatArray]) -> FloatArray:
         features, codes = [], []
-        for column, values in _used(X, self.columns):
+        for column, values in used:
             if column.kind is Kind.CATEGORY:
                 own = self.categories[column.name]
                 codes.append(own.codes_of(values).astype(np.float64))

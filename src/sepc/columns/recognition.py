@@ -14,6 +14,8 @@ from sepc.wording import listed, shown
 
 # The least share of different texts that must be readable.
 READABLE = 0.95
+# Of more different texts than these, so many tell how they are written: every second, third and so on, when sorted.
+MOST_TEXTS = 5_000
 # So many texts are tried first; if fewer than half can be read, the others are not tried.
 N_TRIED = 200
 # With fewer different texts, a unit or a date may be a coincidence, and whole numbers are most likely codes.
@@ -57,6 +59,8 @@ def written_of(texts: Sequence[str]) -> Written | Doubt | None:
     >>> written_of(["03/04/2024", "05/06/2024", "07/08/2024"]).seen
     "dates such as '03/04/2024', of which no day above 12 tells whether day or month comes first"
     """
+    if len(texts) > MOST_TEXTS:
+        texts = sorted(texts)[:: -(-len(texts) // MOST_TEXTS)]
     known = [text for text in texts if text.strip().casefold() not in GAPS]
     if len(known) < FEWEST_TEXTS:
         return None
@@ -96,16 +100,16 @@ def _common_unit(durations: Sequence[DurationText]) -> str:
 
 
 def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
-    found = {text: own for text in texts if (own := number_text(text)) is not None}
+    found = {text: number for text in texts if (number := number_text(text)) is not None}
     if len(found) < READABLE * len(texts):
         return None
     unit = _unit(found, len(texts))
     if not isinstance(unit, str):
         return unit
-    own = {text: number for text, number in found.items() if number.unit in (unit, "" if unit != NEEDED else unit)}
-    if len(own) < READABLE * len(texts) or (not unit and _are_codes(list(own.values()))):
+    alike = {text: own for text, own in found.items() if own.unit in (unit, "" if unit != NEEDED else unit)}
+    if len(alike) < READABLE * len(texts) or (not unit and _are_codes(list(alike.values()))):
         return None
-    return _with_signs(own, unit, len(texts))
+    return _with_signs(alike, unit, len(texts))
 
 
 def _unit(found: dict[str, NumberText], n_texts: int) -> str | Doubt | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.columns.number_texts import number_text, value_of
+from sepc.columns.number_texts import read_number
 from sepc.columns.table import dates_of
 from sepc.columns.time_texts import ORDERS, SECONDS, Order, date_of, duration_of
 from sepc.records import record, text
@@ -80,10 +80,7 @@ class Written:
         if self.what is What.DURATION:
             duration = duration_of(given)
             return None if duration is None else duration.seconds / SECONDS[self.unit]
-        number = number_text(given)
-        if number is None or number.unit not in (self.unit, "" if self.unit != NEEDED else NEEDED):
-            return None
-        return value_of(number, self.decimal, self.thousands)
+        return read_number(given, self.unit, self.decimal, self.thousands, needs_unit=self.unit == NEEDED)
 
     def read(self, values: NDArray[Any]) -> NDArray[Any]:
         """A column as numbers or dates, with a gap for what cannot be read.
