@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mixed_tables import orders_in_text
 from optional import package_or_skip
 
 from sepc import LeftOutWarning, SEPClassifier
@@ -170,26 +171,8 @@ def test_cells_of_other_types_are_read_too():
     assert np.isnat(read[2])
 
 
-def orders(n=500, seed=0):
-    """Two numbers as text, a date and a duration that all matter, and the same table as numbers; and labels."""
-    rng = np.random.default_rng(seed)
-    amount, weight = rng.lognormal(7, 1, n).round(2), rng.normal(72, 9, n).round(1)
-    day = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D")
-    took = rng.integers(60, 9000, n)
-    ward = rng.choice(["a", "b"], n)
-    plain = pd.DataFrame({"amount": amount, "weight": weight, "day": day, "took": took.astype(float), "ward": ward})
-    texts = plain.assign(
-        amount=[f"€ {x:,.2f}" for x in amount],
-        weight=[f"{x} kg".replace(".", ",") for x in weight],
-        day=day.strftime("%d/%m/%Y"),
-        took=pd.to_timedelta(took, unit="s"),
-    )
-    score = np.log(amount) - 7 + (weight - 72) / 9 + (took - 4500) / 3000 + (ward == "a") - 0.5
-    return texts, plain, np.where(score + 0.4 * rng.standard_normal(n) > 0, "late", "on time")
-
-
 def test_a_table_of_texts_is_fitted_as_the_numbers_and_says_so_once():
-    texts, plain, y = orders()
+    texts, plain, y = orders_in_text()
     with pytest.warns(LeftOutWarning) as caught:
         classifier = SEPClassifier().fit(texts, y)
     assert len(caught) == 1
@@ -213,7 +196,7 @@ def test_a_table_of_texts_is_fitted_as_the_numbers_and_says_so_once():
 
 
 def test_categories_stay_text_if_named():
-    texts, _, _ = orders()
+    texts, _, _ = orders_in_text()
     kinds = kinds_of(texts, ["weight"], ["amount"])
     assert [column.kind for column in kinds[:2]] == [Kind.NUMBER, Kind.CATEGORY]
     typed = texts.assign(weight=texts["weight"].astype("category"))

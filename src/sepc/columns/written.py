@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc.columns.number_texts import read_number
-from sepc.columns.table import dates_of
+from sepc.columns.table import dates_of, numbers_of
 from sepc.columns.time_texts import ORDERS, SECONDS, Order, date_of, duration_of
 from sepc.records import record, text
 
@@ -94,14 +94,10 @@ class Written:
             return np.asarray(np.where(np.isnat(values), np.nan, values / np.timedelta64(int(SECONDS[self.unit]), "s")))
         if values.dtype.kind != "O":
             return values
-        known: dict[Any, Any] = {}
-        for value in values:
-            if value not in known:
-                known[value] = self._of(value)
-        found = [known[value] for value in values]
-        if self.what is What.DATE:
-            return dates_of(np.array(found, dtype=object))
-        return np.array([np.nan if value is None else value for value in found], dtype=np.float64)
+        positions: dict[Any, int] = {}
+        which = [positions.setdefault(value, len(positions)) for value in values]
+        found = np.array([self._of(value) for value in positions], dtype=object)
+        return np.asarray((dates_of(found) if self.what is What.DATE else numbers_of(found))[which])
 
     def _of(self, value: Any) -> Any:
         if isinstance(value, str):
