@@ -231,3 +231,15 @@ def test_numbers_and_dates_in_text_are_read_in_fit_and_in_score(capsys, visits, 
     plain.to_parquet(tmp_path / "plain.parquet")
     for name in ("visits.csv", "visits.parquet", "plain.parquet"):
         np.testing.assert_array_equal(trust_of(capsys, tmp_path, tmp_path / name, tmp_path), wanted)
+
+
+def test_a_landscape_takes_numbers_in_text(capsys, visits, tmp_path):
+    for name, weight in (("plain", visits["weight"]), ("text", visits["weight"].map("{} kg".format))):
+        visits.assign(weight=weight)[["weight", "ward", "y"]].assign(x=visits["weight"] % 7).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    plain, text = (
+        run_here(capsys, "landscape", tmp_path / f"{name}.csv", "--target", "y") for name in ("plain", "text")
+    )
+    assert plain.code == text.code == 0
+    assert plain.out == text.out

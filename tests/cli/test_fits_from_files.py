@@ -51,8 +51,8 @@ ODD = {
     "column 'ward' does not hold numbers": lambda table: table.assign(ward=np.arange(len(table)) % 3).astype(
         {"ward": str}
     ),
-    "column 'nr' may be a constant or an index": lambda table: table.assign(nr=range(len(table))),
-    "column 'one' may be a constant or an index": lambda table: table.assign(one=1.0),
+    "column 'nr' may be a constant, an id or an index": lambda table: table.assign(nr=range(len(table))),
+    "column 'one' may be a constant, an id or an index": lambda table: table.assign(one=1.0),
     "some cells of column 'y' are empty or no labels": lambda table: table.assign(y=table["y"].where(table.index > 4)),
 }
 
