@@ -62,7 +62,7 @@ def test_why_a_file_is_read_into_memory(why, fit):
     ran = fit(ODD[why](table_of(400)))
     assert ran.code == 0, ran.err
     assert f"\nRead into memory, since {why}.\n" in ran.out
-    assert ("left out" in ran.err) == ("constant or an index" in why)
+    assert ("left out" in ran.err) == ("an id or an index" in why)
 
 
 @pytest.mark.parametrize(
