@@ -32,3 +32,21 @@ def patients(n=300, seed=0, gaps=True, key=True):
 def complete(table):
     """The rows without gaps in numbers and dates; a gap in a category is a category."""
     return table[table[["age", "dose", "since"]].notna().all(axis=1)]
+
+
+def orders_in_text(n=500, seed=0):
+    """Two numbers as text, a date and a duration that all matter, and the same table as numbers; and labels."""
+    rng = np.random.default_rng(seed)
+    amount, weight = rng.lognormal(7, 1, n).round(2), rng.normal(72, 9, n).round(1)
+    day = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D")
+    took = rng.integers(60, 9000, n)
+    ward = rng.choice(["a", "b"], n)
+    plain = pd.DataFrame({"amount": amount, "weight": weight, "day": day, "took": took.astype(float), "ward": ward})
+    texts = plain.assign(
+        amount=[f"€ {x:,.2f}" for x in amount],
+        weight=[f"{x} kg".replace(".", ",") for x in weight],
+        day=day.strftime("%d/%m/%Y"),
+        took=pd.to_timedelta(took, unit="s"),
+    )
+    score = np.log(amount) - 7 + (weight - 72) / 9 + (took - 4500) / 3000 + (ward == "a") - 0.5
+    return texts, plain, np.where(score + 0.4 * rng.standard_normal(n) > 0, "late", "on time")

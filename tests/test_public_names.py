@@ -39,6 +39,7 @@ def test_the_top_level_is_what_most_people_need():
         "enclose",
         "inspect",
         "load",
+        "look",
         "model_card",
         "recourse",
         "report",

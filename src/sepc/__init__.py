@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sepc.estimators.trusted.estimator import TrustedClassifier
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
+    from sepc.looking.look import look
     from sepc.looking.suspects import suspects
     from sepc.model_files import inspect, load, save
     from sepc.recourses.recourse import Recourse, recourse
@@ -57,6 +58,7 @@ _HOME = {
     "enclose": "sepc.kernels.enclose",
     "inspect": "sepc.model_files",
     "load": "sepc.model_files",
+    "look": "sepc.looking.look",
     "model_card": "sepc.reporting.card",
     "recourse": "sepc.recourses.recourse",
     "report": "sepc.reporting.report",
@@ -89,6 +91,7 @@ __all__ = [
     "enclose",
     "inspect",
     "load",
+    "look",
     "model_card",
     "recourse",
     "report",

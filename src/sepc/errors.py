@@ -10,7 +10,7 @@ class FlatSetWarning(UserWarning):
 
 
 class LeftOutWarning(UserWarning):
-    """A column of the table is no feature (an id, an index, a constant or free text) and is left out."""
+    """Columns that are left out (ids, indexes, constants, free text), read as numbers or dates, or in doubt."""
 
 
 class TrainingRowsWarning(UserWarning):

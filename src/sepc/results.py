@@ -16,6 +16,7 @@ from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.io.inspection import Inspection
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.overlaps import Overlap
+from sepc.looking.findings import Finding, Findings
 from sepc.looking.suspects import Suspects
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms
@@ -28,6 +29,8 @@ __all__ = [
     "Certificates",
     "Change",
     "FeatureChange",
+    "Finding",
+    "Findings",
     "FittedEllipsoid",
     "GroupComparison",
     "History",

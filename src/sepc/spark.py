@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sepc.columns.kinds import Kind
 from sepc.decisions.frames import frame_of
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.unwrapping import column_kinds, fitted_names, group_columns, needed_columns
+from sepc.estimators.unwrapping import column_kinds, fitted_names, group_columns, needed_columns, written_columns
 from sepc.model_files import from_bytes, to_bytes
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     """
     keep = list(keep)
     names = _features(estimator, frame.columns, keep)
-    _refuse_other_types(dict(frame.dtypes), _kinds(estimator), names)
+    read = written_columns(estimator)
+    _refuse_other_types(dict(frame.dtypes), _kinds(estimator), [name for name in names if name not in read])
     decided = empty_decisions(estimator).to_frame()
     clash = sorted(set(keep) & set(decided.columns))
     if clash:
@@ -125,5 +126,6 @@ def _decided(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
         return decide_rows(estimator, rows.to_numpy(dtype="float64")).to_frame()
     # Spark's dates and decimals are objects in pandas.
     kinds, types = _kinds(estimator), {Kind.NUMBER: "float64", Kind.DATE: "datetime64[us]"}
-    given = {name: types.get(kinds.get(name, Kind.NUMBER)) for name in rows.columns}
+    read = written_columns(estimator)
+    given = {name: types.get(kinds.get(name, Kind.NUMBER)) for name in rows.columns if name not in read}
     return decide_rows(estimator, rows.astype({name: own for name, own in given.items() if own})).to_frame()

@@ -212,3 +212,34 @@ def test_other_commands_take_the_table_too(command, place, visits, capsys, tmp_p
     if command == "landscape":
         assert "2 rows with gaps left out of the landscape" in ran.err
         assert "238 rows of 2 classes" in ran.out
+
+
+def test_numbers_and_dates_in_text_are_read_in_fit_and_in_score(capsys, visits, tmp_path):
+    written = visits.assign(
+        weight=[f"{x} kg".replace(".", ",") for x in visits["weight"]],
+        seen=visits["seen"].dt.strftime("%d %b %Y"),
+    )
+    written.to_csv(tmp_path / "visits.csv", index=False)
+    ran = run_here(capsys, "fit", tmp_path / "visits.csv", "--target", "y", "--output", tmp_path / "m.sepc", "--quiet")
+    assert ran.code == 0
+    assert "Read as numbers: 'weight' ('" in ran.err
+    assert "Read as dates: 'seen'" in ran.err
+    assert "--categorical" in ran.err
+    wanted = load(tmp_path / "m.sepc").decide(written.drop(columns="y")).trust
+    written.to_parquet(tmp_path / "visits.parquet")
+    plain = written.assign(weight=visits["weight"], seen=visits["seen"])
+    plain.to_parquet(tmp_path / "plain.parquet")
+    for name in ("visits.csv", "visits.parquet", "plain.parquet"):
+        np.testing.assert_array_equal(trust_of(capsys, tmp_path, tmp_path / name, tmp_path), wanted)
+
+
+def test_a_landscape_takes_numbers_in_text(capsys, visits, tmp_path):
+    for name, weight in (("plain", visits["weight"]), ("text", visits["weight"].map("{} kg".format))):
+        visits.assign(weight=weight)[["weight", "ward", "y"]].assign(x=visits["weight"] % 7).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    plain, text = (
+        run_here(capsys, "landscape", tmp_path / f"{name}.csv", "--target", "y") for name in ("plain", "text")
+    )
+    assert plain.code == text.code == 0
+    assert plain.out == text.out

@@ -51,8 +51,8 @@ ODD = {
     "column 'ward' does not hold numbers": lambda table: table.assign(ward=np.arange(len(table)) % 3).astype(
         {"ward": str}
     ),
-    "column 'nr' may be a constant or an index": lambda table: table.assign(nr=range(len(table))),
-    "column 'one' may be a constant or an index": lambda table: table.assign(one=1.0),
+    "column 'nr' may be a constant, an id or an index": lambda table: table.assign(nr=range(len(table))),
+    "column 'one' may be a constant, an id or an index": lambda table: table.assign(one=1.0),
     "some cells of column 'y' are empty or no labels": lambda table: table.assign(y=table["y"].where(table.index > 4)),
 }
 
@@ -62,7 +62,7 @@ def test_why_a_file_is_read_into_memory(why, fit):
     ran = fit(ODD[why](table_of(400)))
     assert ran.code == 0, ran.err
     assert f"\nRead into memory, since {why}.\n" in ran.out
-    assert ("left out" in ran.err) == ("constant or an index" in why)
+    assert ("left out" in ran.err) == ("an id or an index" in why)
 
 
 @pytest.mark.parametrize(

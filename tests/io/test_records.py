@@ -14,6 +14,7 @@ from sepc import Costs, FormatError, RepairedClassifier, SelectiveClassifier, SE
 from sepc.columns.categories import Categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.preparation import Preparation
+from sepc.columns.written import Written
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.group_control import NoHarm
@@ -78,7 +79,8 @@ def preparation():
     """Of a table with columns of all kinds."""
     columns = zip(["town", "since", "age", "id"], ["category", "date", "number", "left out"], strict=True)
     towns = Categories("town", ("north", "south", None), np.array([[0.5, 0.0], [-0.5, 0.1], [0.0, 0.2]]))
-    return Preparation(tuple(Column(name, Kind(kind), "") for name, kind in columns), (towns,), ("since",))
+    price = Column("price", Kind.NUMBER, "", Written.number("€", ",", "."))
+    return Preparation((*(Column(name, Kind(kind), "") for name, kind in columns), price), (towns,), ("since",))
 
 
 def merged_state():
@@ -121,6 +123,7 @@ def examples():
         Calibration: (trusted.model_.calibration, {"s": 2}, {}),
         Preparation: (table, {}, {}),
         Column: (table.columns[0], {}, {}),
+        Written: (table.columns[-1].written, {}, {}),
         Categories: (table.all_categories[0], {}, {}),
         History: (iris.history_[0], {}, {"label": 0}),
         Strata: (Strata(("a", "b"), ((1, "x"), (2, None)), np.array([0, 1]), np.eye(2, dtype=int), two > 2), {}, {}),
@@ -145,6 +148,7 @@ KINDS += [
     Calibration,
     Preparation,
     Column,
+    Written,
     Categories,
     History,
     Strata,

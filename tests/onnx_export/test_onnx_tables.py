@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from mixed_tables import complete, patients
+from mixed_tables import complete, orders_in_text, patients
 from optional import package_or_skip
 from sklearn.frozen import FrozenEstimator
 
@@ -149,3 +149,13 @@ def test_a_promise_about_a_table(frozen, fitted, tmp_path):
     gone = run(session, fresh.assign(age=np.nan))
     assert not gone["accepted"].any()
     assert set(gone["cause"]) == {Cause.MISSING}
+
+
+def test_what_was_text_in_training_comes_as_numbers_and_the_file_says_so(tmp_path):
+    texts, plain, y = orders_in_text(300)
+    model = SEPClassifier().fit(texts, y)
+    session = session_of(model, tmp_path)
+    said = {fact["column"]: fact.get("text", "") for fact in facts_of(session)}
+    assert said["amount"] == "In training the column was text, read as numbers (€): give numbers here."
+    assert said["ward"] == ""
+    np.testing.assert_allclose(run(session, plain)["trust"], model.decide(texts).trust, atol=1e-9, rtol=0.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mixed_tables import patients
+from mixed_tables import orders_in_text, patients
 from optional import package_or_skip
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -286,3 +286,14 @@ def test_nothing_is_computed_twice(sqlite, iris):
 def test_the_same_model_gives_the_same_text(iris):
     _, _, model = iris
     assert sepc.sql.export(model, "postgres", "t") == sepc.sql.export(model, "postgres", "t")
+
+
+def test_what_was_text_in_training_comes_as_numbers_and_the_statement_says_so(engine):
+    texts, plain, y = orders_in_text(300)
+    model = SEPClassifier().fit(texts.rename(columns={"amount": "amount */ x"}), y)
+    plain = plain.rename(columns={"amount": "amount */ x"})
+    said = ask(engine, model, plain)
+    np.testing.assert_allclose(said["trust"].astype(float), model.decide(plain).trust, atol=1e-9, rtol=0.0)
+    statement = sepc.sql.export(model, "duckdb", "t")
+    assert statement.startswith("/* In training these columns were text; here they hold the numbers or dates it stands")
+    assert "'amount * / x' (numbers (€))" in statement

@@ -59,7 +59,7 @@ def array_of(source: Source, name: str, column: Any, reading: Reading, first_row
     first_row : int
         Number of its first row, for messages.
     """
-    if reading is Reading.FOUND:
+    if reading in (Reading.FOUND, Reading.WRITTEN):
         reading = reading_of(column.type)
     if reading is Reading.NUMBER:
         return _numbers(source, name, column, first_row)

@@ -127,7 +127,7 @@ class CsvTable:
         found = self.types[name]
         if reading is Reading.NUMBER and not pa.types.is_boolean(found):
             return pa.float64()
-        is_text = reading in (Reading.TEXT, Reading.DATE) or pa.types.is_null(found)
+        is_text = reading in (Reading.TEXT, Reading.DATE, Reading.WRITTEN) or pa.types.is_null(found)
         return pa.string() if is_text else found
 
     def _explained(self, error: Exception, types: Mapping[str, Any]) -> str:

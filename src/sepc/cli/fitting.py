@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepc.cli.labelled_rows import LabelledRows, categorical_features
 from sepc.cli.messages import InputError, complain
-from sepc.cli.model_columns import left_out_of
+from sepc.cli.model_columns import left_out_of, main_classifier
 from sepc.cli.option_values import names_in, number_or_share, share
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.tables import quoted
@@ -210,6 +210,7 @@ def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
             warnings.simplefilter("ignore", NoPromiseWarning)
             model = estimator.fit(X, y)
     warn_of_left_out(left_out_of(model))
+    warn_of_read(model)
     return model
 
 
@@ -219,6 +220,17 @@ def warn_of_left_out(left_out: dict[str, str]) -> None:
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
         example = quoted(next(iter(left_out)))
         complain(f"warning: left out, since they are no features: {named}. To use one, give --keep {example}.")
+
+
+def warn_of_read(model: Any) -> None:
+    """Say which columns of text are read as numbers or dates, and which are in doubt."""
+    from sepc.looking.columns import doubts_in_words, read_in_words
+
+    preparation = main_classifier(model).preparation_
+    columns = () if preparation is None else preparation.columns
+    read = read_in_words(columns, "To take one as categories, give --categorical.")
+    if said := [*read, *doubts_in_words(columns)]:
+        complain(f"warning: {' '.join(said)}")
 
 
 class RoundNotes:

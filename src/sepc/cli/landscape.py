@@ -43,10 +43,13 @@ def run(options: argparse.Namespace) -> None:
 def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]:
     """The columns of numbers, and the rows without a gap in them; a warning names what is left out."""
     from sepc.columns.kinds import Kind, kinds_of
+    from sepc.columns.table import column_of
 
     columns = kinds_of(rows.X, categorical_features(options) or (), options.keep)
     left_out = {own.name: own.why or f"a {own.kind.value}" for own in columns if own.kind is not Kind.NUMBER}
     X = rows.X.drop(columns=list(left_out))
+    written = {own.name: own.written for own in columns if own.kind is Kind.NUMBER and own.written is not None}
+    X = X.assign(**{name: own.read(column_of(X, name)) for name, own in written.items()})
     if X.shape[1] == 0:
         raise InputError(f"{options.data} has no column of numbers, which a landscape needs.")
     complete = X.notna().all(axis=1).to_numpy()

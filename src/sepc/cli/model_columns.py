@@ -47,6 +47,8 @@ def columns_of_model(model: Any) -> ModelColumns:
             if column.kind is Kind.CATEGORY:
                 readings[column.name] = Reading.TEXT
                 categories.setdefault(column.name, set()).update(preparation.categories[column.name].values)
+            elif column.written is not None:
+                readings[column.name] = Reading.WRITTEN
             elif column.kind is Kind.DATE:
                 readings[column.name] = Reading.DATE
     left_out = frozenset(unused - used)

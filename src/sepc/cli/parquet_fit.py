@@ -70,7 +70,7 @@ def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespa
     if len(labels) < 2:
         return "it has a single label"
     odd = next((name for name, own in ranges.items() if own.may_be_no_feature(rows.table.n_rows or 0)), None)
-    return "" if odd is None else f"column {odd!r} may be a constant or an index"
+    return "" if odd is None else f"column {odd!r} may be a constant, an id or an index"
 
 
 def _distinct(labels: Any) -> set[Any]:
@@ -97,8 +97,9 @@ class _Range:
         return _Range(min(self.low, float(values.min())), max(self.high, float(values.max())), whole)
 
     def may_be_no_feature(self, n_rows: int) -> bool:
-        """Whether it is a constant, or whole numbers of a range that an index would have."""
-        from sepc.columns.kinds import INDEX_SPARE
+        """Whether it is a constant, or whole numbers of a range that an id or an index would have."""
+        from sepc.columns.no_features import may_be_counted
 
         n_values = self.high - self.low + 1.0
-        return self.low == self.high or (self.whole and n_rows <= n_values <= (1.0 + INDEX_SPARE) * n_rows)
+        is_counted = self.whole and n_rows <= n_values and may_be_counted(self.low, self.high, n_rows)
+        return self.low == self.high or is_counted

@@ -37,6 +37,7 @@ class Reading(StrEnum):
     TEXT = "text"
     DATE = "dates"
     FOUND = "as its type says"
+    WRITTEN = "text as the model reads it"
 
 
 def reading_of(kind: Any) -> Reading:

@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, categories, dates, or no features at all."""
+"""What the columns of a table are: numbers, categories, dates, or no features at all; and what to say of that."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sepc.columns.no_features import Seeming, distinct_of, seeming
+from sepc.columns.recognition import Doubt, written_of
 from sepc.columns.table import column_names, column_of, exact_column_of, is_categorical
-from sepc.records import record, text
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.columns.written import What, Written
+from sepc.plain_values import plain
+from sepc.records import given, part, record, text
+from sepc.wording import MOST_NAMES, counted, listed, shown
 
-# Fewer rows do not show whether a column is an id or an index.
-FEWEST_ROWS = 20
-# Whole numbers are an index if they are all different and fill their range up to this share of gaps.
-INDEX_SPARE = 0.05
-# A column of text is free text if more than this share of its values are different, and they have several words.
-DIFFERENT_SHARE = 0.5
-SEVERAL_WORDS = 3.0
+# The most values other than text in a column that may be read as numbers or dates, as a share of its texts.
+MOST_OTHERS = 0.05
+# The most texts to name that cannot be read.
+MOST_UNREAD = 2
 
 
 class Kind(StrEnum):
@@ -43,14 +44,35 @@ class Column:
         What it is taken as.
     why : str
         For a column that is left out, what it seems to be; else empty.
+    written : Written or None
+        How numbers or dates are written, if they come as text or as durations.
+    seen : str
+        What a look at its values has seen, with an example, if there is something to say.
+    doubt : str
+        What to do about it, if what to take it as is in doubt.
     """
 
     name: str = text()
     kind: Kind = text(*Kind)
     why: str = text()
+    written: Written | None = part(Written, default=None)
+    seen: str = given(default="")
+    doubt: str = given(default="")
+
+    def flaw(self) -> str | None:
+        """What is wrong with how it is written, if anything."""
+        if self.written is None:
+            return None
+        is_right = self.kind is (Kind.DATE if self.written.what is What.DATE else Kind.NUMBER)
+        return None if is_right else "is written as something else than it is taken as"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it holds numbers that are used as they are."""
+        return self.kind is Kind.NUMBER and self.written is None
 
 
-def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tuple[Column, ...]:
+def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any], share: float = 1.0) -> tuple[Column, ...]:
     """What each column of a table is, by its type and values.
 
     Parameters
@@ -60,58 +82,79 @@ def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tup
         Columns that are categories, whatever they hold.
     keep : names
         Columns that are features, even if they look like an id, an index, a constant or free text.
+    share : float
+        The share of all rows that these are, if they are a sample.
     """
     names = column_names(X)
     unknown = [name for name in (*categorical, *keep) if name not in names]
     if unknown:
         raise ValueError(f"There is no column {shown(unknown[0])}; there are {listed(map(shown, names), MOST_NAMES)}.")
-    return tuple(_column(X, name, name in categorical, name in keep) for name in names)
+    return tuple(_column(X, name, name in categorical, name in keep, share) for name in names)
 
 
-def _column(X: Any, name: Any, is_category: bool, is_kept: bool) -> Column:
-    has_categories = is_category or is_categorical(X, name)
-    values = exact_column_of(X, name) if has_categories else column_of(X, name)
-    is_text = values.dtype.kind == "O"
-    seems = "" if is_kept else _no_feature(values)
-    if seems and not (is_category and seems != "a constant"):
-        return Column(str(name), Kind.LEFT_OUT, seems)
-    if has_categories or is_text:
+def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -> Column:
+    if is_category or is_categorical(X, name):
+        seems = "" if is_kept else seeming(exact_column_of(X, name), share).why
+        if seems and not (is_category and seems != "a constant"):
+            return Column(str(name), Kind.LEFT_OUT, seems)
         return Column(str(name), Kind.CATEGORY, "")
-    return Column(str(name), Kind.DATE if values.dtype.kind == "M" else Kind.NUMBER, "")
+    return column_from(str(name), column_of(X, name), is_kept, share)
 
 
-def _no_feature(values: NDArray[Any]) -> str:
-    """What a column is if it is no feature: an id, an index, a constant or free text; else empty."""
-    known = values[_is_known(values)]
-    if len(known) == 0:
-        return "empty"
-    if len(known) == len(values) and (known == known[0]).all():
-        return "a constant"
-    if len(known) < FEWEST_ROWS:
-        return ""
-    if values.dtype.kind == "O":
-        return _no_category(known.tolist())
-    return "an index" if values.dtype.kind == "f" and len(known) == len(values) and _is_index(known) else ""
+def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0) -> Column:
+    """What a column is that is not said to be categories.
+
+    Parameters
+    ----------
+    name : str
+    values : (n,) array
+        As `sepc.columns.table.typed` gives them.
+    is_kept : bool
+        Whether it is a feature in any case.
+    share : float
+        The share of all rows that these are.
+    """
+    found = _written(name, values)
+    written = found if isinstance(found, Written) else None
+    read = values if written is None else written.read(values)
+    seems = Seeming() if is_kept else seeming(read, share)
+    seen, doubt = (found.seen, found.advice) if isinstance(found, Doubt) else (seems.seen, seems.doubt)
+    if seems.why:
+        return Column(name, Kind.LEFT_OUT, seems.why, None, seen, doubt)
+    kind = {"O": Kind.CATEGORY, "M": Kind.DATE}.get(read.dtype.kind, Kind.NUMBER)
+    if written is not None and not seen:
+        seen = _reading(values, read)
+    return Column(name, kind, "", written, seen, doubt)
 
 
-def _no_category(texts: list[Any]) -> str:
-    """What a column of text is if it has no categories: an id or free text; else empty."""
-    distinct = set(texts)
-    words = np.mean([len(str(text).split()) for text in distinct])
-    if len(distinct) > DIFFERENT_SHARE * len(texts) and words >= SEVERAL_WORDS:
-        return "free text"
-    return "an id" if len(distinct) == len(texts) else ""
+def _written(name: str, values: NDArray[Any]) -> Written | Doubt | None:
+    """How a column writes numbers or dates, if it does."""
+    if values.dtype.kind == "m":
+        return Written.duration()
+    if values.dtype.kind != "O":
+        return None
+    try:
+        distinct = distinct_of(values.tolist())
+    except TypeError:
+        odd = next(value for value in values if value is not None and not isinstance(value, str))
+        held = f"holds a {type(odd).__name__}, {shown(odd)}, which is no feature"
+        raise TypeError(f"Column {shown(name)} {held}; make columns of what is in it, or leave it out.") from None
+    texts = [value for value in distinct if isinstance(value, str)]
+    n_others = len(distinct) - len(texts) - (None in distinct)
+    return written_of(texts) if n_others <= MOST_OTHERS * len(texts) else None
 
 
-def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype.kind == "O":
-        return np.array([value is not None for value in values], dtype=bool)
-    return np.asarray(~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)))
-
-
-def _is_index(numbers: NDArray[Any]) -> bool:
-    """Whether numbers are whole, all different and nearly consecutive."""
-    low, high = numbers.min(), numbers.max()
-    if not high - low + 1.0 <= (1.0 + INDEX_SPARE) * len(numbers):
-        return False
-    return bool((numbers == np.round(numbers)).all()) and len(np.unique(numbers)) == len(numbers)
+def _reading(values: NDArray[Any], read: NDArray[Any]) -> str:
+    """What a text was read as, and what could not be read, in words."""
+    is_gap = np.isnat(read) if read.dtype.kind == "M" else np.isnan(read)
+    first = int(np.argmin(is_gap))
+    as_what = str(read[first]).split("T00:00")[0] if read.dtype.kind == "M" else f"{read[first]:,.10g}"
+    if values.dtype.kind == "m":
+        return f"{plain(values[first])} is {as_what}"
+    example = f"{shown(plain(values[first]))} is {as_what}"
+    unread = distinct_of([value for value in values[is_gap].tolist() if value is not None])
+    if not unread:
+        return example
+    n_rows = sum(value is not None for value in values[is_gap])
+    named = listed(map(shown, unread), MOST_UNREAD)
+    return f"{example}; {named} in {counted(n_rows, 'row')} cannot be read"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,6 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of, exact_column_of
-from sepc.errors import LeftOutWarning
 from sepc.model.usual import FeatureKind, Spoken
 from sepc.records import parts, record, texts
 from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
@@ -67,16 +65,16 @@ class Preparation:
         Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
-            raise ValueError(f"No column can be used: {_left_out(columns)}. Name those to use in keep.")
+            raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name those to use in keep.")
         used = _used(X, columns)
         of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
         known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
-        folds = folds_of(unfitted.rows_of(X), labels, seed) if known else labels
+        folds = folds_of(unfitted._rows(used, {}), labels, seed) if known else labels
         fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
         own = cls(columns, tuple(categories for categories, _ in fits), seasons)
-        return own, own._rows(X, {categories.name: encoded for categories, encoded in fits})
+        return own, own._rows(used, {categories.name: encoded for categories, encoded in fits})
 
     @cached_property
     def categories(self) -> Mapping[str, Categories]:
@@ -111,7 +109,7 @@ class Preparation:
 
     def rows_of(self, X: Any) -> FloatArray:
         """Rows of a table like that of training."""
-        return self._rows(X, {})
+        return self._rows(_used(X, self.columns), {})
 
     def check_finite(self, rows: FloatArray) -> FloatArray:
         """Return the rows if no number is infinite, else raise an error that names the column."""
@@ -121,8 +119,8 @@ class Preparation:
         return rows
 
     def notes_on(self, X: Any, rows: FloatArray) -> NDArray[Any]:
-        """For each row, the categories that were not seen in training, in words; empty for most."""
-        notes = np.full(len(rows), "", dtype=object)
+        """For each row, what could not be read and categories not seen in training, in words; empty for most."""
+        notes = self._unread(X, rows)
         codes = rows[:, len(self.feature_names) :]
         n_known = [len(self.categories[column.name].values) for column in self._of_kind(Kind.CATEGORY)]
         unseen = codes == n_known
@@ -147,14 +145,21 @@ class Preparation:
                 empty[unseen, q] = [category(given[i]) is None for i in unseen]
         return empty
 
-    def warn_of_left_out(self) -> None:
-        """Warn of the columns that are left out, if there are any."""
-        if any(column.kind is Kind.LEFT_OUT for column in self.columns):
-            warnings.warn(
-                f"Left out, since they are no features: {_left_out(self.columns)}. Name them in keep to use them.",
-                LeftOutWarning,
-                stacklevel=6,
-            )
+    def _unread(self, X: Any, rows: FloatArray) -> NDArray[Any]:
+        """For each row, the texts that are no number or date, though their column holds some."""
+        notes = np.full(len(rows), "", dtype=object)
+        origins = [origin for origin, _ in self.features]
+        by_name = {str(name): name for name in column_names(X)}
+        for column in self.columns:
+            if column.written is None:
+                continue
+            is_gap = np.isnan(rows[:, origins.index(column.name)])
+            given = column_of(X, by_name[column.name]) if is_gap.any() else np.empty(0)
+            for i in np.flatnonzero(is_gap) if given.dtype.kind == "O" else ():
+                if given[i] is not None:
+                    no_such = f"{shown(given[i])} cannot be read as a {column.written.what}, so it is missing"
+                    notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {no_such}."
+        return notes
 
     def summary(self) -> str:
         """What was taken as what, in a line."""
@@ -163,7 +168,7 @@ class Preparation:
         parts = [counted(kinds.count(kind), kind.value, many) for kind, many in plural.items() if kind in kinds]
         n_used = len(kinds) - kinds.count(Kind.LEFT_OUT)
         used = f"{counted(n_used, 'feature')}: {', '.join(parts)}"
-        return f"{used}; left out: {_left_out(self.columns)}" if n_used < len(kinds) else used
+        return f"{used}; left out: {left_out_in_words(self.columns)}" if n_used < len(kinds) else used
 
     def _of_kind(self, kind: Kind) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.kind is kind)
@@ -178,9 +183,9 @@ class Preparation:
             return [column.name, *(f"{column.name}{SEASON}({wave})" for wave in ("sine", "cosine"))]
         return [column.name]
 
-    def _rows(self, X: Any, encoded: Mapping[str, FloatArray]) -> FloatArray:
+    def _rows(self, used: list[tuple[Column, NDArray[Any]]], encoded: Mapping[str, FloatArray]) -> FloatArray:
         features, codes = [], []
-        for column, values in _used(X, self.columns):
+        for column, values in used:
             if column.kind is Kind.CATEGORY:
                 own = self.categories[column.name]
                 codes.append(own.codes_of(values).astype(np.float64))
@@ -210,8 +215,16 @@ def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any
     missing = [column.name for column in columns if column.kind is not Kind.LEFT_OUT and column.name not in by_name]
     if missing:
         raise ValueError(f"There is no column {shown(missing[0])}, which the model was fitted to.")
-    read = {Kind.NUMBER: column_of, Kind.DATE: column_of, Kind.CATEGORY: exact_column_of}
-    return [(own, read[own.kind](X, by_name[own.name])) for own in columns if own.kind is not Kind.LEFT_OUT]
+    used = [column for column in columns if column.kind is not Kind.LEFT_OUT]
+    return [(column, _read(column, X, by_name[column.name])) for column in used]
+
+
+def _read(column: Column, X: Any, name: Any) -> NDArray[Any]:
+    """The values of a column; numbers and dates that are written as text become such."""
+    if column.kind is Kind.CATEGORY:
+        return exact_column_of(X, name)
+    values = column_of(X, name)
+    return values if column.written is None else column.written.read(values)
 
 
 def _numbers(name: str, values: NDArray[Any]) -> FloatArray:
@@ -226,7 +239,8 @@ def _spans_a_year(values: NDArray[Any]) -> bool:
     return len(known) > 0 and bool((known.max() - known.min()) / DAY > DAYS_A_YEAR)
 
 
-def _left_out(columns: Collection[Column]) -> str:
+def left_out_in_words(columns: Collection[Column]) -> str:
+    """The columns that are left out, and what they seem to be."""
     named = [f"{shown(column.name)} ({column.why})" for column in columns if column.kind is Kind.LEFT_OUT]
     return listed(named, MOST_NAMES)
 

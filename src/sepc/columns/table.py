@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -47,22 +47,28 @@ def with_columns(X: Any, names: Sequence[Any]) -> Any:
 
 
 def column_of(X: Any, name: Any) -> NDArray[Any]:
-    """A column as an array: numbers as doubles, dates as datetime64, anything else as objects with None for gaps.
+    """A column as an array, as `typed` gives it; dates with a time zone are converted to UTC."""
+    values = typed(_as_array(X.column(name) if hasattr(X, "column_names") else X[name]))
+    if values.dtype.kind == "O":
+        _refuse_nested(values, name)
+    return values
 
-    Dates with a time zone are converted to UTC.
-    """
-    column = X.column(name) if hasattr(X, "column_names") else X[name]
-    values = _as_array(column)
+
+def typed(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as doubles, dates as datetime64, durations as timedelta64, all else as objects with None for gaps."""
     if values.dtype.kind in NUMBER_KINDS:
         return values.astype(np.float64)
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
+    if values.dtype.kind == "m":
+        return values.astype("timedelta64[us]")
     objects = _with_none(values.astype(object))
-    _refuse_nested(objects, name)
     if all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in objects):
         return numbers_of(objects)
     if all(value is None or isinstance(value, date) for value in objects):
         return dates_of(objects)
+    if all(value is None or isinstance(value, timedelta) for value in objects):
+        return np.array(objects, dtype="timedelta64[us]")
     return objects
 
 
@@ -86,7 +92,7 @@ def cells_of(column: Any) -> list[Any]:
 
 
 def _with_none(objects: NDArray[Any]) -> NDArray[Any]:
-    objects[[value is None or value is not value or _is_missing(value) for value in objects]] = None
+    objects[[is_gap(value) for value in objects]] = None
     return objects
 
 
@@ -138,9 +144,6 @@ def _as_array(column: Any) -> NDArray[Any]:
 
 def is_gap(value: Any) -> bool:
     """Whether a single value is missing: None, NaN, or one of pandas' marks."""
-    return value is None or _is_missing(value) or (isinstance(value, float) and value != value)
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether this is one of pandas' marks for a gap: NaT, or NA, which has no truth value."""
-    return type(value).__name__ in ("NAType", "NaTType")
+    # NA has no truth value, and so cannot be compared.
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")

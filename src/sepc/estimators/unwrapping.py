@@ -184,6 +184,12 @@ def needed_columns(model: Any) -> set[str] | None:
     return needed
 
 
+def written_columns(model: Any) -> frozenset[str]:
+    """The columns that a model reads as numbers or dates, though they come as text."""
+    own = preparation_of(model)
+    return frozenset(column.name for column in own.columns if column.written is not None) if own else frozenset()
+
+
 def preparation_of(model: Any) -> Preparation | None:
     """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers alone."""
     return next((own.classifier.preparation_ for own in layers(model) if hasattr(own.classifier, "preparation_")), None)

@@ -1,17 +1,90 @@
-"""A look at a table and its labels before a model is fitted."""
+"""A look at a table and its labels before anything is fitted to them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import _num_samples
 
-from sepc.looking.findings import Findings
+from sepc.columns.kinds import Column, Kind, column_from, kinds_of
+from sepc.columns.table import column_names, column_of, is_table, typed
+from sepc.looking.columns import column_findings
+from sepc.looking.findings import Finding, Findings
 from sepc.looking.labels import label_findings
 from sepc.looking.row_order import row_findings
+from sepc.looking.telling import telling_findings
+
+# Of more rows than these, so many are looked at.
+LOOKED_AT = 40_000
 
 
 def look(X: Any, y: ArrayLike | None = None) -> Findings:
-    """What stands out in a table and its labels, the worst first."""
-    found = [*([] if y is None else label_findings(y)), *row_findings(X, y)]
-    return Findings.of(found, len(X), len(X))
+    """What stands out in a table and its labels: what a fit does about it, and what is left to do.
+
+    Columns that are no features (ids, indexes, constants, free text), text that stands for numbers, dates or durations,
+    features that alone tell the label, labels that look like misspellings or amounts, and rows in an order.
+    `SEPClassifier.fit` takes the same look at columns and labels and acts on it, with a warning for each of the two.
+
+    Parameters
+    ----------
+    X : DataFrame, Arrow table or array
+        Of more than 40,000 rows as many are looked at.
+    y : labels, optional
+        Without them only the columns are looked at.
+
+    Returns
+    -------
+    Findings
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, sepc
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"no": rng.permutation(300), "price": [f"€ {x:.2f}" for x in rng.lognormal(3, 1, 300)]})
+    >>> for finding in sepc.look(table):
+    ...     print(finding.about, "-", finding.advice)
+    no - Left out; to use it, name it in keep
+    price - Read as numbers (€); to take it as categories, name it in categorical_features
+    """
+    n_rows = _num_samples(X)
+    labels = None if y is None else np.asarray(y)
+    found = []
+    if labels is not None:
+        check_consistent_length(X, labels)
+        found = label_findings(labels)
+    if n_rows > LOOKED_AT:
+        drawn = np.sort(np.random.default_rng(0).permutation(n_rows)[:LOOKED_AT])
+        X, labels = _safe_indexing(X, drawn), None if labels is None else labels[drawn]
+    n_looked_at = min(n_rows, LOOKED_AT)
+    columns, values = _columns(X, n_looked_at / max(1, n_rows))
+    found += column_findings(columns, has_names=is_table(X))
+    found += [] if labels is None else _told_of(columns, values, labels)
+    found += row_findings(X, labels)
+    return Findings.of(found, n_rows, n_looked_at)
+
+
+def _columns(X: Any, share: float) -> tuple[tuple[Column, ...], dict[str, NDArray[Any]]]:
+    """What each column is, and its values; those of an array are called x0, x1 and so on."""
+    if is_table(X):
+        columns = kinds_of(X, (), (), share)
+        given = {str(name): column_of(X, name) for name in column_names(X)}
+    else:
+        rows = np.asarray(X)
+        given = {f"x{j}": typed(own) for j, own in enumerate(rows.reshape(len(rows), -1).T)}
+        columns = tuple(column_from(name, own, share=share) for name, own in given.items())
+    used = {column.name: column for column in columns if column.kind is not Kind.LEFT_OUT}
+    return columns, {name: _read(column, given[name]) for name, column in used.items()}
+
+
+def _read(column: Column, values: NDArray[Any]) -> NDArray[Any]:
+    return values if column.written is None else column.written.read(values)
+
+
+def _told_of(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:
+    """What stands out in columns together with the labels."""
+    is_known = np.array([label is not None and label == label for label in labels.tolist()], dtype=bool)
+    known = {name: own[is_known] for name, own in values.items()}
+    return telling_findings(columns, known, labels[is_known])

@@ -12,6 +12,7 @@ from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
+from sepc.columns.written import Written
 from sepc.estimators.exported import are_texts
 from sepc.onnx.graph import Graph, Value, onnx_package
 
@@ -37,12 +38,15 @@ class ColumnInput:
     kind : Kind
     gap : str or None
         What stands for a gap, if the input is text; else that is NaN.
+    written : Written or None
+        How the column writes its numbers or dates as text, which the graph does not read: its input is the number.
     """
 
     name: str
     column: str
     kind: Kind
     gap: str | None
+    written: Written | None = None
 
     @property
     def type(self) -> str:
@@ -52,7 +56,10 @@ class ColumnInput:
     def facts(self) -> dict[str, Any]:
         """The input in the metadata of the file."""
         gap = {} if self.gap is None else {"gap": self.gap}
-        return {"input": self.name, "column": self.column, "kind": self.kind.value, **gap}
+        own = {"input": self.name, "column": self.column, "kind": self.kind.value, **gap}
+        if self.written is None:
+            return own
+        return {**own, "text": f"In training the column was text, read as {self.written.named()}: give numbers here."}
 
 
 def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
@@ -68,7 +75,7 @@ def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[Colum
                 name = f"in_{name}"
             taken.add(name)
         gap = _gap_of(column.name, preparation.categories[column.name]) if column.kind is Kind.CATEGORY else None
-        inputs.append(ColumnInput(name, column.name, column.kind, gap))
+        inputs.append(ColumnInput(name, column.name, column.kind, gap, column.written))
     return tuple(inputs)
 
 

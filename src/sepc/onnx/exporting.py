@@ -33,9 +33,10 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
 
     The input `X` is a tensor of doubles of shape (n, d), in the user's own features. A model of a table with categories
     or dates has one input for each column instead, of shape (n,) and with the name of the column: doubles for numbers,
-    strings for categories, and days since 1970 as doubles for dates. The outputs are those of `decide`: `label`,
-    `probabilities`, `trust`, `region`, `cause` (as an integer, see `Cause`) and `accepted`. The file includes
-    `min_trust`, or the thresholds of a `SelectiveClassifier`.
+    strings for categories, and days since 1970 as doubles for dates. Where training read numbers, dates or durations
+    from text, the input is the number, not the text, and the metadata of the file say so. The outputs are those of
+    `decide`: `label`, `probabilities`, `trust`, `region`, `cause` (as an integer, see `Cause`) and `accepted`. The file
+    includes `min_trust`, or the thresholds of a `SelectiveClassifier`.
 
     Parameters
     ----------

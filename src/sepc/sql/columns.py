@@ -10,10 +10,11 @@ import numpy as np
 from sepc.columns.categories import Categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
+from sepc.columns.written import Written
 from sepc.estimators.exported import Exported, are_texts
 from sepc.sql.expressions import SQL, first_true, in_pairs
 from sepc.sql.query import Query
-from sepc.wording import shown
+from sepc.wording import listed, shown
 
 # Where models are exported to, in messages.
 TARGET = "SQL"
@@ -35,6 +36,7 @@ class GivenColumn:
     kind: Kind
     categories: Categories | None = None
     has_season: bool = False
+    written: Written | None = None
 
     @property
     def is_text(self) -> bool:
@@ -52,15 +54,23 @@ def given_columns(exported: Exported) -> list[GivenColumn]:
 
 
 def _given(column: Column, preparation: Preparation) -> GivenColumn:
-    own = GivenColumn(
-        column.name, column.kind, preparation.categories.get(column.name), column.name in preparation.seasons
-    )
+    categories, has_season = preparation.categories.get(column.name), column.name in preparation.seasons
+    own = GivenColumn(column.name, column.kind, categories, has_season, column.written)
     odd = [] if own.categories is None else [value for value in own.categories.values if not _is_plain(value)]
     if odd:
         raise TypeError(
             f"Column {shown(column.name)} has the category {shown(odd[0])}, for which {TARGET} has no type."
         )
     return own
+
+
+def said_of(columns: list[GivenColumn]) -> SQL:
+    """A comment that names columns which were text in training, and hold numbers or dates here; empty without any."""
+    read = [f"{shown(own.name)} ({own.written.named()})" for own in columns if own.written is not None]
+    if not read:
+        return ""
+    named = listed(read).replace("*/", "* /").replace("/*", "/ *")
+    return f"/* In training these columns were text; here they hold the numbers or dates it stands for: {named}. */\n"
 
 
 def _is_plain(value: object) -> bool:

@@ -17,7 +17,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.locate import packed
 from sepc.model.sep_model import SEPModel
-from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns
+from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns, said_of
 from sepc.sql.dialects import DIALECTS, Dialect
 from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
 from sepc.sql.locating import Lying, add_places, packed_set, squared_distance
@@ -62,6 +62,9 @@ def export(
     region are NULL. In Python such a row is decided by ways to fill it in, and may be accepted. Infinite numbers, which
     Python refuses, give the cause UNSEEN. A gap in a category is a category of its own, as in Python.
 
+    Where training read numbers, dates or durations from text, the table must have the number (of durations, in the unit
+    that the comment at the top names) or the date in a column of that name; the comment names these columns.
+
     Examples
     --------
     >>> import sepc.sql
@@ -86,7 +89,7 @@ def export(
     _add_regions(query, arrays, lying)
     add_labels(query, arrays, arrays.weights, lying, codes)
     _add_causes(query, exported, lying)
-    return query.finished(_outputs(query, exported))
+    return said_of(columns) + query.finished(_outputs(query, exported))
 
 
 def _dialect(name: str) -> Dialect:

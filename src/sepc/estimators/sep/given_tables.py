@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.kinds import Kind, kinds_of
+from sepc.columns.kinds import kinds_of
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.columns.training_rows import TrainingRows
@@ -23,6 +23,7 @@ from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import filled
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
+from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import refuse_numbers, warn_of_misspellings
 
 # The most rows to learn from what columns are, and how to encode categories: as many as weights are fitted to.
@@ -80,13 +81,14 @@ def _numbers(
         labels = checked_labels(y, settings.who)
         check_consistent_length(X, labels)
         kinds = kinds_of(X, settings.categorical, settings.keep)
-        if any(column.kind is not Kind.NUMBER for column in kinds):
+        if not all(column.is_plain for column in kinds):
             X, labels = _repeated(X, labels, copies)
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
             preparation, rows = Preparation.fitted(X, kinds, classes, unit, settings.seed())
             preparation.check_finite(rows)
-            preparation.warn_of_left_out()
+            warn_of_columns(kinds, stacklevel=5)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
+        warn_of_columns(kinds, stacklevel=5)
     elif settings.categorical or settings.keep:
         raise TypeError("categorical_features and keep name columns of a table, and X is none.")
     if y is None:
@@ -114,12 +116,13 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
         return None
     table, labels = _drawn_table(X, y, settings.seed())
     columns = kinds_of(table, settings.categorical, settings.keep)
-    if all(column.kind is Kind.NUMBER for column in columns):
+    if all(column.is_plain for column in columns):
+        warn_of_columns(columns, stacklevel=5)
         return None
     check_classification_targets(labels)
     classes = np.unique(labels, return_inverse=True)[1]
     preparation, rows = Preparation.fitted(table, columns, classes, 1.0, settings.seed())
-    preparation.warn_of_left_out()
+    warn_of_columns(columns, stacklevel=5)
     return TrainingRows.of(preparation, table, rows)
 
 

@@ -1,0 +1,122 @@
+"""Columns that are no features: ids and indexes whatever the order of the rows, constants and free text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.plain_values import plain
+from sepc.wording import percent, shown
+
+# Fewer rows do not show whether a column is an id or an index.
+FEWEST_ROWS = 20
+# Whole numbers are an index if they are all different and fill their range up to this share of gaps.
+INDEX_SPARE = 0.05
+# With at least so many rows, they are an id if they fill this share of their range, as after a random split. Numbers
+# that were measured would repeat: 100 of 250 values drawn at random are all different once in a billion tables.
+FEWEST_ID_ROWS = 100
+FILLED = 0.4
+# Different whole numbers between these are left in, since they may be years, or seconds since 1970 (from 2000 on).
+TIMES = ((1800.0, 2100.0), (946_684_800.0, 2_208_988_800.0))
+# A column of text is free text if more than this share of its values are different, and they have several words.
+DIFFERENT_SHARE = 0.5
+SEVERAL_WORDS = 3.0
+# With enough rows, text that hardly ever repeats is no category, whatever it says; codes are ids.
+NEAR_UNIQUE = 0.9
+CODE_SHARE = 0.95
+CODE = re.compile(
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{8,}|"
+    r"[a-z]{1,10}[-_/.:# ]?\d{2,}(?:[-_/]\w+)?|\d+[-_/]?[a-z]{0,4}",
+    re.IGNORECASE,
+)
+
+
+class Seeming(NamedTuple):
+    """What a column seems to be if it is no feature, what shows it, and what to do if that is in doubt."""
+
+    why: str = ""
+    seen: str = ""
+    doubt: str = ""
+
+
+def seeming(values: NDArray[Any], share: float = 1.0) -> Seeming:
+    """What a column seems to be: an id, an index, a constant or free text; nothing if it is a feature.
+
+    Parameters
+    ----------
+    values : (n,) array
+        As `sepc.columns.table.typed` gives them.
+    share : float
+        The share of all rows that these are, if they are a sample.
+
+    Examples
+    --------
+    >>> seeming(np.random.default_rng(0).permutation(np.arange(1000.0, 2000.0))[:700]).seen
+    '700 different whole numbers, which fill 70 % of 1,000 to 1,999'
+    """
+    known = values[_is_known(values)]
+    if len(known) == 0:
+        # Other rows may have values that a sample does not show.
+        return Seeming("empty", "no values") if share == 1.0 else Seeming()
+    if len(known) == len(values) and (known == known[0]).all():
+        return Seeming("a constant", f"{shown(plain(known[0]))} in all rows") if share == 1.0 else Seeming()
+    if len(known) < FEWEST_ROWS:
+        return Seeming()
+    if values.dtype.kind == "O":
+        return _seeming_text(known.tolist())
+    return _seeming_number(known, share) if values.dtype.kind == "f" and len(known) == len(values) else Seeming()
+
+
+def distinct_of(values: Sequence[Any]) -> list[Any]:
+    """The different values, in the order in which they come."""
+    return list(dict.fromkeys(values))
+
+
+def _seeming_text(texts: list[Any]) -> Seeming:
+    distinct = distinct_of(texts)
+    n, n_all = len(distinct), len(texts)
+    words = np.mean([len(str(text).split()) for text in distinct])
+    seen = f"{n:,} different texts in {n_all:,} rows, such as {shown(distinct[0])}"
+    if n > DIFFERENT_SHARE * n_all and words >= SEVERAL_WORDS:
+        return Seeming("free text", seen)
+    if n == n_all:
+        return Seeming("an id", seen)
+    if n_all < FEWEST_ID_ROWS or n < NEAR_UNIQUE * n_all:
+        return Seeming()
+    n_codes = sum(CODE.fullmatch(str(text).strip()) is not None for text in distinct)
+    return Seeming("an id" if n_codes >= CODE_SHARE * n else "free text", seen)
+
+
+def _is_known(values: NDArray[Any]) -> BoolArray:
+    if values.dtype.kind == "O":
+        return np.array([value is not None for value in values], dtype=bool)
+    return np.asarray(~(np.isnat(values) if values.dtype.kind in "mM" else np.isnan(values)))
+
+
+def may_be_counted(low: float, high: float, n_rows: int, share: float = 1.0) -> bool:
+    """Whether so many different whole numbers between these would be an id or an index."""
+    spare = 1.0 / FILLED if n_rows >= FEWEST_ID_ROWS else 1.0 + INDEX_SPARE
+    return high - low + 1.0 <= spare * n_rows / share
+
+
+def _seeming_number(numbers: FloatArray, share: float) -> Seeming:
+    """Whole numbers, all different, that fill most of their range."""
+    low, high, n = float(numbers.min()), float(numbers.max()), len(numbers)
+    if not may_be_counted(low, high, n, share) or not (numbers == np.round(numbers)).all():
+        return Seeming()
+    steps = np.diff(np.sort(numbers))
+    if (steps == 0.0).any():
+        return Seeming()
+    filled = n / (high - low + 1.0)
+    seen = f"{n:,} different whole numbers, which fill {percent(filled, 0)} of {low:,.0f} to {high:,.0f}"
+    if filled * (1.0 + INDEX_SPARE) < 1.0 and np.gcd.reduce(steps.astype(np.int64)) > 1:
+        # Multiples of a number are measured in steps.
+        return Seeming()
+    if any(first <= low and high <= last for first, last in TIMES):
+        return Seeming("", f"{seen}: they may be times, or number the rows", "Leave it out if it numbers the rows")
+    return Seeming("an index" if filled * (1.0 + INDEX_SPARE) >= 1.0 else "an id", seen)

@@ -1,0 +1,103 @@
+"""Numbers written as text: taken apart into digits and a unit, and read by the signs that a column uses."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+# Signs that people use for one another.
+ALIKE = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
+
+CURRENCIES = (
+    *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
+    *("TRY", "RUB", "UAH", "BRL", "MXN", "ZAR", "KRW", "SGD", "HKD", r"Fr\.?", r"kr\.?", r"Rs\.?"),
+)
+# What may stand before a number: any other word there makes it a code, as in "B 12".
+BEFORE = rf"[A-Z]{{0,3}}\$|[€£¥₹₽₺₩₪₫₴฿]|(?:{'|'.join(CURRENCIES)})(?![A-Za-z])"
+# What may stand after it: a word or two, such as "kg", "%", "m2", "mg/dl" or "sq ft".
+AFTER = r"[^\W\d_][^\s\d()]{0,11}[23]?(?: [^\W\d_]{1,9}\.?)?|[%‰°€£¥₹₽₺₩₪₫₴฿$/²³][^\s\d()]{0,9}[23]?"
+NUMBER = re.compile(
+    rf"(?P<sign>[+-]?) ?(?P<before>{BEFORE})? ?(?P<inner>[+-]?)"
+    r"(?P<digits>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<exponent>[eE][+-]?\d{1,3})? ?"
+    rf"(?P<after>{AFTER})?"
+)
+
+
+class NumberText(NamedTuple):
+    """The parts of a number: sign, digits with their separators, exponent, and the unit on either side of it."""
+
+    sign: str
+    digits: str
+    exponent: str
+    unit: str
+
+    @property
+    def n_digits(self) -> int:
+        """How many digits it has."""
+        return sum(sign.isdigit() for sign in self.digits)
+
+
+def number_text(text: str) -> NumberText | None:
+    """A text as the parts of a number, if it is one in some way of writing.
+
+    Examples
+    --------
+    >>> number_text("€ 11,455.14")
+    NumberText(sign='', digits='11,455.14', exponent='', unit='€')
+    >>> number_text("72,3 kg").unit, number_text("2 rooms").unit, number_text("B 12")
+    ('kg', 'room', None)
+    """
+    found = NUMBER.fullmatch(text.translate(ALIKE).strip())
+    if found is None or (found["sign"] and found["inner"]):
+        return None
+    unit = " ".join(filter(None, (found["before"], unit_of(found["after"] or ""))))
+    return NumberText(found["sign"] or found["inner"], found["digits"], found["exponent"] or "", unit)
+
+
+def unit_of(text: str) -> str:
+    """A unit whatever its case, in the singular and without a point."""
+    unit = text.strip().rstrip(".").casefold()
+    return unit[:-1] if len(unit) > 2 and unit.endswith("s") and not unit.endswith("ss") else unit
+
+
+def value_of(number: NumberText, decimal: str, thousands: str) -> float | None:
+    """The number, if its digits are written with these signs; digits after a zero, as in "007", make a code.
+
+    Examples
+    --------
+    >>> value_of(number_text("1.234,5"), ",", "."), value_of(number_text("1.234,5"), ".", ",")
+    (1234.5, None)
+    """
+    if not _pattern(decimal, thousands).fullmatch(number.digits):
+        return None
+    digits = number.digits.replace(thousands, "") if thousands else number.digits
+    value = float(f"{number.sign}{digits.replace(decimal, '.')}{number.exponent}")
+    return value if math.isfinite(value) else None
+
+
+def read_number(text: str, unit: str, decimal: str, thousands: str, *, needs_unit: bool) -> float | None:
+    """The number that a text stands for, if it is written with these signs and in this unit."""
+    usual = _usual(unit, decimal, thousands).fullmatch(text)
+    if usual is not None and (len(usual[1]) < len(text) or not needs_unit):
+        digits = usual[1].replace(thousands, "") if thousands else usual[1]
+        return float(digits.replace(decimal, "."))
+    number = number_text(text)
+    if number is None or not (number.unit == unit or (not number.unit and not needs_unit)):
+        return None
+    return value_of(number, decimal, thousands)
+
+
+@lru_cache
+def _usual(unit: str, decimal: str, thousands: str) -> re.Pattern[str]:
+    """Numbers as most cells have them, which are read faster than all that people may write."""
+    own, digits = re.escape(unit), _pattern(decimal, thousands).pattern
+    return re.compile(rf"(?:{own} ?)?([+-]?(?:{digits}))(?: ?{own})?" if unit else rf"([+-]?(?:{digits}))")
+
+
+@lru_cache
+def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
+    grouped = rf"|[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+" if thousands else ""
+    point = re.escape(decimal)
+    return re.compile(rf"(?:0|[1-9]\d*{grouped})(?:{point}\d+)?|{point}\d+")

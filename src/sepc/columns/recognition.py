@@ -1,0 +1,217 @@
+"""What the texts of a column stand for, if it is numbers, dates or durations: one way of writing, told by all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sepc.columns.number_texts import NumberText, number_text, value_of
+from sepc.columns.time_texts import DurationText, Order, date_of, duration_of
+from sepc.columns.written import NEEDED, Written
+from sepc.wording import listed, shown
+
+# The least share of different texts that must be readable.
+READABLE = 0.95
+# Of more different texts than these, so many tell how they are written: every second, third and so on, when sorted.
+MOST_TEXTS = 5_000
+# So many texts are tried first; if fewer than half can be read, the others are not tried.
+N_TRIED = 200
+# With fewer different texts, a unit or a date may be a coincidence, and whole numbers are most likely codes.
+FEWEST_TEXTS = 3
+FEWEST_BARE = 20
+# Evidence for one way of writing outweighs evidence for another if it is so many times as frequent.
+OUTWEIGHS = 20
+# So many numbers such as 1,234, and so many without a separator, show whether it separates thousands.
+FEWEST_GROUPS = 30
+FEWEST_PLAIN = 5
+# Units that differ are told if each has this share of the texts.
+COMMON_UNIT = 0.05
+MOST_UNITS = 3
+
+# A year that is no part of a version such as 1.10.11.
+FULL_YEAR = re.compile(r"\d{4}")
+
+# Texts that people write for a gap; they say nothing about what the others are.
+GAPS = frozenset({"", "-", "--", "?", ".", "n/a", "n.a.", "na", "nan", "none", "null", "unknown", "missing"})
+
+
+class Doubt(NamedTuple):
+    """Why texts cannot be read, though they are numbers or dates; and what to do."""
+
+    seen: str
+    advice: str
+
+
+def written_of(texts: Sequence[str]) -> Written | Doubt | None:
+    """How a column writes numbers, dates or durations, or why that is in doubt; None if it is text.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The different texts of the column.
+
+    Examples
+    --------
+    >>> written_of([f"{10 * i},{i % 7} kg" for i in range(30)])
+    Written(what=<What.NUMBER: 'number'>, unit='kg', decimal=',', thousands='.', order='ymd')
+    >>> written_of(["03/04/2024", "05/06/2024", "07/08/2024"]).seen
+    "dates such as '03/04/2024', of which no day above 12 tells whether day or month comes first"
+    """
+    if len(texts) > MOST_TEXTS:
+        texts = sorted(texts)[:: -(-len(texts) // MOST_TEXTS)]
+    known = [text for text in texts if text.strip().casefold() not in GAPS]
+    if len(known) < FEWEST_TEXTS:
+        return None
+    tried = known[:: max(1, len(known) // N_TRIED)]
+    for looks_like, found_in in ((_may_be_duration, _durations), (_may_be_number, _numbers), (_may_be_date, _dates)):
+        if sum(map(looks_like, tried)) >= 0.5 * len(tried):
+            found = found_in(known)
+            if found is not None:
+                return found
+    return None
+
+
+def _may_be_duration(text: str) -> bool:
+    return duration_of(text) is not None
+
+
+def _may_be_number(text: str) -> bool:
+    return number_text(text) is not None
+
+
+def _may_be_date(text: str) -> bool:
+    return date_of(text, Order.DAY) is not None or date_of(text, Order.MONTH) is not None
+
+
+def _durations(texts: Sequence[str]) -> Written | None:
+    found = [own for own in map(duration_of, texts) if own is not None]
+    if len(found) < READABLE * len(texts) or (len(texts) < FEWEST_BARE and not all(own.units for own in found)):
+        return None
+    return Written.duration(_common_unit(found))
+
+
+def _common_unit(durations: Sequence[DurationText]) -> str:
+    """The unit that all are written in; seconds if there are several."""
+    units = {own.units for own in durations}
+    (first, *others) = units
+    return first[0] if not others and len(first) == 1 else "second"
+
+
+def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
+    found = {text: number for text in texts if (number := number_text(text)) is not None}
+    if len(found) < READABLE * len(texts):
+        return None
+    unit = _unit(found, len(texts))
+    if not isinstance(unit, str):
+        return unit
+    alike = {text: own for text, own in found.items() if own.unit in (unit, "" if unit != NEEDED else unit)}
+    if len(alike) < READABLE * len(texts) or (not unit and _are_codes(list(alike.values()))):
+        return None
+    return _with_signs(alike, unit, len(texts))
+
+
+def _unit(found: dict[str, NumberText], n_texts: int) -> str | Doubt | None:
+    """The unit of a column; several common ones are a doubt, or nothing if they are letters as in "12A" and "12B"."""
+    times = Counter(number.unit for number in found.values())
+    units = [(unit, n) for unit, n in times.most_common() if unit]
+    if not units or (units[0][1] + times[""]) >= READABLE * n_texts:
+        return units[0][0] if units else ""
+    common = [unit for unit, n in units if n >= COMMON_UNIT * n_texts]
+    covered = times[""] + sum(times[unit] for unit in common)
+    is_plain = not common or len(common) > MOST_UNITS or all(len(unit) == 1 for unit in common if unit.isalpha())
+    if covered < READABLE * n_texts or is_plain:
+        return None
+    examples = [next(text for text, number in found.items() if number.unit == unit) for unit in common]
+    return Doubt(f"numbers in different units, such as {listed(map(shown, examples))}", "Convert them to one unit")
+
+
+def _are_codes(numbers: Sequence[NumberText]) -> bool:
+    """Whether numbers without a unit are codes: few, or whole and all of the same length."""
+    if len(numbers) < FEWEST_BARE:
+        return True
+    is_whole = all(number.digits.replace(" ", "").isdigit() and not number.exponent for number in numbers)
+    return is_whole and len({number.n_digits for number in numbers}) == 1
+
+
+def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Written | Doubt | None:
+    """The signs for decimals and thousands, as far as the whole column tells."""
+    digits = [number.digits for number in found.values()]
+    group = next((sign for sign in " '" if any(sign in own for own in digits)), "")
+    ways = {".": group or ",", ",": group or "."}
+    values = {
+        decimal: [value_of(number, decimal, thousands) for number in found.values()]
+        for decimal, thousands in ways.items()
+    }
+    each = list(zip(found, values["."], values[","], strict=True))
+    only = {
+        ".": sum(comma is None and point is not None for _, point, comma in each),
+        ",": sum(point is None and comma is not None for _, point, comma in each),
+    }
+    differ = [text for text, point, comma in each if None not in (point, comma) and point != comma]
+    n_read = {decimal: sum(value is not None for value in own) for decimal, own in values.items()}
+    best, other = sorted(n_read, key=lambda decimal: only[decimal], reverse=True)
+    enough = READABLE * n_texts
+    if n_read[best] < enough:
+        both = sum(point is not None or comma is not None for _, point, comma in each)
+        return _two_ways(each) if both >= enough and n_read[best] + n_read[other] >= enough else None
+    if differ and only[best] < max(1, OUTWEIGHS * only[other]):
+        if only[best]:
+            return _two_ways(each)
+        told = _by_plain_numbers(digits, found[differ[0]].digits, len(differ))
+        if not told:
+            return _either(differ[0], values, [text for text, _, _ in each])
+        best = told
+    has_signs = any(not own.isdigit() for own in digits)
+    return Written.number(unit, best, ways[best] if has_signs else "")
+
+
+def _by_plain_numbers(digits: Sequence[str], example: str, n_groups: int) -> str:
+    """The decimal sign of numbers such as 1,234, told by those without a separator; empty if they do not tell.
+
+    If separators stand between thousands, numbers below 1,000 have none, and all others have some.
+    """
+    n_short = sum(own.isdigit() and len(own) <= 3 for own in digits)
+    n_long = sum(own.isdigit() and len(own) > 3 for own in digits)
+    sign = "," if "," in example else "."
+    if n_groups < FEWEST_GROUPS or max(n_short, n_long) < FEWEST_PLAIN:
+        return ""
+    if n_long == 0:
+        return "." if sign == "," else ","
+    return sign if n_long >= FEWEST_PLAIN else ""
+
+
+def _two_ways(each: Sequence[tuple[str, float | None, float | None]]) -> Doubt:
+    with_point = next(text for text, point, comma in each if comma is None and point is not None)
+    with_comma = next(text for text, point, comma in each if point is None and comma is not None)
+    seen = f"decimals after a point in {shown(with_point)} and after a comma in {shown(with_comma)}"
+    return Doubt(seen, "Write them in one way")
+
+
+def _either(text: str, values: dict[str, list[float | None]], texts: list[str]) -> Doubt:
+    low, high = (f"{own[texts.index(text)]:,}".removesuffix(".0") for own in values.values())
+    return Doubt(
+        f"{shown(text)}, which may be {low} or {high}, and no other text tells which", "Convert the column to numbers"
+    )
+
+
+def _dates(texts: Sequence[str]) -> Written | Doubt | None:
+    days = {order: [date_of(text, order) for text in texts] for order in (Order.DAY, Order.MONTH)}
+    each = list(zip(texts, days[Order.DAY], days[Order.MONTH], strict=True))
+    if sum(day is not None or month is not None for _, day, month in each) < READABLE * len(texts):
+        return None
+    if len(texts) < FEWEST_BARE and not all(FULL_YEAR.search(text) for text in texts):
+        return None
+    only_day = [text for text, day, month in each if day is not None and month is None]
+    only_month = [text for text, day, month in each if month is not None and day is None]
+    if only_day and only_month:
+        seen = f"dates with the day first in {shown(only_day[0])} and with the month first in {shown(only_month[0])}"
+        return Doubt(seen, "Write them in one order")
+    either = [text for text, day, month in each if day != month]
+    if not either:
+        return Written.date(Order.YEAR)
+    if not only_day and not only_month:
+        seen = f"dates such as {shown(either[0])}, of which no day above 12 tells whether day or month comes first"
+        return Doubt(seen, "Convert the column to dates")
+    return Written.date(Order.DAY if only_day else Order.MONTH)

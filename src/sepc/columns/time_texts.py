@@ -1,0 +1,138 @@
+"""Dates and durations written as text."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+NAME = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?"
+)
+CLOCK = (
+    r"(?:(?:T|,? )(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<part>\d{1,9}))?)?"
+    r" ?(?P<half>[ap]m)?(?P<zone> ?(?:Z|UTC|[+-]\d\d:?\d\d))?)?"
+)
+DATES = tuple(
+    re.compile(form + CLOCK, re.IGNORECASE)
+    for form in (
+        r"(?P<y>\d{4})(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<d>\d{1,2})",
+        r"(?P<a>\d{1,2})(?P<sign>[-/.])(?P<b>\d{1,2})(?P=sign)(?P<y>\d{4}|\d\d)",
+        rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?P<sign>[- /.]|\. ?)(?P<name>{NAME})\.?,?[- /.](?P<y>\d{{4}}|\d\d)",
+        rf"(?P<name>{NAME})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})",
+    )
+)
+# Two digits of a year from here on are of the last century, as in Python's strptime.
+LAST_CENTURY = 69
+
+SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
+UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "second"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "minute"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "hour"),
+    **dict.fromkeys(("d", "day", "days"), "day"),
+    **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), "week"),
+}
+# Units that mean something else where they stand alone.
+LETTERS = frozenset("smdw")
+TERM = re.compile(rf"(\d+(?:[.,]\d+)?) ?({'|'.join(sorted(UNITS, key=len, reverse=True))})\b\.?", re.IGNORECASE)
+HOURS = re.compile(r"(\d{1,4}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)|(\d\d):([0-5]\d)")
+BETWEEN = re.compile(r"(?:,? and |, ?| ?)?")
+
+
+class Order:
+    """What comes first in dates such as 03/04/2024; with `YEAR`, these cannot be read."""
+
+    YEAR = "ymd"
+    DAY = "dmy"
+    MONTH = "mdy"
+
+
+ORDERS = (Order.YEAR, Order.DAY, Order.MONTH)
+
+
+def date_of(text: str, order: str) -> datetime | None:
+    """The date that a text stands for, in universal time if it has a time zone; None if it is none.
+
+    The order is that of numbers with the year at the end, unless points separate them: then the day comes first.
+
+    Examples
+    --------
+    >>> str(date_of("03/04/2024", Order.DAY)), str(date_of("3 Mar 2024", Order.YEAR)), date_of("30/04/24", Order.MONTH)
+    ('2024-04-03 00:00:00', '2024-03-03 00:00:00', None)
+    """
+    found = next(filter(None, (form.fullmatch(text.strip()) for form in DATES)), None)
+    if found is None:
+        return None
+    given = found.groupdict()
+    year = int(given["y"]) + (0 if len(given["y"]) == 4 else 1900 if int(given["y"]) >= LAST_CENTURY else 2000)
+    if given.get("name"):
+        month, day = MONTHS.index(given["name"][:3].lower()) + 1, int(given["d"])
+    elif given.get("m"):
+        month, day = int(given["m"]), int(given["d"])
+    elif given["sign"] == "." or order == Order.DAY:
+        day, month = int(given["a"]), int(given["b"])
+    elif order == Order.MONTH:
+        month, day = int(given["a"]), int(given["b"])
+    else:
+        return None
+    try:
+        return datetime(year, month, day) + _time_of_day(given)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _time_of_day(given: dict[str, str | None]) -> timedelta:
+    """Hours, minutes and seconds after midnight; less the distance to universal time."""
+    if not given["hour"]:
+        return timedelta(0)
+    hour = int(given["hour"])
+    if given["half"]:
+        hour = hour % 12 + (12 if given["half"].lower() == "pm" else 0)
+    micro = int((given["part"] or "").ljust(6, "0")[:6])
+    clock = datetime(2000, 1, 1, hour, int(given["minute"] or 0), int(given["second"] or 0), micro)
+    zone = (given["zone"] or "").strip().upper().replace(":", "")
+    if zone and zone not in ("Z", "UTC"):
+        away = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:]))
+        clock = clock.replace(tzinfo=timezone(-away if zone[0] == "-" else away)).astimezone(UTC).replace(tzinfo=None)
+    return clock - datetime(2000, 1, 1)
+
+
+class DurationText(NamedTuple):
+    """A duration in seconds, and the units that it is written in; none of a clock such as "01:23:45"."""
+
+    seconds: float
+    units: tuple[str, ...]
+
+
+def duration_of(text: str) -> DurationText | None:
+    """The duration that a text stands for, if it is one.
+
+    A letter alone is none: 5 m are metres.
+
+    Examples
+    --------
+    >>> duration_of("2 days"), duration_of("1h 30m").seconds, duration_of("01:23:45").seconds, duration_of("5 m")
+    (DurationText(seconds=172800.0, units=('day',)), 5400.0, 5025.0, None)
+    """
+    rest = text.strip()
+    negative, rest = rest.startswith("-"), rest.removeprefix("-")
+    total, units, letters = 0.0, [], []
+    while found := TERM.match(rest):
+        units.append(UNITS[found[2].lower()])
+        letters.append(found[2].lower() in LETTERS)
+        total += float(found[1].replace(",", ".")) * SECONDS[units[-1]]
+        gap = BETWEEN.match(rest, found.end())
+        rest = rest[gap.end() if gap else found.end() :]
+    if rest:
+        clock = HOURS.fullmatch(rest)
+        if clock is None:
+            return None
+        hours, minutes = clock[1] or clock[4], clock[2] or clock[5]
+        total += 3600.0 * int(hours) + 60.0 * int(minutes) + float((clock[3] or "0").replace(",", "."))
+        units.append("")
+    if not units or (len(units) == 1 and letters == [True]):
+        return None
+    return DurationText(-total if negative else total, tuple(filter(None, units)))

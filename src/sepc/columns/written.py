@@ -1,0 +1,123 @@
+"""How a column writes numbers, dates or durations as text, so that new cells are read as those of training were."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc.columns.number_texts import read_number
+from sepc.columns.table import dates_of, numbers_of
+from sepc.columns.time_texts import ORDERS, SECONDS, Order, date_of, duration_of
+from sepc.records import record, text
+
+# A sign without which a number means something else: 0.5 is not 0.5 %.
+NEEDED = "%"
+
+
+class What(StrEnum):
+    """What a text stands for."""
+
+    NUMBER = "number"
+    DATE = "date"
+    DURATION = "duration"
+
+
+@record
+class Written:
+    """How a column writes what it holds as text.
+
+    Attributes
+    ----------
+    what : What
+        What its texts stand for.
+    unit : str
+        What stands before or after a number, or nothing; of durations, what they are counted in.
+    decimal : str
+        The sign before the decimals of a number.
+    thousands : str
+        The sign between groups of three digits; empty if there is none.
+    order : str
+        What comes first in dates such as 03/04/2024: day ("dmy") or month ("mdy"); "ymd" if none is like that.
+    """
+
+    what: What = text(*What)
+    unit: str = text()
+    decimal: str = text(".", ",")
+    thousands: str = text("", ".", ",", " ", "'")
+    order: str = text(*ORDERS)
+
+    @classmethod
+    def number(cls, unit: str = "", decimal: str = ".", thousands: str = "") -> Written:
+        """Numbers."""
+        return cls(What.NUMBER, unit, decimal, thousands, Order.YEAR)
+
+    @classmethod
+    def date(cls, order: str = Order.YEAR) -> Written:
+        """Dates."""
+        return cls(What.DATE, "", ".", "", order)
+
+    @classmethod
+    def duration(cls, unit: str = "second") -> Written:
+        """Durations."""
+        return cls(What.DURATION, unit, ".", "", Order.YEAR)
+
+    def flaw(self) -> str | None:
+        """What contradicts itself, if anything."""
+        if self.decimal == self.thousands:
+            return "has one sign for decimals and thousands"
+        if self.what is What.DURATION and self.unit not in SECONDS:
+            return "has durations in a unit that is none of time"
+        return None
+
+    def value(self, given: str) -> float | datetime | None:
+        """What a text stands for, and None if it cannot be read."""
+        if self.what is What.DATE:
+            return date_of(given, self.order)
+        if self.what is What.DURATION:
+            duration = duration_of(given)
+            return None if duration is None else duration.seconds / SECONDS[self.unit]
+        return read_number(given, self.unit, self.decimal, self.thousands, needs_unit=self.unit == NEEDED)
+
+    def read(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A column as numbers or dates, with a gap for what cannot be read.
+
+        Examples
+        --------
+        >>> Written.number("kg", ",").read(np.array(["72,3 kg", None, "heavy"], dtype=object))
+        array([72.3,  nan,  nan])
+        """
+        if values.dtype.kind == "m" and self.what is What.DURATION:
+            return np.asarray(np.where(np.isnat(values), np.nan, values / np.timedelta64(int(SECONDS[self.unit]), "s")))
+        if values.dtype.kind != "O":
+            return values
+        positions: dict[Any, int] = {}
+        which = [positions.setdefault(value, len(positions)) for value in values]
+        found = np.array([self._of(value) for value in positions], dtype=object)
+        return np.asarray((dates_of(found) if self.what is What.DATE else numbers_of(found))[which])
+
+    def _of(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.value(value)
+        if self.what is What.DATE:
+            return value if isinstance(value, date) else None
+        if isinstance(value, timedelta):
+            return value.total_seconds() / SECONDS[self.unit] if self.what is What.DURATION else None
+        return float(value) if isinstance(value, int | float | np.number | np.bool_) else None
+
+    def named(self) -> str:
+        """What the column is read as, in words.
+
+        Examples
+        --------
+        >>> Written.number("kg").named(), Written.duration("day").named(), Written.date("dmy").named()
+        ('numbers (kg)', 'durations in days', 'dates, day first')
+        """
+        if self.what is What.DATE:
+            return "dates" + {Order.DAY: ", day first", Order.MONTH: ", month first"}.get(self.order, "")
+        if self.what is What.DURATION:
+            return f"durations in {self.unit}s"
+        return f"numbers ({self.unit})" if self.unit else "numbers"

@@ -1,0 +1,90 @@
+"""What stands out in columns: those left out, those read as something else than they are, and those in doubt."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+
+from sepc.columns.kinds import Column, Kind
+from sepc.columns.preparation import left_out_in_words
+from sepc.columns.written import What
+from sepc.errors import LeftOutWarning
+from sepc.looking.findings import Finding, Severity
+from sepc.wording import MOST_NAMES, listed, shown
+
+# Why columns that are no features matter, by what they seem to be.
+MATTERS = {
+    "an id": "An id says nothing about new rows",
+    "an index": "The position of a row says nothing about new rows",
+    "a constant": "What is always the same tells nothing apart",
+    "free text": "Text that hardly ever repeats is no category",
+    "empty": "There is nothing to learn from",
+}
+AS_TEXT = "As text, each would be a category that new rows do not have"
+LEFT_OUT = "Left out; to use it, name it in keep"
+USED = "Used all the same, since columns of an array have no names; take it out"
+REMEDY = "Name them in categorical_features to take them as categories."
+
+
+def column_findings(columns: Collection[Column], *, has_names: bool = True) -> list[Finding]:
+    """A finding for each column that is left out, read in another way, or in doubt.
+
+    Without names, as in an array, columns are used whatever they seem to be.
+    """
+    found = [_finding(column, has_names) for column in columns]
+    return [finding for finding in found if finding is not None]
+
+
+def _finding(column: Column, has_names: bool) -> Finding | None:
+    name, seen = column.name, column.seen
+    if column.doubt:
+        left_out = f"; left out as {column.why}" if column.kind is Kind.LEFT_OUT else ""
+        matters = MATTERS["an index"] if column.kind is Kind.NUMBER else AS_TEXT
+        return Finding(name, Severity.DOUBTFUL, f"{seen}{left_out}", matters, column.doubt)
+    if column.kind is Kind.LEFT_OUT:
+        severity, advice = (Severity.HANDLED, LEFT_OUT) if has_names else (Severity.DOUBTFUL, USED)
+        return Finding(name, severity, f"{column.why}: {seen}", MATTERS[column.why], advice)
+    if column.written is not None:
+        advice = f"Read as {column.written.named()}; to take it as categories, name it in categorical_features"
+        return Finding(name, Severity.HANDLED, seen, AS_TEXT, advice)
+    return None
+
+
+def warn_of_columns(columns: Collection[Column], stacklevel: int) -> None:
+    """One warning that names every column that is left out, read in another way, or in doubt; none if there is none.
+
+    With a `stacklevel` of 1 it points at the caller.
+    """
+    words = _words(columns)
+    if words:
+        warnings.warn(" ".join(words), LeftOutWarning, stacklevel=stacklevel + 1)
+
+
+def _words(columns: Collection[Column]) -> list[str]:
+    words = []
+    if any(column.kind is Kind.LEFT_OUT for column in columns):
+        left_out = left_out_in_words(columns)
+        words.append(f"Left out, since they are no features: {left_out}. Name them in keep to use them.")
+    return [*words, *read_in_words(columns), *doubts_in_words(columns)]
+
+
+def read_in_words(columns: Collection[Column], remedy: str = REMEDY) -> list[str]:
+    """Which columns of text are read as numbers, dates or durations, and what to do if they are none."""
+    words = []
+    for what in What:
+        own = [column for column in columns if column.written is not None and column.written.what is what]
+        if own:
+            named = listed([f"{shown(column.name)} ({column.seen})" for column in own], MOST_NAMES)
+            words.append(f"Read as {what}s: {named}.")
+    return [*words, remedy] if words else []
+
+
+def doubts_in_words(columns: Collection[Column]) -> list[str]:
+    """Which columns are in doubt, in a sentence."""
+    own = [column for column in columns if column.doubt]
+    named = listed([f"{shown(column.name)} ({column.seen}: {_lower(column.doubt)})" for column in own], MOST_NAMES)
+    return [f"Doubtful: {named}."] if own else []
+
+
+def _lower(advice: str) -> str:
+    return advice[:1].lower() + advice[1:]

@@ -1,0 +1,91 @@
+"""Features that alone tell the label, which most often means that they come from the answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
+
+from sepc._typing import BoolArray, IntArray
+from sepc.columns.categories import category
+from sepc.columns.kinds import Column, Kind
+from sepc.looking.findings import Finding, Severity
+from sepc.wording import percent, shown
+
+# Rows that rules are made from and tested on, half each: at most this many, and at least so many that go wrong
+# without a feature.
+MOST_ROWS = 4_000
+FEWEST_WRONG = 20
+# A feature alone tells the label if it leaves at most this share of the errors of the most common label.
+LEFT_WRONG = 0.02
+# With more labels, a rule has no rows to learn them from.
+MOST_LABELS = 50
+LEAF_ROWS = 5
+
+
+def telling_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any]], y: NDArray[Any]) -> list[Finding]:
+    """A finding for each feature that alone tells the label of rows that its rule was not made from.
+
+    Parameters
+    ----------
+    columns : columns
+        What the columns are.
+    read : mapping of name to (n,) array
+        The values of the columns that are used: numbers, dates or categories.
+    y : (n,) array
+        The labels, without gaps.
+    """
+    labels, codes = np.unique(y.astype(str), return_inverse=True)
+    if not 2 <= len(labels) <= MOST_LABELS:
+        return []
+    drawn = np.random.default_rng(0).permutation(len(codes))[:MOST_ROWS]
+    is_rule, codes = np.arange(len(drawn)) % 2 == 0, codes[drawn]
+    usual = np.bincount(codes[is_rule]).argmax()
+    n_wrong = int((codes[~is_rule] != usual).sum())
+    if n_wrong < FEWEST_WRONG:
+        return []
+    found = []
+    for column in columns:
+        if column.kind is not Kind.LEFT_OUT:
+            told = _told(column.kind, read[column.name][drawn], codes, is_rule)
+            if (told != codes[~is_rule]).sum() <= LEFT_WRONG * n_wrong:
+                found.append(_finding(column.name, float((told == codes[~is_rule]).mean()), len(told)))
+    return found
+
+
+def _finding(name: str, right: float, n_rows: int) -> Finding:
+    return Finding(
+        name,
+        Severity.DOUBTFUL,
+        f"it alone tells the label of {percent(right)} of {n_rows:,} rows that its rule has not seen",
+        "What is only known once the answer is known makes results look better than they are",
+        f"Used all the same; does {shown(name)} come from the answer? If so, take it out",
+    )
+
+
+def _told(kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray) -> IntArray:
+    """The labels that a rule of one feature tells of the rows that it was not made from."""
+    if kind is Kind.CATEGORY:
+        return _by_category([category(value) for value in values], codes, is_rule)
+    numbers = values
+    if values.dtype.kind == "M":
+        numbers = np.where(np.isnat(values), np.nan, values.astype(np.int64))
+    rows = np.clip(numbers, -1e30, 1e30).astype(np.float32)[:, np.newaxis]
+    leaves = 2 * (int(codes.max()) + 1)
+    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=LEAF_ROWS, random_state=0)
+    return np.asarray(tree.fit(rows[is_rule], codes[is_rule]).predict(rows[~is_rule]))
+
+
+def _by_category(values: list[Any], codes: IntArray, is_rule: BoolArray) -> IntArray:
+    """The most common label of each category; the most common of all for others."""
+    counts: dict[Any, Counter[int]] = {}
+    for value, code, own in zip(values, codes.tolist(), is_rule, strict=True):
+        if own:
+            counts.setdefault(value, Counter())[code] += 1
+    usual = int(np.bincount(codes[is_rule]).argmax())
+    best = {value: count.most_common(1)[0][0] for value, count in counts.items()}
+    return np.array([best.get(value, usual) for value, own in zip(values, is_rule, strict=True) if not own])

@@ -1,0 +1,99 @@
+"""A look names what a fit does about columns, and finds nothing to take away in tables as people keep them."""
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+
+import sepc
+from sepc import datasets
+from sepc.looking.findings import Severity
+
+pd = package_or_skip("pandas")
+
+N = 600
+
+
+def orders(seed=0):
+    """A table with a column of every kind that a look speaks of, and labels."""
+    rng = np.random.default_rng(seed)
+    amount = rng.lognormal(7, 1, N).round(2)
+    y = np.where(np.log(amount) + rng.standard_normal(N) > 7, "late", "on time")
+    table = pd.DataFrame(
+        {
+            "customer_no": rng.permutation(np.arange(1000, 2000))[:N],
+            "amount": [f"€ {x:,.2f}" for x in amount],
+            "count": [f"{x:,}" for x in rng.integers(1000, 9999, N)],
+            "ward": rng.choice(["a", "b"], N),
+            "fee": np.where(y == "late", 25.0, 0.0) + rng.random(N),
+            "reminder": np.where(y == "late", "sent", "none"),
+        }
+    )
+    return table, y
+
+
+def test_a_look_names_what_is_left_out_read_in_doubt_or_telling():
+    table, y = orders()
+    findings = sepc.look(table, y)
+    assert [(own.about, own.severity) for own in findings] == [
+        ("count", Severity.DOUBTFUL),
+        ("fee", Severity.DOUBTFUL),
+        ("reminder", Severity.DOUBTFUL),
+        ("customer_no", Severity.HANDLED),
+        ("amount", Severity.HANDLED),
+    ]
+    by_name = {own.about: own for own in findings}
+    assert by_name["customer_no"].seen.startswith("an id: 600 different whole numbers, which fill 60 % of 1,0")
+    assert by_name["amount"].advice.startswith("Read as numbers (€)")
+    assert "does 'fee' come from the answer?" in by_name["fee"].advice
+    assert "100 % of 300 rows" in by_name["reminder"].seen
+    assert "may be" in by_name["count"].seen
+    assert len(sepc.look(table)) == 3
+    assert "5 findings in 600 rows" in repr(findings)
+
+
+def test_labels_with_gaps_numbers_and_too_many_values_are_no_hindrance():
+    table, y = orders()
+    some = np.array(y, dtype=object)
+    some[::50] = None
+    assert {own.about for own in sepc.look(table, some)} == {own.about for own in sepc.look(table, y)}
+    assert len(sepc.look(table, np.arange(N))) == len(sepc.look(table, np.zeros(N))) == 3
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        sepc.look(table, y[:-1])
+
+
+def test_columns_of_an_array_are_used_all_the_same():
+    rng = np.random.default_rng(0)
+    (finding,) = sepc.look(np.column_stack([rng.permutation(300), rng.normal(size=300)]))
+    assert (finding.about, finding.severity) == ("x0", Severity.DOUBTFUL)
+    assert finding.advice.startswith("Used all the same")
+
+
+def test_polars_and_arrow_are_looked_at_in_the_same_way():
+    polars, pyarrow = package_or_skip("polars"), package_or_skip("pyarrow")
+    table, y = orders()
+    expected = str(sepc.look(table, y))
+    assert str(sepc.look(polars.from_pandas(table), y)) == expected
+    assert str(sepc.look(pyarrow.Table.from_pandas(table), y)) == expected
+
+
+def test_of_many_rows_a_sample_is_looked_at_and_said_so():
+    rng = np.random.default_rng(0)
+    n = 60_000
+    rare = np.zeros(n)
+    rare[0] = 1.0
+    table = pd.DataFrame({"no": rng.permutation(n), "x": rng.normal(size=n), "rare": rare})
+    findings = sepc.look(table, rng.random(n) < 0.5)
+    assert [(own.about, own.seen.split(":")[0]) for own in findings] == [("no", "an id")]
+    assert "1 finding in 40,000 of 60,000 rows" in repr(findings)
+
+
+# All findings in the public tables: columns of one value, in all of their rows.
+EXPECTED = {"ionosphere": ["pulse_01_im"], "segment": ["region_pixel_count"]}
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_nothing_is_found_in_public_tables_that_a_person_would_keep(name):
+    data = datasets.load(name)
+    findings = sepc.look(data.features, data.target)
+    assert [own.about for own in findings] == EXPECTED.get(name, [])
+    assert all(own.seen.startswith("a constant") for own in findings)
