@@ -21,7 +21,8 @@ MATTERS = {
     "empty": "There is nothing to learn from",
 }
 AS_TEXT = "As text, each would be a category that new rows do not have"
-LEFT_OUT = "Left out; to use it, name it in keep"
+LEFT_OUT = "Left out; to use it, name it in keep (--keep)"
+OR_CATEGORIES = "to take it as categories, name it in categorical_features (--categorical)"
 USED = "Used all the same, since columns of an array have no names; take it out"
 REMEDY = "Name them in categorical_features to take them as categories."
 
@@ -45,8 +46,7 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
         severity, advice = (Severity.HANDLED, LEFT_OUT) if has_names else (Severity.DOUBTFUL, USED)
         return Finding(name, severity, f"{column.why}: {seen}", MATTERS[column.why], advice)
     if column.written is not None:
-        advice = f"Read as {column.written.named()}; to take it as categories, name it in categorical_features"
-        return Finding(name, Severity.HANDLED, seen, AS_TEXT, advice)
+        return Finding(name, Severity.HANDLED, seen, AS_TEXT, f"Read as {column.written.named()}; {OR_CATEGORIES}")
     return None
 
 

@@ -46,8 +46,8 @@ def look(X: Any, y: ArrayLike | None = None) -> Findings:
     >>> table = pd.DataFrame({"no": rng.permutation(300), "price": [f"€ {x:.2f}" for x in rng.lognormal(3, 1, 300)]})
     >>> for finding in sepc.look(table):
     ...     print(finding.about, "-", finding.advice)
-    no - Left out; to use it, name it in keep
-    price - Read as numbers (€); to take it as categories, name it in categorical_features
+    no - Left out; to use it, name it in keep (--keep)
+    price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
     n_rows = _num_samples(X)
     labels = None if y is None else np.asarray(y)
