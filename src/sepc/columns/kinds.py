@@ -114,7 +114,7 @@ def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: f
     share : float
         The share of all rows that these are.
     """
-    found = _written(name, values)
+    found = _written(values)
     written = found if isinstance(found, Written) else None
     read = values if written is None else written.read(values)
     seems = Seeming() if is_kept else seeming(read, share)
@@ -127,18 +127,13 @@ def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: f
     return Column(name, kind, "", written, seen, doubt)
 
 
-def _written(name: str, values: NDArray[Any]) -> Written | Doubt | None:
+def _written(values: NDArray[Any]) -> Written | Doubt | None:
     """How a column writes numbers or dates, if it does."""
     if values.dtype.kind == "m":
         return Written.duration()
     if values.dtype.kind != "O":
         return None
-    try:
-        distinct = distinct_of(values.tolist())
-    except TypeError:
-        odd = next(value for value in values if value is not None and not isinstance(value, str))
-        held = f"holds a {type(odd).__name__}, {shown(odd)}, which is no feature"
-        raise TypeError(f"Column {shown(name)} {held}; make columns of what is in it, or leave it out.") from None
+    distinct = distinct_of(values.tolist())
     texts = [value for value in distinct if isinstance(value, str)]
     n_others = len(distinct) - len(texts) - (None in distinct)
     return written_of(texts) if n_others <= MOST_OTHERS * len(texts) else None

@@ -62,7 +62,7 @@ class Rows(ShownOnOneLine):
             if y is not None:
                 raise ValueError("y is given without X; give the rows that the labels belong to.")
             return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
-        # This also checks the names and the order of the columns, and fills in gaps.
+        # This also takes columns by name, in any order, and fills in gaps.
         values = classifier.decide(X).features if np.shape(X)[0] else np.empty((0, len(model.feature_names)))
         owner = np.full(len(values), -1)
         if y is not None:
