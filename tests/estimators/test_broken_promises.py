@@ -39,13 +39,13 @@ def around(data):
 
 def test_decide_report_card_and_save_warn_of_a_search_around_a_promise(around, data, tmp_path):
     X, y = data
-    for door in (
+    for use in (
         lambda: sepc.decide(around, X),
         lambda: sepc.report(around, X, y),
         lambda: sepc.model_card(around),
     ):
         with pytest.warns(BrokenPromiseWarning, match=BROKEN) as caught:
-            door()
+            use()
         assert [own.filename for own in caught] == [__file__]
     own = GridSearchCV(promise(SEPClassifier()), {"max_risk": [0.1, 0.2]}, cv=2).fit(X[:200], y[:200])
     with pytest.warns(BrokenPromiseWarning, match=BROKEN):

@@ -227,7 +227,8 @@ def test_types_of_arrow(tmp_path):
 def test_no_row_has_its_own_label_in_its_encoding(stored):
     """Categories of a few rows each tell nothing here, and training must not believe that they do."""
     table = rows(1500)
-    table["noise"] = np.random.default_rng(0).integers(0, 500, size=len(table)).astype(str)
+    codes = np.random.default_rng(0).integers(0, 500, size=len(table))
+    table["noise"] = [f"code {code}" for code in codes]
     model = SEPClassifier().fit(stored(table), "target")
     test = rows(1500, seed=1)
     test["noise"] = np.random.default_rng(1).integers(0, 500, size=len(test)).astype(str)

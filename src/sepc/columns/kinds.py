@@ -66,6 +66,10 @@ class Column:
         is_right = self.kind is (Kind.DATE if self.written.what is What.DATE else Kind.NUMBER)
         return None if is_right else "is written as something else than it is taken as"
 
+    def read(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of the column; numbers and dates that are written as text become such."""
+        return values if self.written is None else self.written.read(values)
+
     @property
     def is_plain(self) -> bool:
         """Whether it holds numbers that are used as they are."""

@@ -220,11 +220,7 @@ def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any
 
 
 def _read(column: Column, X: Any, name: Any) -> NDArray[Any]:
-    """The values of a column; numbers and dates that are written as text become such."""
-    if column.kind is Kind.CATEGORY:
-        return exact_column_of(X, name)
-    values = column_of(X, name)
-    return values if column.written is None else column.written.read(values)
+    return exact_column_of(X, name) if column.kind is Kind.CATEGORY else column.read(column_of(X, name))
 
 
 def _numbers(name: str, values: NDArray[Any]) -> FloatArray:

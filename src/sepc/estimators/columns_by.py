@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import IntArray
-from sepc.columns.table import LARGEST_EXACT, cells_of
+from sepc.columns.table import LARGEST_EXACT, cells_of, is_gap
 from sepc.wording import MOST_NAMES, listed, shown
-
-# The types of pandas' missing values, besides None and NaN.
-MISSING_TYPES = ("NAType", "NaTType")
 
 
 def column_names(X: Any) -> tuple[Any, ...]:
@@ -61,9 +58,5 @@ def categories_of(X: Any, positions: IntArray) -> NDArray[Any]:
         has_large = any(isinstance(cell, float) and abs(cell) >= LARGEST_EXACT for cell in values)
         if has_large and hasattr(column, "to_list"):
             values = cells_of(column)
-        cells[:, j] = [None if _is_missing(cell) else cell for cell in values]
+        cells[:, j] = [None if is_gap(cell) else cell for cell in values]
     return cells
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ in MISSING_TYPES or (isinstance(cell, float) and cell != cell)

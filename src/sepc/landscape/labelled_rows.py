@@ -12,8 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sepc._typing import FloatArray, IntArray
+from sepc.columns.table import is_gap
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.inputs import MISSING_TYPES, as_points, feature_names
+from sepc.points.inputs import as_points, feature_names
 from sepc.points.row_hash import row_hashes
 
 
@@ -93,16 +94,12 @@ def _checked_labels(y: Any) -> NDArray[Any]:
 def _refuse_missing(labels: NDArray[Any]) -> None:
     if labels.dtype.kind not in "fO":
         return
-    missing = [i for i, label in enumerate(labels.tolist()) if _is_missing(label)]
+    missing = [i for i, label in enumerate(labels.tolist()) if is_gap(label)]
     if missing:
         raise ValueError(
             f"y has no label for {len(missing):,} of {len(labels):,} rows; the first is row {missing[0]}. "
             "Fill such labels or leave these rows out."
         )
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or type(label).__name__ in MISSING_TYPES or bool(label != label)
 
 
 def _smallest_hashes(rows: FloatArray, n: int, seed: int) -> IntArray:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepc.columns.table import is_gap
 from sepc.looking.findings import Finding, Severity
 from sepc.looking.spelling import are_one_letter_apart, spelled_alike, without_a_letter
 from sepc.wording import MOST_NAMES, counted, listed, name_of, percent, shown
@@ -127,16 +128,11 @@ def _counted(y: ArrayLike) -> tuple[list[Any], list[int]]:
     if labels.dtype.kind == "O":
         counts: dict[Any, int] = defaultdict(int)
         for label in labels.tolist():
-            if _is_known(label):
+            if not is_gap(label):
                 counts[label] += 1
         return list(counts), list(counts.values())
     distinct, n_rows = np.unique(labels[labels == labels], return_counts=True)
     return distinct.tolist(), n_rows.tolist()
-
-
-def _is_known(label: Any) -> bool:
-    """Whether this is no gap; pandas' NA has no truth value."""
-    return label is not None and type(label).__name__ != "NAType" and bool(label == label)
 
 
 def _what_else(labels: list[Any], counts: list[int]) -> Finding | None:

@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples
 
 from sepc.columns.kinds import Column, Kind, column_from, kinds_of
-from sepc.columns.table import column_names, column_of, is_table, typed
+from sepc.columns.table import column_names, column_of, is_gap, is_table, typed
 from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
 from sepc.looking.labels import label_findings
@@ -76,15 +76,11 @@ def _columns(X: Any, share: float) -> tuple[tuple[Column, ...], dict[str, NDArra
         given = {f"x{j}": typed(own) for j, own in enumerate(rows.reshape(len(rows), -1).T)}
         columns = tuple(column_from(name, own, share=share) for name, own in given.items())
     used = {column.name: column for column in columns if column.kind is not Kind.LEFT_OUT}
-    return columns, {name: _read(column, given[name]) for name, column in used.items()}
-
-
-def _read(column: Column, values: NDArray[Any]) -> NDArray[Any]:
-    return values if column.written is None else column.written.read(values)
+    return columns, {name: column.read(given[name]) for name, column in used.items()}
 
 
 def _told_of(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:
     """What stands out in columns together with the labels."""
-    is_known = np.array([label is not None and label == label for label in labels.tolist()], dtype=bool)
+    is_known = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
     known = {name: own[is_known] for name, own in values.items()}
     return telling_findings(columns, known, labels[is_known])

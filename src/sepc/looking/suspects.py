@@ -126,8 +126,7 @@ def suspected_labels(probabilities: FloatArray, labels: NDArray[Any], classes: N
 def doubt(probabilities: FloatArray, given: IntArray) -> FloatArray:
     """How doubtful each label is: the probability that it is another one.
 
-    If labels were mistaken at random, no other ranking finds more of them. In benchmarks/suspects.py it is ahead of
-    margins and of what is adjusted for classes that are less certain.
+    If labels are mistaken at random and the probabilities are right, no other ranking finds more of them.
 
     Parameters
     ----------
