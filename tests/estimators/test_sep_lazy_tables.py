@@ -231,7 +231,7 @@ def test_no_row_has_its_own_label_in_its_encoding(stored):
     table["noise"] = [f"code {code}" for code in codes]
     model = SEPClassifier().fit(stored(table), "target")
     test = rows(1500, seed=1)
-    test["noise"] = np.random.default_rng(1).integers(0, 500, size=len(test)).astype(str)
+    test["noise"] = [f"code {code}" for code in np.random.default_rng(1).integers(0, 500, size=len(test))]
     decisions = model.decide(without_target(test))
     expected = in_memory(table).decide(without_target(test))
     assert (decisions.label == expected.label).mean() >= 0.97
