@@ -20,7 +20,7 @@ from sepc import SEPClassifier, TrustedClassifier
 from sepc.datasets import load
 
 SPREADS = (3, 5, 10, 50, 1000)
-N_FAR = 500
+N_FAR = 10_000
 
 
 def known(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
