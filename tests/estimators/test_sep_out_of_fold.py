@@ -37,7 +37,7 @@ def test_of_random_labels_they_know_nothing(n, d, fit_rows):
 def with_categories(seed):
     pd = package_or_skip("pandas")
     rng = np.random.default_rng(seed)
-    table = pd.DataFrame({"a": rng.normal(size=400), "c": rng.integers(40, size=400).astype(str)})
+    table = pd.DataFrame({"a": rng.normal(size=400), "c": [f"code {i}" for i in rng.integers(40, size=400)]})
     return table, rng.integers(2, size=400)
 
 
