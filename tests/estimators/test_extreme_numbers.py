@@ -41,6 +41,9 @@ def decided(model, scale):
     return model.fit(X[::2] * scale, y[::2]).decide(X[1::2] * scale)
 
 
+@pytest.mark.quick_cases(
+    "weights-*", "counts-1e-300", "trusted-mixed", "selective-1e300", "stratified-1e-300", "repaired-mixed"
+)
 @pytest.mark.parametrize("scale", [1e300, 1e-300, MIXED], ids=["1e300", "1e-300", "mixed"])
 @pytest.mark.parametrize("name", MODELS)
 def test_decisions_do_not_see_the_magnitude(name, scale):

@@ -82,6 +82,15 @@ def fitted(name, how):
     return fit_alone(name, X, y) if how == "alone" else FrozenEstimator(fit_alone(name, X, y))
 
 
+@pytest.mark.quick_cases(
+    "weights-alone",
+    "weights-pipeline",
+    "counts-alone",
+    "trusted-frozen",
+    "selective-alone",
+    "repaired-alone",
+    "repaired trusted-alone",
+)
 @pytest.mark.slow_cases("trusted-search", "trusted-selective around a pipeline", "selective around trusted-alone")
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_every_model_is_monitored(name, how):

@@ -153,7 +153,7 @@ def test_a_reason_is_given_even_where_no_feature_stands_out():
 
 
 def test_inside_an_ellipsoid_whose_rows_are_all_elsewhere_is_not_unseen():
-    """All rows of [-1, 1] lie in [0, 2] as well, which is out of reach from -0.9: the row is inside, and none is near."""
+    """All rows of [-1, 1] lie in [0, 2] as well, out of reach from -0.9: the row is inside, and none is near."""
     sets = np.array([[0, 0, 1], [0, 1, 0], [1, 1, 0]], dtype=bool)
     table = SignatureTable(sets, np.array([[0, 40], [1, 9], [32, 5]]))
     model = SEPModel(**{**vars(intervals()), "table": table})

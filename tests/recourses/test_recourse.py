@@ -85,6 +85,7 @@ def check_limits(before, after):
     assert after["months"] == int(after["months"])
 
 
+@pytest.mark.slow_cases("selective")
 @pytest.mark.parametrize("name", ["sep", "selective"])
 def test_rows_alone_and_rows_of_a_table_are_decided_alike(name):
     """The search asks the partition itself; the table it leads to must be decided in the same way."""

@@ -58,6 +58,7 @@ def test_the_confusion_matrix_is_that_of_scikit_learn(moons, classifier):
     assert f">{confusion.counts[0][1]}<small>{confusion.accepted[0][1]} accepted</small>" in made.to_html()
 
 
+@pytest.mark.quick_cases("0", "24", "36", "48", "60", "114")
 @pytest.mark.parametrize("n_wrong", range(0, 120, 6))
 def test_the_warning_is_shown_exactly_if_the_binomial_test_says_so(moons, classifier, n_wrong):
     decisions = classifier.decide(moons[2])
@@ -83,6 +84,7 @@ def test_both_sides_of_the_test_are_seen(moons, classifier):
     assert told == {True, False}
 
 
+@pytest.mark.quick_cases("0", "80")
 @pytest.mark.parametrize("n_wrong", [0, 20, 80])
 def test_a_promise_is_contradicted_exactly_if_the_binomial_test_says_so(moons, n_wrong):
     selective = SelectiveClassifier(SEPClassifier(), 0.25, random_state=0).fit(*moons[:2])

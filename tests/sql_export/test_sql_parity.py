@@ -63,6 +63,7 @@ def test_every_cause_and_several_classes(engine):
     assert set(decided.cause) == {Cause.ACCEPTED, Cause.OVERLAP, Cause.UNSEEN, Cause.THIN}
 
 
+@pytest.mark.quick_cases("postgres-*", "duck-rank_deficient-*", "sqlite-integer_grid-*")
 @pytest.mark.parametrize(
     ("kind", "standardize"),
     [("near_degenerate", False), ("rank_deficient", True), ("integer_grid", True), ("far_scales", False)],
@@ -132,6 +133,7 @@ def test_rows_on_knots_and_one_step_beside_them(engine):
     assert_same(engine, model, np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)]))
 
 
+@pytest.mark.quick_cases("postgres-*", "duck-False", "sqlite-True")
 @pytest.mark.parametrize("gaps", [True, False])
 def test_tables_with_categories_and_dates(engine, gaps):
     table, y = patients(gaps=gaps)
@@ -164,6 +166,7 @@ def test_categories_are_told_apart_by_case_whatever_the_column_says(name, reques
     np.testing.assert_allclose(said["sepc_trust"], model.decide(table).trust, atol=1e-9)
 
 
+@pytest.mark.quick_cases("postgres-0.2", "duck-max_risk1", "sqlite-max_risk2", "sqlite-1e-06")
 @pytest.mark.parametrize("max_risk", [0.2, {0: 0.3, 1: 0.2}, {1: 0.2}, 1e-6])
 def test_promises(engine, max_risk):
     X, y = make_moons(400, noise=0.3, random_state=0)
@@ -179,6 +182,7 @@ def test_a_promise_about_labels_that_a_frozen_classifier_does_not_know(duck):
     assert_same(duck, model, rows_around(X, 200))
 
 
+@pytest.mark.quick_cases("postgres-*", "duck-*no*", "sqlite-*1.0*")
 @pytest.mark.parametrize("names", [["no", "perhaps", "yes ü"], [-5, 0, 2**40], [1.0, 2.0, 3.0]], ids=str)
 def test_labels_keep_their_type(engine, names):
     X, y = load_iris(return_X_y=True)
