@@ -95,6 +95,7 @@ def test_refuses_in_the_users_terms(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_scorer_serves_a_grid_search():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(SEPClassifier(), {"n_impure": [0, 5]}, scoring=metrics.neg_aurc_scorer, cv=3).fit(X, y)

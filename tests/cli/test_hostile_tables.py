@@ -60,6 +60,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow  # on every change, an archive ends long after its header
 @pytest.mark.parametrize(("kind", "command"), [*((kind, "fit") for kind in BOMBS), ("a row without end", "score")])
 def test_an_archive_of_three_gigabytes(kind, command, folder, tmp_path):
     first, repeated, said = BOMBS[kind]

@@ -413,6 +413,7 @@ def test_an_estimator_without_probabilities_is_refused():
     assert not hasattr(SelectiveClassifier(RidgeClassifier()), "predict_proba")
 
 
+@pytest.mark.slow  # on every change, scikit-learn's checks pickle, and files are loaded again
 def test_clone_and_pickle_give_the_same_decisions():
     X, y = blobs(1000)
     fitted = SelectiveClassifier(SEPClassifier(), {0: 0.1, 1: 0.1}, random_state=0).fit(X, y)

@@ -110,6 +110,7 @@ def test_the_cluster_gives_the_model_of_files_with_the_same_blocks(client, tmp_p
     assert_same_model(there, here)
 
 
+@pytest.mark.slow  # on every change, test_sep_collections.py has frames with labels apart
 def test_labels_may_be_apart(client):
     table = rows()
     lazy = on_dask(table)

@@ -132,6 +132,7 @@ def test_every_model_has_reviews(name, how):
     assert queue.certificate().n_labels == (review.purpose == Purpose.CERTIFY).sum()
 
 
+@pytest.mark.quick_cases("<lambda>0")
 @pytest.mark.parametrize("wrap", [lambda model: model, lambda model: SelectiveClassifier(model, 0.2, random_state=0)])
 def test_tables_with_categories_and_gaps_are_watched(wrap):
     X, y = with_gaps_and_colours(600, 0)

@@ -110,6 +110,7 @@ def test_a_promise_for_each_label_is_checked_for_each(moons):
         assert check.seen == np.mean(y[rows] == label)
 
 
+@pytest.mark.quick_cases("True")
 @pytest.mark.parametrize("is_bad", [False, True])
 def test_a_promise_about_costs_is_checked(moons, is_bad):
     from sepc import Costs
@@ -123,6 +124,7 @@ def test_a_promise_about_costs_is_checked(moons, is_bad):
     assert check.seen == costs.of(labels, decisions.label, selective.classes_)[decisions.accepted].mean()
 
 
+@pytest.mark.slow_cases("trusted")
 @pytest.mark.parametrize(
     ("estimator", "least"),
     [
@@ -209,6 +211,7 @@ def test_a_report_on_a_repaired_model(moons, classifier):
     assert made.to_html()
 
 
+@pytest.mark.slow  # on every change, test_report.py has a report on every estimator
 def test_a_report_on_a_repaired_model_around_another(moons):
     trusted = TrustedClassifier(LogisticRegression(), cv=2, min_trust=0.8).fit(*moons[:2])
     repaired = repair(trusted, moons[0] + 0.001, moons[1])

@@ -119,6 +119,7 @@ def test_a_number_that_is_none_is_a_gap(engine, iris):
     assert set(engine.ask(sepc.sql.export(model, engine.dialect, "spoilt"))["sepc_cause"]) == {"MISSING"}
 
 
+@pytest.mark.quick_cases("postgres")
 def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(engine):
     table, y = patients()
     model = SEPClassifier(min_trust=0.0).fit(table, y)

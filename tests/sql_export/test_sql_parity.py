@@ -88,6 +88,7 @@ def test_more_ellipsoids_than_a_number_has_bits_and_sets_never_seen(engine):
     assert np.sum(decided.region == -1) > 0
 
 
+@pytest.mark.quick_cases("sqlite")
 @pytest.mark.slow_cases("duck")
 def test_many_classes_and_isolated_rows_beside_ellipsoids(engine):
     X, y = load_digits(return_X_y=True)
@@ -125,6 +126,7 @@ def test_labels_as_likely_as_others(engine, n_classes):
     assert (decided.label == 0).all()
 
 
+@pytest.mark.quick_cases("sqlite")
 def test_rows_on_knots_and_one_step_beside_them(engine):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(1e3, 1.0, 200), rng.integers(0, 2, 200), rng.exponential(1e-6, 200)])
@@ -144,6 +146,7 @@ def test_tables_with_categories_and_dates(engine, gaps):
     assert_same(engine, model, fresh)
 
 
+@pytest.mark.quick_cases("postgres")
 def test_categories_not_seen_in_training_add_nothing(engine):
     model, fresh = SEPClassifier(min_trust=0.8).fit(*patients()), complete(patients(seed=1)[0])
     odd = {"ward": np.resize(["south", "<missing>", "EAST"], len(fresh)), "stage": np.resize([2.5, -1.0], len(fresh))}
@@ -206,6 +209,7 @@ def test_classes_of_another_weight(duck):
     assert_same(duck, model, X[:, :4])
 
 
+@pytest.mark.quick_cases("postgres")
 def test_no_rows(engine):
     X, y = load_iris(return_X_y=True)
     model = SEPClassifier().fit(X[:, :2], y)
