@@ -255,6 +255,9 @@ def test_a_report_begins_with_what_a_look_found(classifier, moons):
     assert "Held out: the last 50 % of the rows." in text
     assert page.index('id="findings"') < page.index('id="first"')
     assert "&amp; &lt;b&gt;" in page
+    for words in (seen.matters, seen.advice):
+        assert text.index(words) < text.index("What to do first")
+        assert page.index('id="findings"') < page.index(words) < page.index('id="first"')
     assert "Held out: the last 50\u00a0% of the rows." in page
     assert made.to_dict()["findings"][0]["severity"] == "WRONG"
     plain = report(classifier, *moons[2:])
