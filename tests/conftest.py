@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -55,12 +56,18 @@ def distributed():
 def pytest_collection_modifyitems(items):
     """Mark slow cases, and what needs a Dask cluster, Spark or a PostgreSQL server; then let long tests begin."""
     for item in items:
-        if any(item.callspec.id in mark.args for mark in item.iter_markers("slow_cases")):
+        is_slow = any(is_one_of(item, mark.args) for mark in item.iter_markers("slow_cases"))
+        if is_slow or not all(is_one_of(item, mark.args) for mark in item.iter_markers("quick_cases")):
             item.add_marker("slow")
         if {"cluster", "spark", "postgres"} & set(item.fixturenames):
             item.add_marker("cluster")
     yield  # what is not asked for is taken out
     items[:] = long_ones_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def is_one_of(item, patterns):
+    """Whether a case of a parametrised test has one of these ids, in which `*` stands for anything."""
+    return any(fnmatchcase(item.callspec.id, pattern) for pattern in patterns)
 
 
 def long_ones_first(items, n_processes):

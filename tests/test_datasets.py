@@ -59,6 +59,7 @@ def test_every_name_has_its_classes_here():
     assert len(CLASSES) == 32
 
 
+@pytest.mark.slow_cases("covertype")
 @pytest.mark.parametrize("name", CLASSES)
 def test_file_is_what_the_table_says(name, home):
     if name not in datasets.names():

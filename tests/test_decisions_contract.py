@@ -51,7 +51,7 @@ MODELS = OURS | OTHERS
 AROUND = ["alone", "pipeline", "search"]
 TABLES = ["array", "pandas", "polars"]
 # Every model alone on every table, and everything around some; the other pairs are for the slow tests.
-IN_ALL = ("weights", "trusted", "logistic", "machine without probabilities")
+IN_ALL = ("weights", "logistic", "machine without probabilities")
 
 
 def is_quick(name, how, kind="array"):
@@ -313,6 +313,7 @@ def test_a_frozen_estimator_is_opened():
     same(sepc.decide(FrozenEstimator(fitted("weights")), rows()[0][200:]), decided("weights"))
 
 
+@pytest.mark.slow  # on every change, a pipeline inside a wrapper keeps its reasons
 def test_reasons_speak_of_the_columns_that_went_into_a_pipeline():
     X, y = rows()
     frame = table("pandas", X)
@@ -418,6 +419,7 @@ def test_the_model_card_of_a_promise_around_another_model_counts_what_it_accepts
     assert "not accepted: UNEXPLAINED" in card
 
 
+@pytest.mark.slow_cases("weights-search")
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_cards_and_reports_take_whatever_classifies(name, how):
     X, y = rows()

@@ -6,7 +6,9 @@ clusters do, and a block for the shell that begins with `#!/bin/sh` runs as a wh
 `SEPC_DATA_HOME` finds data sets there; all others run on any machine.
 """
 
+import ast
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -14,6 +16,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -86,6 +89,8 @@ def run_blocks(page, kinds):
     return namespace
 
 
+# These take longest; whether their blocks have names that are gone is looked at on every change.
+@pytest.mark.slow_cases("docs/howto/repair.md", "docs/howto/choosing.md")
 @pytest.mark.docs
 @pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")  # a page on such columns may show them
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -109,6 +114,24 @@ def test_code_blocks_with_engines_run(page, tmp_path, monkeypatch):
     namespace = run_blocks(page, ("python", "py"))
     if "client" in namespace:
         namespace["client"].shutdown()
+
+
+def names_of_ours(tree):
+    """What some code takes from us: modules and names that it imports, and attributes of `sepc`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "sepc":
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sepc":
+            yield "sepc", node.attr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_code_blocks_name_what_there_is(page):
+    for kind, code, _ in BLOCK.findall(page.read_text()):
+        if kind in ("python", "py"):
+            for module, name in names_of_ours(ast.parse(code)):
+                is_there = hasattr(importlib.import_module(module), name) or find_spec(f"{module}.{name}")
+                assert is_there, f"{module} has no {name}"
 
 
 def anchors_of(page):

@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV
+from weekly import weekly
 
 from sepc import SEPClassifier, metrics
 
@@ -95,9 +96,19 @@ def test_refuses_in_the_users_terms(call, message):
         call()
 
 
-def test_scorer_serves_a_grid_search():
+@pytest.mark.parametrize(
+    ("model", "tried"),
+    [(LogisticRegression(max_iter=1000), {"C": [0.01, 1.0]}), weekly(SEPClassifier(), {"n_impure": [0, 5]})],
+    ids=["another model", "ours"],
+)
+def test_scorer_serves_a_grid_search(model, tried):
     X, y = load_iris(return_X_y=True)
-    search = GridSearchCV(SEPClassifier(), {"n_impure": [0, 5]}, scoring=metrics.neg_aurc_scorer, cv=3).fit(X, y)
+    search = GridSearchCV(model, tried, scoring=metrics.neg_aurc_scorer, cv=3).fit(X, y)
     assert -0.2 < search.best_score_ <= 0
-    plain = LogisticRegression(max_iter=1000).fit(X, y)
-    assert -0.2 < metrics.neg_aurc_scorer(plain, X, y) <= 0
+
+
+def test_scorer_is_the_area_of_the_trust_that_a_model_has():
+    X, y = load_iris(return_X_y=True)
+    plain = LogisticRegression(C=0.01).fit(X, y)
+    trust, right = plain.predict_proba(X).max(axis=1), plain.predict(X) == y
+    assert metrics.neg_aurc_scorer(plain, X, y) == -metrics.aurc(right, trust) < 0.0

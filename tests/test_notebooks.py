@@ -70,6 +70,7 @@ def test_has_pictures_of_modest_size(path):
     assert max(len(picture) * 3 / 4 for picture in pictures_of(path)) < MOST_BYTES_OF_A_PICTURE
 
 
+@pytest.mark.slow
 def test_tells_cell_by_cell_what_came_out_otherwise(tool, tmp_path, capsys):
     notebook = tool.nbformat.v4.new_notebook(cells=[tool.nbformat.v4.new_code_cell("print(6 * 7)\n6 * 7", id="answer")])
     path = tmp_path / "small.ipynb"

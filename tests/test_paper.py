@@ -94,6 +94,7 @@ def test_circles_without_noise_are_inseparable(as_published):
     np.testing.assert_array_equal(model.predict(X), y)
 
 
+@pytest.mark.slow  # on every change, other tests compare with the paper's counts and pictures
 def test_folds_of_the_vertebral_column(vertebral):
     # The paper's ten folds range from 64.2 to 92.8 %. Over 20 shuffles ours have 58.1 to 93.5 %, and means of 75.2 to
     # 80.0 %; always the larger class would be 67.7 %.

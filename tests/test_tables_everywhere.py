@@ -62,6 +62,7 @@ def same(left, right):
         np.testing.assert_array_equal(getattr(left, column), getattr(right, column), err_msg=column)
 
 
+@pytest.mark.slow_cases("TrustedClassifier", "search")
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_with_gaps_are_decided_with_reasons(name):
     X, y = fresh(name)
@@ -75,6 +76,7 @@ def test_rows_with_gaps_are_decided_with_reasons(name):
     same(sepc.decide(pickle.loads(pickle.dumps(fitted(name))), X), decisions)
 
 
+@pytest.mark.slow_cases("TrustedClassifier", "search")
 @pytest.mark.parametrize("name", ["SEPClassifier", "counts", "pipeline", "search", "TrustedClassifier"])
 def test_gaps_are_a_cause(name):
     X, y = fresh(name)
@@ -88,12 +90,14 @@ def test_gaps_are_a_cause(name):
     assert "MISSING" in str(sepc.report(model, X, y))
 
 
+@pytest.mark.slow_cases("TrustedClassifier")
 @pytest.mark.parametrize("name", SAVED)
 def test_files_keep_what_the_columns_are(name, tmp_path):
     sepc.save(fitted(name), tmp_path / "model.sepc")
     same(sepc.load(tmp_path / "model.sepc").decide(fresh(name)[0]), fitted(name).decide(fresh(name)[0]))
 
 
+@pytest.mark.slow_cases("TrustedClassifier", "search")
 @pytest.mark.parametrize("name", MODELS)
 def test_dask_decides_as_pandas_does(name):
     X = fresh(name)[0]
@@ -101,6 +105,7 @@ def test_dask_decides_as_pandas_does(name):
     pd.testing.assert_frame_equal(lazy.compute(scheduler="sync"), sepc.decide(fitted(name), X).to_frame())
 
 
+@pytest.mark.slow_cases("TrustedClassifier", "search")
 @pytest.mark.parametrize("name", MODELS)
 def test_reports_cards_and_audits(name, tmp_path):
     X, y = fresh(name)
@@ -150,6 +155,7 @@ def test_a_queue_chooses_rows_of_a_table():
     assert "labels" in str(queue.learn(review, y[review.positions]))
 
 
+@pytest.mark.quick_cases("SEPClassifier", "SelectiveClassifier")
 @pytest.mark.parametrize("name", ["SEPClassifier", "TrustedClassifier", "SelectiveClassifier", "pipeline", "search"])
 def test_repairs_take_tables(name):
     table, y = patients(800, seed=7)

@@ -44,7 +44,33 @@ CHOSEN = [
 ]
 
 
-@pytest.mark.slow_cases("error rate under another mix of regions: 300 tiny regions")
+# Those that take longest of every promise; of each, others are tried on every change.
+@pytest.mark.slow_cases(
+    "error rate in every group: * threshold*, errors fall with trust",
+    "no harm: three groups wrong alike, whatever the trust",
+    "no harm: one threshold, ten groups wrong alike",
+    "certificates of regions: regions of a partition",
+    "error rate under another mix of regions: 300 tiny regions",
+    "error rate under another mix of regions: bad ones of 60 regions *",
+    "error rate under another mix of regions: three large regions",
+    "error rate under another mix of regions: a region 20 times as often",
+    "error rate under another mix of regions: no shift at all",
+    "error rate under another mix of regions: trust tied at three values",
+    "error rate under another mix of regions: the whole range of trust",
+    "error rate under another mix of regions: a target in one region",
+    "error rate: real rows, digits",
+    "false alarms among failing regions: no region fails, claims of all sizes",
+    "false alarms among failing regions: regions of a partition",
+    "false clusters: beside a true cluster",
+    "false clusters: rows of a partition",
+    "false alarms of a monitor: 50 regions",
+    "false alarms of a monitor: saved and loaded after every batch",
+    "false alarms of a monitor: labels late at random",
+    "certificate of a review queue: half of the budget to decide, half of the rows aimed at",
+    "certificate of a review queue: saved and loaded twice a day",
+    "certificate of a review queue: short late reviews, saved and loaded every day",
+    "certificate of a review queue: 30 rows a day for a budget of 20",
+)
 @pytest.mark.parametrize(("attack", "n_draws"), CHOSEN)
 def test_promise_holds(attack, n_draws):
     assert holds(attack, n_draws)

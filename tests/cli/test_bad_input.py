@@ -137,6 +137,7 @@ def test_an_empty_label(command, words, capsys, write_csv):
     assert "row 2, column 'target' is empty" in line
 
 
+@pytest.mark.quick_cases("*-3", "landscape-60000", "score-60000", "monitor-60000")
 @pytest.mark.parametrize("n_before", [3, 60_000])
 @pytest.mark.parametrize("command", TABLE_COMMANDS)
 def test_mixed_types(command, n_before, words, capsys, write_csv):

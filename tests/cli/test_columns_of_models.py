@@ -189,6 +189,7 @@ def test_a_column_that_is_empty_for_long(capsys, tmp_path):
     assert "3 features: 2 numbers, 1 category\n" in ran.out, ran.err
 
 
+@pytest.mark.quick_cases("words0", "words2")
 @pytest.mark.parametrize("words", [["--by", "smokes"], ["--max-risk", "0.4"], ["--by", "smokes", "--max-risk", "0.4"]])
 def test_models_around_models(words, place, visits, capsys, tmp_path):
     """Parts of a model may leave out what others use; what all leave out need not be there."""

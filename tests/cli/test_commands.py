@@ -203,6 +203,7 @@ FITS = {
 }
 
 
+@pytest.mark.quick_cases("plain-csv", "promise-parquet", "groups-csv", "strata-parquet", "options-*")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", list(FITS))
 def test_fits_are_those_of_the_library(kind, suffix, folder, wdbc, tmp_path, capsys):

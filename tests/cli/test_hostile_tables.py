@@ -60,6 +60,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow  # on every change, an archive ends long after its header
 @pytest.mark.parametrize(("kind", "command"), [*((kind, "fit") for kind in BOMBS), ("a row without end", "score")])
 def test_an_archive_of_three_gigabytes(kind, command, folder, tmp_path):
     first, repeated, said = BOMBS[kind]
@@ -83,6 +84,7 @@ def test_an_archive_of_zstandard(tmp_path, folder):
     assert "bomb.csv.zst cannot be read" in complaint(measured(*words_of("fit", folder, bomb, tmp_path))[0])
 
 
+@pytest.mark.slow_cases("parquet-score")
 @pytest.mark.parametrize("command", ["fit", "score"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_hundred_thousand_columns(suffix, command, folder, tmp_path):
@@ -99,6 +101,7 @@ def test_a_hundred_thousand_columns(suffix, command, folder, tmp_path):
     assert megabytes < 400
 
 
+@pytest.mark.quick_cases("fit-utf-16", "fit-utf-32-le", "score-*")
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
 @pytest.mark.parametrize("command", ["fit", "score"])
 def test_wide_encodings_are_read_without_being_told(encoding, command, folder, tmp_path, wdbc, capsys):
@@ -127,6 +130,7 @@ def test_an_archive_that_ends_long_after_its_header(folder, tmp_path, capsys):
     assert "cut.csv.gz cannot be read" in complaint(run_here(capsys, *words))
 
 
+@pytest.mark.quick_cases("landscape-csv", "fit-csv.gz", "*-parquet")
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
 @pytest.mark.parametrize("command", ["landscape", "fit", "report"])
 def test_a_table_too_large_for_the_memory(command, suffix, tmp_path, capsys):

@@ -90,6 +90,7 @@ def test_ids_are_kept_apart_in_dask(client):
     assert (classifier.decide(lazy[["id", "x"]]).compute()["label"].to_numpy() == y).all()
 
 
+@pytest.mark.slow  # on every change, other tables keep ids apart beside gaps
 def test_strata_keep_ids_apart_beside_gaps():
     table, y = table_of(IDS)
     table["id"] = with_a_gap(table["id"].astype("category"))

@@ -27,6 +27,41 @@ def test_whole_numbers_that_fill_most_of_a_range_are_an_id_in_any_order(share, k
     assert why(numbers.astype(kind)) == ("an index" if share == 1.0 and kind is not str else "an id")
 
 
+def drawn(n, share):
+    """So many different whole numbers that fill this share of their range."""
+    inner = np.random.default_rng(1).permutation(np.arange(1, round(n / share) - 1))[: n - 2]
+    return 5000 + np.array([0, *inner, round(n / share) - 1])
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "seems"),
+    [
+        (600, 0.42, "an id"),
+        (600, 0.38, ""),
+        (100, 0.42, "an id"),
+        (99, 0.9, ""),  # too few for an id, and too many gaps for an index
+        (99, 0.97, "an index"),
+        (20, 1.0, "an index"),
+        (19, 1.0, ""),
+    ],
+)
+def test_how_many_rows_and_how_full_a_range_it_takes(n, share, seems):
+    assert why(drawn(n, share)) == seems
+
+
+@pytest.mark.parametrize(
+    ("n_different", "text", "seems"),
+    [
+        (320, "came {} times and left", "free text"),
+        (280, "came {} times and left", ""),
+        (550, "K-{:05}", "an id"),
+        (530, "K-{:05}", ""),
+    ],
+)
+def test_how_many_different_texts_it_takes(n_different, text, seems):
+    assert why([text.format(i % n_different) for i in range(N)]) == seems
+
+
 IDS = {
     "uuid": [str(uuid.UUID(int=int(i))) for i in RNG.integers(0, 2**60, N)],
     "hex": [f"{i:012x}" for i in RNG.integers(0, 2**47, N)],

@@ -41,6 +41,9 @@ def decided(model, scale):
     return model.fit(X[::2] * scale, y[::2]).decide(X[1::2] * scale)
 
 
+@pytest.mark.quick_cases(
+    "weights-*", "counts-1e-300", "trusted-mixed", "selective-1e300", "stratified-1e-300", "repaired-mixed"
+)
 @pytest.mark.parametrize("scale", [1e300, 1e-300, MIXED], ids=["1e300", "1e-300", "mixed"])
 @pytest.mark.parametrize("name", MODELS)
 def test_decisions_do_not_see_the_magnitude(name, scale):
@@ -94,6 +97,7 @@ def test_within_a_class_a_feature_may_vary_by_next_to_nothing(tiny):
     assert SEPClassifier(trust="counts").fit(X, y).score(X, y) > 0.95
 
 
+@pytest.mark.slow_cases("selective")
 @pytest.mark.slow_cases("trusted")
 @pytest.mark.parametrize("name", ["weights", "counts", "trusted", "selective"])
 def test_rows_at_the_end_of_all_numbers_are_unseen(name):
@@ -107,6 +111,7 @@ def test_rows_at_the_end_of_all_numbers_are_unseen(name):
         assert all("nan" not in decisions[i].why() for i in range(len(far)))
 
 
+@pytest.mark.quick_cases("1e+300")
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 def test_the_lifecycle_and_the_landscape_do_not_see_the_magnitude(scale):
     X, y = rows()

@@ -130,6 +130,7 @@ def test_promises_per_class_are_kept_together_over_many_draws():
     assert 0.2 < np.mean(coverage) < 0.6
 
 
+@pytest.mark.slow_cases("unfitted-pipeline")
 @pytest.mark.slow_cases("unfitted-sepc")
 @pytest.mark.parametrize(
     "estimator",
@@ -412,6 +413,7 @@ def test_an_estimator_without_probabilities_is_refused():
     assert not hasattr(SelectiveClassifier(RidgeClassifier()), "predict_proba")
 
 
+@pytest.mark.slow  # on every change, scikit-learn's checks pickle, and files are loaded again
 def test_clone_and_pickle_give_the_same_decisions():
     X, y = blobs(1000)
     fitted = SelectiveClassifier(SEPClassifier(), {0: 0.1, 1: 0.1}, random_state=0).fit(X, y)
@@ -421,6 +423,13 @@ def test_clone_and_pickle_give_the_same_decisions():
         np.testing.assert_array_equal(other.decide(X).accepted, fitted.decide(X).accepted)
 
 
+@pytest.mark.slow_cases(
+    "*check_estimators_dtypes",
+    "*check_estimator_sparse_matrix",
+    "*check_classifier_data_not_an_array",
+    "*readonly_memmap=True*",
+    "*check_fit_idempotent",
+)
 @parametrize_with_checks([SelectiveClassifier(LogisticRegression())])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

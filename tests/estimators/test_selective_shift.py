@@ -73,6 +73,7 @@ def test_the_promise_is_about_the_targets_mix():
     assert easier.decide(X).accepted.mean() > 0.95
 
 
+@pytest.mark.slow  # on every change, attacks try the promise under another mix of regions
 @pytest.mark.slow_cases("3000-3000", "600-4000")
 @pytest.mark.parametrize(("n", "m"), [(3000, 3000), (600, 4000), (4000, 300)])
 def test_the_promise_is_kept_over_many_draws_and_the_plain_one_is_not(n, m):
@@ -112,6 +113,7 @@ def test_rows_in_regions_that_calibration_has_not_seen_are_not_accepted():
     assert "calibration has too few rows in its region" in unseen.why()
 
 
+@pytest.mark.slow  # on every change, attacks try the promise under another mix of regions
 def test_many_small_regions_whose_mix_shifts():
     """Half of 60 regions are wrong in a tenth of rows, at one trust for all; the target has these four times as often.
 

@@ -82,6 +82,9 @@ def all_at_once(name, with_gaps):
     return found
 
 
+@pytest.mark.quick_cases(
+    "weights-*", "*-False-in slices", "*-False-by a mask", "*-False-pickled", "*-True-in another order"
+)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("name", "with_gaps"), [(name, gaps) for name in MODELS for gaps in (False, True) if (name, gaps) != NO_GAPS]

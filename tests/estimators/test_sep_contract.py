@@ -26,6 +26,7 @@ def expected_failures(estimator):
     return expected | ({"check_classifiers_train": OUTVOTED} if estimator.published else {})
 
 
+@pytest.mark.slow_cases("*X_dtype=float32*")
 @parametrize_with_checks([SEPClassifier()], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -79,6 +79,7 @@ def tried(classifier, table, decisions, n_completions, n_rows):
     return n_certain, n_contradicted
 
 
+@pytest.mark.quick_cases("0")
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_no_category_and_no_number_contradicts_what_is_certain(seed):
     classifier, table = fitted(seed)
@@ -153,6 +154,7 @@ def test_too_many_combinations_of_categories_are_not_called_certain(decisive, mo
     assert not any(own.is_certain for own in decisions)
 
 
+@pytest.mark.slow  # on every change, what is certain is compared in the same way
 def test_ellipsoids_that_some_category_reaches_are_possible():
     classifier, table = fitted(1)
     for decision, i in zip(classifier.decide(table[:20]), range(20), strict=True):

@@ -55,6 +55,7 @@ def test_a_mixture_given_what_is_known_is_that_of_the_textbook():
     np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.02)
 
 
+@pytest.mark.slow
 def test_gaps_cost_less_than_in_boosted_trees(fitted):
     model, X, y = fitted
     gaps = with_gaps(X, 0.4)

@@ -74,6 +74,7 @@ def test_decisions_are_those_of_a_fit_in_memory(stored, home):
     assert abs(found.trust.mean() - expected.trust.mean()) <= 0.01
 
 
+@pytest.mark.quick_cases("parquet")
 def test_dates_categories_and_numbers_are_what_they_are_in_memory(stored):
     table = rows()
     there, here = SEPClassifier().fit(stored(table), "target"), in_memory(table)
@@ -109,6 +110,7 @@ def test_the_cluster_gives_the_model_of_files_with_the_same_blocks(client, tmp_p
     assert_same_model(there, here)
 
 
+@pytest.mark.slow  # on every change, test_sep_collections.py has frames with labels apart
 def test_labels_may_be_apart(client):
     table = rows()
     lazy = on_dask(table)
@@ -116,6 +118,7 @@ def test_labels_may_be_apart(client):
     assert_same_model(apart, SEPClassifier().fit(lazy, "target"))
 
 
+@pytest.mark.quick_cases("dask")
 def test_models_are_saved_and_decide_lazily(stored, tmp_path):
     table = rows()
     model = SEPClassifier().fit(stored(table), "target")
@@ -140,6 +143,7 @@ def test_categories_that_the_sample_lacks_are_counted_as_not_seen(stored, monkey
     assert "was not seen in training" in model.decide(without_target(unseen))[0].why()
 
 
+@pytest.mark.quick_cases("parquet")
 def test_classes_that_the_sample_lacks_are_classes(stored, monkeypatch):
     monkeypatch.setattr(given_tables, "DRAWN_ROWS", 60)
     table = rows()
@@ -177,6 +181,7 @@ def test_ids_are_left_out_with_a_warning(stored):
     assert len(model.predict(without_target(table))) == len(table)
 
 
+@pytest.mark.quick_cases("parquet")
 def test_named_columns_are_kept_or_categories(stored):
     table = rows().assign(room=np.arange(900) % 4, note="the same")
     model = SEPClassifier(categorical_features=["room"], keep=["note"]).fit(stored(table), "target")

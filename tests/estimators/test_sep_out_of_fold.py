@@ -22,6 +22,7 @@ def fitted(X, y, **options):
     return SEPClassifier(out_of_fold=True, **options).fit(X, y)
 
 
+@pytest.mark.quick_cases("400-20-None", "900-4-200")
 @pytest.mark.parametrize(("n", "d", "fit_rows"), [(400, 20, None), (900, 4, 200), (300, 60, None)])
 def test_of_random_labels_they_know_nothing(n, d, fit_rows):
     rng = np.random.default_rng(0)
@@ -37,7 +38,7 @@ def test_of_random_labels_they_know_nothing(n, d, fit_rows):
 def with_categories(seed):
     pd = package_or_skip("pandas")
     rng = np.random.default_rng(seed)
-    table = pd.DataFrame({"a": rng.normal(size=400), "c": rng.integers(40, size=400).astype(str)})
+    table = pd.DataFrame({"a": rng.normal(size=400), "c": [f"code {i}" for i in rng.integers(40, size=400)]})
     return table, rng.integers(2, size=400)
 
 
@@ -62,6 +63,7 @@ def test_labels_do_not_leak_through_encodings_or_gaps(draw):
     assert np.mean(found) < 0.55
 
 
+@pytest.mark.slow  # on every change, they know nothing of random labels, and find flipped ones
 def test_they_are_as_good_as_those_of_a_cross_validation():
     X, y = load_breast_cancer(return_X_y=True)
     own = fitted(X, y).out_of_fold_

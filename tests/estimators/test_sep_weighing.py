@@ -44,6 +44,7 @@ def test_a_fit_is_the_same_twice_also_of_a_sample():
     np.testing.assert_array_equal(first.roots, second.roots)
 
 
+@pytest.mark.quick_cases("3", "10", "1000")
 @pytest.mark.parametrize("spread", [3, 5, 10, 50, 1000])
 def test_far_rows_are_not_accepted(spread):
     X, y = load_breast_cancer(return_X_y=True)

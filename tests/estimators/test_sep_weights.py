@@ -16,6 +16,7 @@ def rare_rows(rng, n, n_rare):
     return rows, np.repeat(["common", "rare"], [n, n_rare])
 
 
+@pytest.mark.quick_cases("weights-load_iris", "counts-load_iris")
 @pytest.mark.slow_cases("weights-load_breast_cancer")
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
 @pytest.mark.parametrize("trust", ["weights", "counts"])

@@ -26,12 +26,25 @@ from sepc.estimators.trusted.trust_model import N_SIGNALS, signals
 from sepc.metrics import aurc, ece
 
 
+# On every change, SEPClassifier has all of these checks, and the other wrappers most of them.
 @pytest.mark.slow_cases(
-    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_classes",
-    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_train",
-    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_train(readonly_memmap=True)",
-    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
-    "TrustedClassifier(cv=2,estimator=LogisticRegression())-check_fit_idempotent",
+    "*check_classifier_data_not_an_array",
+    "*check_classifiers_classes",
+    "*check_classifiers_train*",
+    "*check_dont_overwrite_parameters",
+    "*check_dtype_object",
+    "*check_estimators_dtypes",
+    "*check_estimators_fit_returns_self",
+    "*check_f_contiguous_array_estimator",
+    "*check_fit2d_predict1d",
+    "*check_fit_check_is_fitted",
+    "*check_fit_idempotent",
+    "*check_fit_score_takes_y",
+    "*check_methods_subset_invariance",
+    "*check_n_features_in",
+    "*check_positive_only_tag_during_fit",
+    "*check_readonly_memmap_input",
+    "*check_supervised_y_2d",
 )
 @parametrize_with_checks([TrustedClassifier(LogisticRegression(), cv=2)])
 def test_scikit_learn_checks(estimator, check):
@@ -177,6 +190,7 @@ def test_classifier_and_partition_take_the_table_as_it_is():
     assert len(trusted.decide(X)) == 150
 
 
+@pytest.mark.slow_cases("None-array")
 @pytest.mark.slow_cases("transformer1-frame", "transformer1-array")
 @pytest.mark.parametrize("kind", ["frame", "array"])
 @pytest.mark.parametrize("transformer", [None, SimpleImputer()])

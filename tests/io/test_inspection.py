@@ -38,6 +38,7 @@ def is_plain(text):
     return all(sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for sign in text)
 
 
+@pytest.mark.quick_cases("None", "-1", "1e+308", "''", "{}", "[[][{]*", "{'values'*")
 @pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:20])
 def test_any_malformed_node_is_described(parts, value, tmp_path):
     arrays, content = parts

@@ -118,6 +118,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow_cases("trust in ours", "costs", "no promise")
 @pytest.mark.slow_cases("promise on trust")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore::sepc.errors.FlatSetWarning")

@@ -235,6 +235,7 @@ def test_passes_over_blocks_agree_with_solving_in_memory(kind):
         assert nearest.distance == pytest.approx(whole.distance, abs=tolerance)
 
 
+@pytest.mark.quick_cases("1.0", "2.0", "6.0")
 @pytest.mark.parametrize("apart", [1.0, 1.8, 2.0, 3.0, 6.0])
 def test_few_reads_of_a_class_larger_than_memory(apart):
     rng = np.random.default_rng(3)

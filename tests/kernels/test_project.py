@@ -1,5 +1,7 @@
 """The nearest point of an ellipsoid within a box: against a cone solver, and by its own proof."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cone_oracle import nearest_by_clarabel
@@ -87,6 +89,19 @@ def test_a_bound_holds_for_any_half_space_and_multiplier():
         if proof.least(low, high) > 1.0:
             assert len(rows) == 0
             assert bound == np.inf
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.2, 1.5])
+def test_a_bound_holds_with_the_multiplier_of_a_poor_solver(factor):
+    n_close = 0
+    for seed in range(30):
+        point, own = problem(seed)
+        found = own.project(point)
+        proof = replace(found.proof, multiplier=factor * found.proof.multiplier)
+        bound = proof.bound(point, own.low, own.high, own.weights)
+        assert bound <= found.squared * (1.0 + 1e-9) + 1e-9
+        n_close += 0.1 * found.squared < bound < found.squared
+    assert n_close > 10
 
 
 def test_inside_nothing_has_to_move():

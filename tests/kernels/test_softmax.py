@@ -192,6 +192,7 @@ def test_weight_is_repetition_and_no_weight_is_absence(kind, n, d, n_classes):
     np.testing.assert_allclose(probabilities(rows, weighted), probabilities(rows, repeated), atol=1e-9)
 
 
+@pytest.mark.quick_cases("plain-*", "*-1.0-2", "*-1e-08-2")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("penalty", [1e-8, weekly(1e-3), 1.0, weekly(1e8)])
 @pytest.mark.parametrize("kind", KINDS)

@@ -82,6 +82,15 @@ def fitted(name, how):
     return fit_alone(name, X, y) if how == "alone" else FrozenEstimator(fit_alone(name, X, y))
 
 
+@pytest.mark.quick_cases(
+    "weights-alone",
+    "weights-pipeline",
+    "counts-alone",
+    "trusted-frozen",
+    "selective-alone",
+    "repaired-alone",
+    "repaired trusted-alone",
+)
 @pytest.mark.slow_cases("trusted-search", "trusted-selective around a pipeline", "selective around trusted-alone")
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_every_model_is_monitored(name, how):
@@ -123,6 +132,7 @@ def test_every_model_has_reviews(name, how):
     assert queue.certificate().n_labels == (review.purpose == Purpose.CERTIFY).sum()
 
 
+@pytest.mark.quick_cases("<lambda>0")
 @pytest.mark.parametrize("wrap", [lambda model: model, lambda model: SelectiveClassifier(model, 0.2, random_state=0)])
 def test_tables_with_categories_and_gaps_are_watched(wrap):
     X, y = with_gaps_and_colours(600, 0)

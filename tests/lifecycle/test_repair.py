@@ -273,6 +273,7 @@ def test_names_of_features_and_number_labels():
     same_decisions(again.decide(frame), decided)
 
 
+@pytest.mark.slow_cases("*check_classifiers_train*", "*check_fit_idempotent")
 @parametrize_with_checks([RepairedClassifier(SEPClassifier())])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -137,6 +137,16 @@ def test_the_page_stands_alone_and_begins_with_the_summary(name, tmp_path):
     assert "viewport" in html
 
 
+@pytest.mark.quick_cases(
+    "monitor before any row",
+    "monitor",
+    "alarm",
+    "review of no rows",
+    "review from a file",
+    "certificate*",
+    "audit",
+    "repair of nothing",
+)
 @pytest.mark.parametrize("name", RESULTS)
 def test_the_picture_is_drawn_on_new_axes_or_on_those_given(name):
     import matplotlib.pyplot as plt

@@ -99,6 +99,7 @@ IN_ORDER = {
 FEW_ROWS = {"ecoli", "glass", "wine_quality_white", "yeast"}
 
 
+@pytest.mark.slow_cases("covertype", "adult", "letter")
 @pytest.mark.parametrize("name", datasets.names())
 def test_nothing_is_found_in_public_tables_that_a_person_would_keep(name):
     data = datasets.load(name)

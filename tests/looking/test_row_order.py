@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from optional import package_or_skip
+from scipy.stats import spearmanr
 
 from sepc.looking.row_order import row_findings
 
@@ -48,6 +49,39 @@ def test_rows_sorted_by_a_column():
     X, y = table()
     (found,) = row_findings(X.sort_values("c"), y)
     assert found.seen == "they are sorted by column 'c'"
+
+
+def drifting(n, r):
+    """One column whose rank correlation with the row number is about r."""
+    row = np.arange(n) - (n - 1) / 2
+    noise = np.random.default_rng(0).normal(size=n)
+    noise -= noise.mean() + row * (row @ noise) / (row @ row)
+    column = r * row / row.std() + np.sqrt(1.0 - r * r) * noise / noise.std()
+    assert spearmanr(np.arange(n), column)[0] == pytest.approx(r, abs=0.03)
+    return column[:, None]
+
+
+@pytest.mark.parametrize(
+    ("n", "r", "n_others", "is_found"),
+    [
+        (99, 0.6, 0, False),  # too few rows
+        (100, 0.6, 0, True),
+        (100, 0.23, 0, False),  # chance gives as much in one table of 40
+        (400, 0.23, 0, True),
+        (100, 0.33, 0, True),  # in one of 400,
+        (100, 0.33, 9, False),  # but not if there are ten columns
+        (4000, 0.17, 0, False),  # certain, and too weak to matter
+        (4000, 0.23, 0, True),
+    ],
+)
+def test_how_many_rows_and_how_much_drift_it_takes(n, r, n_others, is_found):
+    alike = np.random.default_rng(1).normal(size=(n, n_others))
+    assert bool(row_findings(np.column_stack([drifting(n, r), alike]))) == is_found
+
+
+def test_much_drift_is_no_sorting():
+    (found,) = row_findings(drifting(300, 0.95))
+    assert "drifts from the first row to the last" in found.seen
 
 
 def test_dates():

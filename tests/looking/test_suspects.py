@@ -6,7 +6,7 @@ from sklearn.datasets import make_blobs
 
 import sepc
 from sepc import SEPClassifier
-from sepc.looking.suspects import doubt, suspected_labels
+from sepc.looking.suspects import doubt, suspected_labels, usual_confidence
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,15 @@ def test_the_least_likely_labels_come_first():
     assert found.likely.tolist() == ["a", "b", "a"]
     assert found.n_judged == 5
     assert doubt(p[:2], np.array([0, 0])).tolist() == pytest.approx([0.1, 0.8])
+
+
+def test_another_label_must_be_as_likely_as_it_usually_is():
+    """Rows of "a" have it with 0.75 on average, so that 0.75 is enough and a little less is not."""
+    of_a = np.array([0.875, 0.625, 0.75, 0.6875, 0.0])
+    p = np.column_stack([of_a, 1.0 - of_a])
+    assert usual_confidence(p, np.array([0, 0, 1, 1, 1]))[0] == 0.75
+    found = suspected_labels(p, np.array(["a", "a", "b", "b", "b"]), np.array(["a", "b"]))
+    assert found.rows.tolist() == [2]
 
 
 def test_shown_as_a_card_and_a_frame():

@@ -57,6 +57,7 @@ def test_logged_and_loaded(rows, classifier, tmp_path, monkeypatch):
     assert "On held-out rows" in card
 
 
+@pytest.mark.slow_cases("trusted")
 @pytest.mark.parametrize("kind", ["trusted", "selective", "array"])
 def test_every_model_of_ours_is_saved(kind, rows, classifier, tmp_path):
     X, y = rows
@@ -74,6 +75,7 @@ def test_every_model_of_ours_is_saved(kind, rows, classifier, tmp_path):
     assert not list((tmp_path / "model").rglob("*.pkl"))
 
 
+@pytest.mark.quick_cases("classifier", "stratified")
 @pytest.mark.parametrize("kind", ["classifier", "selective", "stratified"])
 def test_tables_are_served_with_their_own_columns(kind, tmp_path):
     (table, y), (fresh, _) = patients(), patients(100, seed=5)

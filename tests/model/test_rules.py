@@ -150,3 +150,13 @@ def test_a_reason_is_given_even_where_no_feature_stands_out():
     rows = np.concatenate([rng.uniform(-1, 1, (300, d)), rng.uniform(-1, 1, (300, d)) + 9])
     classifier = SEPClassifier().fit(rows, np.repeat(["low", "high"], 300))
     assert "What separates it from 'high': x" in classifier.decide(np.zeros((1, d)))[0].why()
+
+
+def test_inside_an_ellipsoid_whose_rows_are_all_elsewhere_is_not_unseen():
+    """All rows of [-1, 1] lie in [0, 2] as well, out of reach from -0.9: the row is inside, and none is near."""
+    sets = np.array([[0, 0, 1], [0, 1, 0], [1, 1, 0]], dtype=bool)
+    table = SignatureTable(sets, np.array([[0, 40], [1, 9], [32, 5]]))
+    model = SEPModel(**{**vars(intervals()), "table": table})
+    assert at(-0.9, model).rule is Rule.SINGLE
+    assert at(-0.9, model).cause is Cause.THIN
+    assert at(-2.0, model).cause is Cause.UNSEEN

@@ -57,6 +57,7 @@ def test_a_changed_model_keeps_nothing_of_the_other(fitted):
     np.testing.assert_array_equal(judge_seen(model, region).counts[0], first)
 
 
+@pytest.mark.quick_cases("weights")
 def test_a_model_that_is_gone_leaves_nothing_behind(fitted):
     classifier = pickle.loads(fitted)
     classifier.decide(NEW)
@@ -67,6 +68,7 @@ def test_a_model_that_is_gone_leaves_nothing_behind(fitted):
     assert kept() is None
 
 
+@pytest.mark.quick_cases("weights")
 def test_what_is_kept_is_not_sent_along(fitted):
     classifier = pickle.loads(fitted)
     classifier.decide(NEW)

@@ -63,6 +63,14 @@ def two_classes(draw, seed, n=150, d=3):
     return X, y
 
 
+@pytest.mark.quick_cases(
+    "{}-*_*",
+    "*False}-in_ball",
+    "*counts*-clustered",
+    "*counts*-rank_deficient",
+    "*True}-repeated",
+    "*True}-integer_grid",
+)
 @pytest.mark.parametrize("kind", cases.KINDS)
 @pytest.mark.parametrize("options", [{}, {"standardize": False}, COUNTS, {"published": True}], ids=str)
 def test_rows_of_every_awkward_kind(kind, options, tmp_path):
@@ -168,6 +176,7 @@ def test_rows_too_far_away_for_squares(tmp_path):
         assert (said["cause"] == Cause.UNSEEN).all()
 
 
+@pytest.mark.quick_cases("nan", "inf")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_rows_that_are_not_numbers_are_never_accepted_and_spoil_no_others(value, tmp_path):
     X, y = load_iris(return_X_y=True)
@@ -253,6 +262,7 @@ def test_few_knots_and_many_are_compared_apart():
     assert _groups(np.zeros(2, dtype=np.int64)) == []
 
 
+@pytest.mark.quick_cases("max_risk1", "1e-06")
 @pytest.mark.parametrize("max_risk", [0.2, {0: 0.3, 1: 0.2}, {1: 0.2}, 1e-6, Costs(np.ones((2, 2)) - np.eye(2), 0.3)])
 def test_promise_about_a_classifier(max_risk, tmp_path):
     X, y = make_moons(500, noise=0.3, random_state=0)

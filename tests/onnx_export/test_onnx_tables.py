@@ -61,6 +61,7 @@ def fitted():
     return SEPClassifier(min_trust=0.8).fit(*patients())
 
 
+@pytest.mark.quick_cases("True-weights", "False-counts", "True-published")
 @pytest.mark.parametrize("trust", ["weights", "counts", "published"])
 @pytest.mark.parametrize("gaps", [True, False])
 def test_rows_of_a_table_are_decided_as_in_python(trust, gaps, tmp_path):

@@ -187,6 +187,7 @@ def test_blocks_give_the_partition_of_the_array(local_rows):
         np.testing.assert_allclose(a.ellipsoid.gauge(pos), b.ellipsoid.gauge(pos), atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.quick_cases("2")
 @pytest.mark.parametrize("n_impure", [2, 0.2])
 def test_pieces_refused_early_would_have_been_refused(n_impure, monkeypatch):
     pos, neg = (ArrayPoints(rows) for rows in overlapping(7, 900, 700, d=3, shift=0.7))

@@ -22,6 +22,7 @@ def test_overlapping_classes(reference, n_impure):
     check(reference, *reference.overlapping(60, 40, 2), n_impure)
 
 
+@pytest.mark.slow_cases("2")
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_iris_one_class_against_the_rest(reference, label):
     rows, classes = load_iris(return_X_y=True)

@@ -34,6 +34,7 @@ def labels_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+@pytest.mark.quick_cases("SEPClassifier", "StratifiedClassifier")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_that_decides_has_curves(name):
     rows = with_strata if name == "StratifiedClassifier" else X

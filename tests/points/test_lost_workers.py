@@ -100,6 +100,7 @@ def pids(nannied):
     raise AssertionError("the workers did not come back")
 
 
+@pytest.mark.quick_cases("6")
 @pytest.mark.parametrize("n", [1, 6, 15])
 def test_a_worker_killed_in_mid_fit_changes_nothing(n, pids, rows, undisturbed, killing):
     n_passes = killing(n, lambda: pids[:1])

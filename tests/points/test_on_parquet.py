@@ -64,6 +64,7 @@ def test_a_folder_gives_the_model_of_its_files(rows, tmp_path):
     assert_same_model(classifier().fit(tmp_path, "target"), on_blocks(X, y))
 
 
+@pytest.mark.slow  # on every change, test_sep_collections.py draws the same sample
 def test_fit_rows_draws_the_same_sample_as_in_blocks(file, rows):
     options = {"fit_rows": 1500, "random_state": 3}
     fitted = classifier(**options).fit(file, "target")

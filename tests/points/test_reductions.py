@@ -101,6 +101,7 @@ def test_counts_inside_of_any_blocking(case):
     assert points.reduce(CountInside(regions)).tolist() == expected
 
 
+@pytest.mark.quick_cases("0", "64", "65")
 @pytest.mark.parametrize("n_regions", [0, 1, 2, 64, 65, 130])
 @given(case=blocked_rows())
 def test_signatures_of_any_blocking(n_regions, case):

@@ -85,6 +85,7 @@ def check_limits(before, after):
     assert after["months"] == int(after["months"])
 
 
+@pytest.mark.slow_cases("selective")
 @pytest.mark.parametrize("name", ["sep", "selective"])
 def test_rows_alone_and_rows_of_a_table_are_decided_alike(name):
     """The search asks the partition itself; the table it leads to must be decided in the same way."""
@@ -400,6 +401,7 @@ def test_on_real_tables(name):
     assert n_found >= 8  # of german credit, one label is hardly ever accepted
 
 
+@pytest.mark.slow  # on every change, no row is cheaper than the bound, in test_reaching.py
 def test_answers_are_hardly_dearer_than_the_best_of_many_rows():
     """Of 40,000 rows drawn around the first, none that would do as well is much cheaper."""
     (X, _), model, rng = numbers(), model_of_numbers(), np.random.default_rng(1)

@@ -98,6 +98,7 @@ def test_without_labels_it_says_what_is_accepted_and_not_what_is_right(moons, cl
     assert made.figures.review[0].true_label is None
 
 
+@pytest.mark.slow_cases("selective")
 @pytest.mark.parametrize(
     ("estimator", "told"),
     [

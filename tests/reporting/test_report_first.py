@@ -58,6 +58,7 @@ def test_the_confusion_matrix_is_that_of_scikit_learn(moons, classifier):
     assert f">{confusion.counts[0][1]}<small>{confusion.accepted[0][1]} accepted</small>" in made.to_html()
 
 
+@pytest.mark.quick_cases("0", "24", "36", "48", "60", "114")
 @pytest.mark.parametrize("n_wrong", range(0, 120, 6))
 def test_the_warning_is_shown_exactly_if_the_binomial_test_says_so(moons, classifier, n_wrong):
     decisions = classifier.decide(moons[2])
@@ -83,6 +84,7 @@ def test_both_sides_of_the_test_are_seen(moons, classifier):
     assert told == {True, False}
 
 
+@pytest.mark.quick_cases("0", "80")
 @pytest.mark.parametrize("n_wrong", [0, 20, 80])
 def test_a_promise_is_contradicted_exactly_if_the_binomial_test_says_so(moons, n_wrong):
     selective = SelectiveClassifier(SEPClassifier(), 0.25, random_state=0).fit(*moons[:2])
@@ -108,6 +110,7 @@ def test_a_promise_for_each_label_is_checked_for_each(moons):
         assert check.seen == np.mean(y[rows] == label)
 
 
+@pytest.mark.quick_cases("True")
 @pytest.mark.parametrize("is_bad", [False, True])
 def test_a_promise_about_costs_is_checked(moons, is_bad):
     from sepc import Costs
@@ -121,6 +124,7 @@ def test_a_promise_about_costs_is_checked(moons, is_bad):
     assert check.seen == costs.of(labels, decisions.label, selective.classes_)[decisions.accepted].mean()
 
 
+@pytest.mark.slow_cases("trusted")
 @pytest.mark.parametrize(
     ("estimator", "least"),
     [
@@ -207,6 +211,7 @@ def test_a_report_on_a_repaired_model(moons, classifier):
     assert made.to_html()
 
 
+@pytest.mark.slow  # on every change, test_report.py has a report on every estimator
 def test_a_report_on_a_repaired_model_around_another(moons):
     trusted = TrustedClassifier(LogisticRegression(), cv=2, min_trust=0.8).fit(*moons[:2])
     repaired = repair(trusted, moons[0] + 0.001, moons[1])
@@ -250,6 +255,9 @@ def test_a_report_begins_with_what_a_look_found(classifier, moons):
     assert "Held out: the last 50 % of the rows." in text
     assert page.index('id="findings"') < page.index('id="first"')
     assert "&amp; &lt;b&gt;" in page
+    for words in (seen.matters, seen.advice):
+        assert text.index(words) < text.index("What to do first")
+        assert page.index('id="findings"') < page.index(words) < page.index('id="first"')
     assert "Held out: the last 50\u00a0% of the rows." in page
     assert made.to_dict()["findings"][0]["severity"] == "WRONG"
     plain = report(classifier, *moons[2:])

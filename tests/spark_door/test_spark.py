@@ -142,6 +142,7 @@ def mixed(spark):
     return X, y, fresh, spark.createDataFrame(plain.to_numpy().tolist(), schema=types).repartition(3)
 
 
+@pytest.mark.quick_cases("classifier", "stratified")
 @pytest.mark.parametrize("kind", ["classifier", "selective", "stratified"])
 def test_tables_of_all_types_with_gaps(kind, mixed):
     X, y, fresh, table = mixed

@@ -41,6 +41,7 @@ def iris():
     return X, y, SEPClassifier(min_trust=0.5).fit(X, y)
 
 
+@pytest.mark.quick_cases("*-t", "postgres-*", "duck-*DROP*", "sqlite-*odd*")
 @pytest.mark.parametrize("table_name", ["t", 'x"; DROP TABLE t; --', "it's -- \n odd `table`"])
 def test_hostile_names_change_nothing(engine, table_name):
     table, y = hostile_table()
@@ -118,6 +119,7 @@ def test_a_number_that_is_none_is_a_gap(engine, iris):
     assert set(engine.ask(sepc.sql.export(model, engine.dialect, "spoilt"))["sepc_cause"]) == {"MISSING"}
 
 
+@pytest.mark.quick_cases("postgres")
 def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(engine):
     table, y = patients()
     model = SEPClassifier(min_trust=0.0).fit(table, y)
@@ -128,6 +130,7 @@ def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(engine):
     assert (said["accepted"].astype(bool) == ~has_gaps).all()
 
 
+@pytest.mark.quick_cases("postgres-*", "duck-True", "sqlite-False")
 @pytest.mark.parametrize("standardize", [True, False])
 def test_numbers_at_the_ends_of_a_double(engine, iris, standardize):
     X, y, _ = iris

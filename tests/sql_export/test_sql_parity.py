@@ -63,6 +63,7 @@ def test_every_cause_and_several_classes(engine):
     assert set(decided.cause) == {Cause.ACCEPTED, Cause.OVERLAP, Cause.UNSEEN, Cause.THIN}
 
 
+@pytest.mark.quick_cases("postgres-*", "duck-rank_deficient-*", "sqlite-integer_grid-*")
 @pytest.mark.parametrize(
     ("kind", "standardize"),
     [("near_degenerate", False), ("rank_deficient", True), ("integer_grid", True), ("far_scales", False)],
@@ -87,6 +88,7 @@ def test_more_ellipsoids_than_a_number_has_bits_and_sets_never_seen(engine):
     assert np.sum(decided.region == -1) > 0
 
 
+@pytest.mark.quick_cases("sqlite")
 @pytest.mark.slow_cases("duck")
 def test_many_classes_and_isolated_rows_beside_ellipsoids(engine):
     X, y = load_digits(return_X_y=True)
@@ -124,6 +126,7 @@ def test_labels_as_likely_as_others(engine, n_classes):
     assert (decided.label == 0).all()
 
 
+@pytest.mark.quick_cases("sqlite")
 def test_rows_on_knots_and_one_step_beside_them(engine):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(1e3, 1.0, 200), rng.integers(0, 2, 200), rng.exponential(1e-6, 200)])
@@ -132,6 +135,7 @@ def test_rows_on_knots_and_one_step_beside_them(engine):
     assert_same(engine, model, np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)]))
 
 
+@pytest.mark.quick_cases("postgres-*", "duck-False", "sqlite-True")
 @pytest.mark.parametrize("gaps", [True, False])
 def test_tables_with_categories_and_dates(engine, gaps):
     table, y = patients(gaps=gaps)
@@ -142,6 +146,7 @@ def test_tables_with_categories_and_dates(engine, gaps):
     assert_same(engine, model, fresh)
 
 
+@pytest.mark.quick_cases("postgres")
 def test_categories_not_seen_in_training_add_nothing(engine):
     model, fresh = SEPClassifier(min_trust=0.8).fit(*patients()), complete(patients(seed=1)[0])
     odd = {"ward": np.resize(["south", "<missing>", "EAST"], len(fresh)), "stage": np.resize([2.5, -1.0], len(fresh))}
@@ -164,6 +169,7 @@ def test_categories_are_told_apart_by_case_whatever_the_column_says(name, reques
     np.testing.assert_allclose(said["sepc_trust"], model.decide(table).trust, atol=1e-9)
 
 
+@pytest.mark.quick_cases("postgres-0.2", "duck-max_risk1", "sqlite-max_risk2", "sqlite-1e-06")
 @pytest.mark.parametrize("max_risk", [0.2, {0: 0.3, 1: 0.2}, {1: 0.2}, 1e-6])
 def test_promises(engine, max_risk):
     X, y = make_moons(400, noise=0.3, random_state=0)
@@ -179,6 +185,7 @@ def test_a_promise_about_labels_that_a_frozen_classifier_does_not_know(duck):
     assert_same(duck, model, rows_around(X, 200))
 
 
+@pytest.mark.quick_cases("postgres-*", "duck-*no*", "sqlite-*1.0*")
 @pytest.mark.parametrize("names", [["no", "perhaps", "yes ü"], [-5, 0, 2**40], [1.0, 2.0, 3.0]], ids=str)
 def test_labels_keep_their_type(engine, names):
     X, y = load_iris(return_X_y=True)
@@ -202,6 +209,7 @@ def test_classes_of_another_weight(duck):
     assert_same(duck, model, X[:, :4])
 
 
+@pytest.mark.quick_cases("postgres")
 def test_no_rows(engine):
     X, y = load_iris(return_X_y=True)
     model = SEPClassifier().fit(X[:, :2], y)
