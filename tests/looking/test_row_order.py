@@ -31,6 +31,15 @@ def test_rows_sorted_by_label_are_no_drift():
     assert row_findings(X, y) == []
 
 
+def test_drift_within_labels_that_stand_together():
+    X, y = table()
+    X["a"] += np.linspace(0, 3, len(X))
+    (found,) = row_findings(X, np.sort(y))
+    assert found.seen.startswith("1 of 4 columns drifts")
+    assert "the last rows are no test" in found.advice
+    assert "--test-last" not in found.advice
+
+
 def test_drift_of_a_feature():
     X, y = table()
     X["b"] += np.linspace(0, 2, len(X))

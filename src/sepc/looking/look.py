@@ -11,6 +11,7 @@ from sklearn.utils.validation import _num_samples
 
 from sepc.columns.kinds import Column, Kind, column_from, kinds_of
 from sepc.columns.table import column_names, column_of, is_gap, is_table, typed
+from sepc.looking.category_values import category_findings
 from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
 from sepc.looking.header_units import header_findings
@@ -65,6 +66,7 @@ def look(X: Any, y: ArrayLike | None = None) -> Findings:
     columns = _columns(X, given, n_looked_at / max(1, n_rows))
     values = {own.name: own.read(given[own.name]) for own in columns if own.kind is not Kind.LEFT_OUT}
     found += [*column_findings(columns, has_names=is_table(X)), *header_findings(columns)]
+    found += category_findings(columns, values)
     found += total_findings(given, values) if n_looked_at == n_rows else []
     found += [] if labels is None else _told_of(columns, values, labels)
     found += row_findings(values, labels)

@@ -26,6 +26,10 @@ SORTED = 0.99
 # Labels that change from row to row less often than this share of what chance would give stand in blocks.
 IN_BLOCKS = 0.25
 ADVICE = "hold out the last rows for a test: --test-last 0.3 in the command"
+IN_BLOCKS_ADVICE = (
+    "Rows of one label stand together, so that the last rows are no test; if rows belong together, as those of one "
+    "person do, hold out all rows of some"
+)
 
 
 def row_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> list[Finding]:
@@ -54,11 +58,12 @@ def row_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None)
     classes = np.zeros(n, dtype=np.int64) if y is None else _codes(y)
     numbers = {name: own for name, own in values.items() if own.dtype.kind == "f"}
     drifts = {name: _drift(own, classes) for name, own in numbers.items()}
-    labels = [] if _in_blocks(classes) else [_drift(own, np.zeros_like(classes)) for own in _indicators(classes)]
+    in_blocks = _in_blocks(classes)
+    labels = [] if in_blocks else [_drift(own, np.zeros_like(classes)) for own in _indicators(classes)]
     level = LEVEL / max(1, len(drifts) + len(labels))
     found = {name: r for name, (r, p) in drifts.items() if p <= level and abs(r) >= WEAKEST}
     of_labels = max((abs(r) for r, p in labels if p <= level and abs(r) >= WEAKEST), default=0.0)
-    return [*dates, *_of_order(found, len(numbers)), *_of_labels(of_labels)]
+    return [*dates, *_of_order(found, len(numbers), in_blocks), *_of_labels(of_labels)]
 
 
 def _codes(y: ArrayLike) -> IntArray:
@@ -112,7 +117,7 @@ def _of_dates(name: str, values: NDArray[Any]) -> Finding:
     )
 
 
-def _of_order(found: dict[str, float], n_columns: int) -> list[Finding]:
+def _of_order(found: dict[str, float], n_columns: int, in_blocks: bool) -> list[Finding]:
     if not found:
         return []
     most = max(found, key=lambda name: abs(found[name]))
@@ -123,15 +128,16 @@ def _of_order(found: dict[str, float], n_columns: int) -> list[Finding]:
         drift = "drifts" if len(found) == 1 else "drift"
         seen = f"{len(found):,} of {counted(n_columns, 'column')} {drift} from the first row to the last, "
         seen += f"'{name_of(most)}' most (rank correlation {r:.2f} with the row number)"
-    return [_ordered(seen)]
+    return [_ordered(seen, IN_BLOCKS_ADVICE if in_blocks else f"If this is their order in time, {ADVICE}")]
 
 
 def _of_labels(r: float) -> list[Finding]:
     if not r:
         return []
-    return [_ordered(f"labels drift from the first row to the last (rank correlation {r:.2f} with the row number)")]
+    seen = f"labels drift from the first row to the last (rank correlation {r:.2f} with the row number)"
+    return [_ordered(seen, f"If this is their order in time, {ADVICE}")]
 
 
-def _ordered(seen: str) -> Finding:
+def _ordered(seen: str, advice: str) -> Finding:
     matters = "Later rows differ from these, so a test on rows drawn at random says more than they will bear out"
-    return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, f"If this is their order in time, {ADVICE}")
+    return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, advice)
