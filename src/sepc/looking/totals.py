@@ -15,7 +15,7 @@ from sepc.wording import MOST_NAMES, listed, shown
 
 # What people call such a row.
 TOTAL = re.compile(
-    r"(?:grand |sub)?[- ]?totals?|sum|sums|total g[eé]n[eé]ral|somme|summe|gesamt(?:summe)?|insgesamt|totaal|totale|"
+    r"(?:grand |sub)?[- ]?totals?|sum|sums|total g[eé]n[eé]ral|summe|gesamt(?:summe)?|insgesamt|totaal|totale|"
     r"suma|soma|toplam|итого|всего|合计|总计|合計|計",
     re.IGNORECASE,
 )
