@@ -109,6 +109,8 @@ bench:
 	$(PY) benchmarks/wide.py --tables line --rows 50000 --seeds 1 --output benchmarks/results/wide_large.json
 	$(PY) benchmarks/wide.py --tables line curve --columns 60 --rows 2000 --seeds 1 \
 	  --learners HGB RF LR "layer on HGB" "layer on RF" "layer on LR" --output benchmarks/results/wide_layers.json
+	$(PY) benchmarks/raw_tables.py --output benchmarks/results/raw_tables.json
+	$(PY) benchmarks/row_order.py --output benchmarks/results/row_order.json
 	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json
 	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
 	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json

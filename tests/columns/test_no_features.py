@@ -113,6 +113,21 @@ def test_times_that_may_number_the_rows_are_in_doubt():
         assert column.doubt == "Leave it out if it numbers the rows"
 
 
+def test_whole_numbers_beyond_doubles_are_ids_or_in_doubt():
+    ids = RNG.integers(2**62, 2**63 - 1, N)
+    nanoseconds = 1_700_000_000_000_000_000 + RNG.integers(0, 10**15, N)
+    table = pd.DataFrame(
+        {"id": ids, "customer": RNG.choice(ids[:40], N), "at": nanoseconds, "x": RNG.random(N) * 1e300}
+    )
+    columns = kinds_of(table, (), ())
+    assert [own.why for own in columns] == ["an id", "", "", ""]
+    assert "they may be ids" in columns[1].seen
+    assert "categorical_features" in columns[1].doubt
+    assert "nanoseconds since 1970" in columns[2].seen
+    assert columns[3].doubt == ""
+    assert [own.why for own in kinds_of(table, ["id"], ["customer"])] == [""] * 4
+
+
 def test_a_sample_shows_ids_but_no_constants():
     ids = np.random.default_rng(2).permutation(np.arange(100_000.0))[:4_000]
     assert seeming(ids).why == ""

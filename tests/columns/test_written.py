@@ -50,6 +50,21 @@ NUMBERS = {
         Written.number("", ",", "."),
     ),
     "17, unknown": ([*map(str, range(2, 90)), "unknown"], None, Written.number()),
+    "(1,234.50)": (
+        [f"{x:,.2f}" if x >= 0 else f"({-x:,.2f})" for x in AMOUNTS - 3000],
+        (AMOUNTS - 3000).round(2),
+        Written.number("", ".", ","),
+    ),
+    "$(1,234.50)": (
+        [f"${x:,.2f}" if x >= 0 else f"$({-x:,.2f})" for x in AMOUNTS - 3000],
+        (AMOUNTS - 3000).round(2),
+        Written.number("$", ".", ","),
+    ),
+    "(1.234,50 €)": (
+        [(f"{x:,.2f} €" if x >= 0 else f"({-x:,.2f} €)").translate(SWAPPED) for x in AMOUNTS - 3000],
+        (AMOUNTS - 3000).round(2),
+        Written.number("€", ",", "."),
+    ),
     "1.5e-07": ([f"{x:g}" for x in AMOUNTS / 1e9], None, Written.number("", ".", ",")),
 }
 
@@ -79,6 +94,14 @@ TEXTS = {
     "addresses": [f"{i}.{i + 1}.0.{i % 7}" for i in range(1, 90)],
     "versions": ["1.2.3", "1.10.11", "2.0.0", "2.1.12"],
     "streets": [f"{i} {name} street" for i in range(9) for name in ("oak", "elm", "main", "mill")],
+    "seasons": ["2009-10", "2010-11", "2011-12"],
+    "a counter in a year": [f"2021-{i:02}" for i in range(1, 60)],
+    "list numbers": ["(1)", "(2)", "(3)"],
+    "weights in brackets": ["5 kg", "(6 kg)", "(7 kg)"],
+    "months without a year": ["Jan", "Feb", "Mar"],
+    "months or days": ["Mar-21", "Apr-21", "May-22"],
+    "area codes": [f"({i:03}) {7 * i:07}" for i in range(100, 300)],
+    "counts in brackets": ["12 (3)", "13 (4)", "5 (1)"],
     "scores": [f"{i}:{i % 5}" for i in range(40)],
 }
 
@@ -100,6 +123,15 @@ DOUBTS = {
         "different units, such as '0 g' and '0 kg'",
     ),
     "two orders": (["13/01/2024", "01/13/2024", "02/03/2024"], "day first in '13/01/2024' and with the month first in"),
+    "minus and brackets": (
+        [*(f"{x:.2f}" for x in AMOUNTS), "-5.00", "(7.00)"],
+        "minus such as '-5.00' and in brackets",
+    ),
+    "all in brackets": ([f"({x:.2f})" for x in AMOUNTS], "all numbers are in brackets, such as '("),
+    "percent and shares": (
+        [*(f"{x / 1000:.1f}%" for x in AMOUNTS), *(f"{x / 1e5:.4f}" for x in AMOUNTS)],
+        "numbers with and without %, such as ",
+    ),
     "no order": (["03/04/2024", "05/06/2024", "07/08/2024"], "no day above 12 tells"),
 }
 
@@ -120,6 +152,11 @@ DATES = {
     "3 Mar 2024": ("%d %b %Y", "ymd"),
     "March 3, 2024": ("%B %d, %Y", "ymd"),
     "two digits": ("%d/%m/%y", "dmy"),
+    "2024-03": ("%Y-%m", "ymd"),
+    "2024/03": ("%Y/%m", "ymd"),
+    "03/2024": ("%m/%Y", "ymd"),
+    "Mar 2024": ("%b %Y", "ymd"),
+    "March 2024": ("%B %Y", "ymd"),
     "with a time": ("%Y-%m-%dT%H:%M:%SZ", "ymd"),
 }
 
@@ -127,7 +164,8 @@ DATES = {
 @pytest.mark.parametrize("name", DATES)
 def test_dates_are_recognised_and_read(name):
     form, order = DATES[name]
-    days = pd.date_range("2023-01-01", periods=300, freq="37h" if "%H" in form else "D")
+    every = "37h" if "%H" in form else "D" if "%d" in form else "MS"
+    days = pd.date_range("2010-01-01", periods=150, freq=every)
     written = written_of(distinct(days.strftime(form)))
     assert written == Written.date(order)
     np.testing.assert_array_equal(written.read(days.strftime(form).to_numpy(dtype=object)), days.to_numpy())
@@ -169,6 +207,19 @@ def test_cells_of_other_types_are_read_too():
     read = Written.date("dmy").read(np.array(["05/03/2024", day, "soon"], dtype=object))
     assert read[0] == read[1] == day
     assert np.isnat(read[2])
+
+
+def test_numbers_and_dates_beside_marks_for_gaps_are_not_categories():
+    numbers, days = RNG.normal(50, 9, 300).round(1).astype(object), np.array([None] * 300, dtype=object)
+    days[:] = pd.date_range("2024-01-01", periods=300).to_pydatetime()
+    numbers[::20], days[::30] = "-", "n/a"
+    half = np.array([x if i % 2 else str(x) for i, x in enumerate(RNG.integers(1, 9000, 300))], dtype=object)
+    table = pd.DataFrame({"x": numbers, "day": days, "half": half, "size": [1, 2, "A"] * 100})
+    columns = kinds_of(table, (), ())
+    assert [own.kind for own in columns] == [Kind.NUMBER, Kind.DATE, Kind.NUMBER, Kind.CATEGORY]
+    assert columns[0].seen == "most cells are no text; '-' in 15 rows cannot be read"
+    assert np.isnan(columns[0].read(numbers)).sum() == 15
+    np.testing.assert_array_equal(columns[2].read(half), half.astype(float))
 
 
 def test_a_table_of_texts_is_fitted_as_the_numbers_and_says_so_once():

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import date
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.columns.no_features import Seeming, distinct_of, seeming
-from sepc.columns.recognition import Doubt, written_of
-from sepc.columns.table import column_names, column_of, exact_column_of, is_categorical
+from sepc.columns.no_features import Seeming, distinct_of, seeming, seeming_large
+from sepc.columns.recognition import Doubt, is_gap_text, written_of
+from sepc.columns.table import column_names, column_of, exact_column_of, has_large, is_categorical
 from sepc.columns.written import What, Written
 from sepc.plain_values import plain
 from sepc.records import given, part, record, text
@@ -102,7 +103,12 @@ def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -
         if seems and not (is_category and seems != "a constant"):
             return Column(str(name), Kind.LEFT_OUT, seems)
         return Column(str(name), Kind.CATEGORY, "")
-    return column_from(str(name), column_of(X, name), is_kept, share)
+    values = column_of(X, name)
+    beyond = Seeming() if is_kept or not has_large(values) else seeming_large(exact_column_of(X, name))
+    if beyond.seen:
+        kind = Kind.LEFT_OUT if beyond.why else Kind.NUMBER
+        return Column(str(name), kind, beyond.why, None, beyond.seen, beyond.doubt)
+    return column_from(str(name), values, is_kept, share)
 
 
 def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0) -> Column:
@@ -137,23 +143,33 @@ def _written(values: NDArray[Any]) -> Written | Doubt | None:
         return Written.duration()
     if values.dtype.kind != "O":
         return None
-    distinct = distinct_of(values.tolist())
+    distinct = [value for value in distinct_of(values.tolist()) if value is not None]
     texts = [value for value in distinct if isinstance(value, str)]
-    n_others = len(distinct) - len(texts) - (None in distinct)
-    return written_of(texts) if n_others <= MOST_OTHERS * len(texts) else None
+    others = [value for value in distinct if not isinstance(value, str)]
+    if len(others) <= MOST_OTHERS * len(texts):
+        return written_of(texts)
+    if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in others):
+        # Numbers among which some cells are text, such as "-" for a gap.
+        return Written.number() if all(map(is_gap_text, texts)) else written_of([*texts, *map(str, others)])
+    are_dates = all(isinstance(value, date) for value in others) and all(map(is_gap_text, texts))
+    return Written.date() if are_dates else None
 
 
 def _reading(values: NDArray[Any], read: NDArray[Any]) -> str:
     """What a text was read as, and what could not be read, in words."""
     is_gap = np.isnat(read) if read.dtype.kind == "M" else np.isnan(read)
-    first = int(np.argmin(is_gap))
-    as_what = str(read[first]).split("T00:00")[0] if read.dtype.kind == "M" else f"{read[first]:,.10g}"
     if values.dtype.kind == "m":
-        return f"{plain(values[first])} is {as_what}"
-    example = f"{shown(plain(values[first]))} is {as_what}"
+        first = int(np.argmin(is_gap))
+        return f"{plain(values[first])} is {_in_words(read[first])}"
     unread = distinct_of([value for value in values[is_gap].tolist() if value is not None])
+    first = next((i for i in np.flatnonzero(~is_gap).tolist() if isinstance(values[i], str)), -1)
+    example = f"{shown(values[first])} is {_in_words(read[first])}" if first >= 0 else "most cells are no text"
     if not unread:
         return example
     n_rows = sum(value is not None for value in values[is_gap])
     named = listed(map(shown, unread), MOST_UNREAD)
     return f"{example}; {named} in {counted(n_rows, 'row')} cannot be read"
+
+
+def _in_words(value: Any) -> str:
+    return str(value).split("T00:00")[0] if isinstance(value, np.datetime64) else f"{value:,.10g}"

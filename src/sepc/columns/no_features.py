@@ -23,6 +23,9 @@ FEWEST_ID_ROWS = 100
 FILLED = 0.4
 # Different whole numbers between these are left in, since they may be years, or seconds since 1970 (from 2000 on).
 TIMES = ((1800.0, 2100.0), (946_684_800.0, 2_208_988_800.0))
+# Nanoseconds since 1970, from 2000 on.
+NANOSECONDS = (946_684_800_000_000_000, 2_208_988_800_000_000_000)
+CODES = "Name it in categorical_features (--categorical) if they are codes, or leave it out"
 # A column of text is free text if more than this share of its values are different, and they have several words.
 DIFFERENT_SHARE = 0.5
 SEVERAL_WORDS = 3.0
@@ -90,6 +93,26 @@ def _seeming_text(texts: list[Any]) -> Seeming:
         return Seeming()
     n_codes = sum(CODE.fullmatch(str(text).strip()) is not None for text in distinct)
     return Seeming("an id" if n_codes >= CODE_SHARE * n else "free text", seen)
+
+
+def seeming_large(cells: NDArray[Any]) -> Seeming:
+    """What a column of whole numbers seems to be that doubles cannot tell apart, such as 64-bit ids.
+
+    Parameters
+    ----------
+    cells : (n,) array of objects
+        As `sepc.columns.table.exact_column_of` gives them.
+    """
+    known = [cell for cell in cells.tolist() if cell is not None]
+    if len(known) < FEWEST_ROWS or not all(isinstance(cell, int) for cell in known):
+        return Seeming()
+    low, high, n = min(known), max(known), len(set(known))
+    seen = f"{n:,} different whole numbers in {len(known):,} rows, such as {known[0]}"
+    if NANOSECONDS[0] <= low and high <= NANOSECONDS[1]:
+        return Seeming("", f"{seen}: they may be ids, or nanoseconds since 1970", "Leave it out if it holds ids")
+    if n >= NEAR_UNIQUE * len(known):
+        return Seeming("an id", seen)
+    return Seeming("", f"{seen}: they may be ids", CODES)
 
 
 def _is_known(values: NDArray[Any]) -> BoolArray:

@@ -18,6 +18,10 @@ CURRENCIES = (
 BEFORE = rf"[A-Z]{{0,3}}\$|[€£¥₹₽₺₩₪₫₴฿]|(?:{'|'.join(CURRENCIES)})(?![A-Za-z])"
 # What may stand after it: a word or two, such as "kg", "%", "m2", "mg/dl" or "sq ft".
 AFTER = r"[^\W\d_][^\s\d()]{0,11}[23]?(?: [^\W\d_]{1,9}\.?)?|[%‰°€£¥₹₽₺₩₪₫₴฿$/²³][^\s\d()]{0,9}[23]?"
+# Accounts write negative amounts in brackets, with the currency on either side of them.
+IN_BRACKETS = re.compile(rf"(?:(?P<outside>{BEFORE}) ?)?\((?P<inside>[^()+-]+)\)(?P<after> ?[%€£$A-Za-z]{{1,3}})?")
+BRACKETS = "("
+AMOUNT_UNIT = re.compile(rf"%?|{BEFORE}", re.IGNORECASE)
 NUMBER = re.compile(
     rf"(?P<sign>[+-]?) ?(?P<before>{BEFORE})? ?(?P<inner>[+-]?)"
     r"(?P<digits>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<exponent>[eE][+-]?\d{1,3})? ?"
@@ -26,7 +30,10 @@ NUMBER = re.compile(
 
 
 class NumberText(NamedTuple):
-    """The parts of a number: sign, digits with their separators, exponent, and the unit on either side of it."""
+    """The parts of a number: sign, digits with their separators, exponent, and the unit on either side of it.
+
+    The sign of a number in brackets, which is negative, is "(".
+    """
 
     sign: str
     digits: str
@@ -48,12 +55,21 @@ def number_text(text: str) -> NumberText | None:
     NumberText(sign='', digits='11,455.14', exponent='', unit='€')
     >>> number_text("72,3 kg").unit, number_text("2 rooms").unit, number_text("B 12")
     ('kg', 'room', None)
+    >>> number_text("(1,234.50)").sign, number_text("$ (12)").unit, number_text("(a)")
+    ('(', '$', None)
     """
-    found = NUMBER.fullmatch(text.translate(ALIKE).strip())
+    plain = text.translate(ALIKE).strip()
+    brackets = IN_BRACKETS.fullmatch(plain) if BRACKETS in plain else None
+    if brackets is not None:
+        plain = f"{brackets['outside'] or ''} {brackets['inside'].strip()}{brackets['after'] or ''}".strip()
+    found = NUMBER.fullmatch(plain)
     if found is None or (found["sign"] and found["inner"]):
         return None
     unit = " ".join(filter(None, (found["before"], unit_of(found["after"] or ""))))
-    return NumberText(found["sign"] or found["inner"], found["digits"], found["exponent"] or "", unit)
+    if brackets is not None and not AMOUNT_UNIT.fullmatch(unit):
+        return None
+    sign = BRACKETS if brackets else found["sign"] or found["inner"]
+    return NumberText(sign, found["digits"], found["exponent"] or "", unit)
 
 
 def unit_of(text: str) -> str:
@@ -73,7 +89,8 @@ def value_of(number: NumberText, decimal: str, thousands: str) -> float | None:
     if not _pattern(decimal, thousands).fullmatch(number.digits):
         return None
     digits = number.digits.replace(thousands, "") if thousands else number.digits
-    value = float(f"{number.sign}{digits.replace(decimal, '.')}{number.exponent}")
+    sign = "-" if number.sign == BRACKETS else number.sign
+    value = float(f"{sign}{digits.replace(decimal, '.')}{number.exponent}")
     return value if math.isfinite(value) else None
 
 

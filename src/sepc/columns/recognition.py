@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sepc.columns.number_texts import NumberText, number_text, value_of
+from sepc.columns.number_texts import BRACKETS, NumberText, number_text, value_of
 from sepc.columns.time_texts import DurationText, Order, date_of, duration_of
 from sepc.columns.written import NEEDED, Written
 from sepc.wording import listed, shown
@@ -30,8 +30,12 @@ FEWEST_PLAIN = 5
 COMMON_UNIT = 0.05
 MOST_UNITS = 3
 
+ONE_WAY = "Write them in one way"
+
 # A year that is no part of a version such as 1.10.11.
 FULL_YEAR = re.compile(r"\d{4}")
+# Two years in a row such as 2011-12, which are no month.
+TWO_YEARS = re.compile(r"\d\d(\d\d)[-/](\d\d)")
 
 # Texts that people write for a gap; they say nothing about what the others are.
 GAPS = frozenset({"", "-", "--", "?", ".", "n/a", "n.a.", "na", "nan", "none", "null", "unknown", "missing"})
@@ -61,7 +65,7 @@ def written_of(texts: Sequence[str]) -> Written | Doubt | None:
     """
     if len(texts) > MOST_TEXTS:
         texts = sorted(texts)[:: -(-len(texts) // MOST_TEXTS)]
-    known = [text for text in texts if text.strip().casefold() not in GAPS]
+    known = [text for text in texts if not is_gap_text(text)]
     if len(known) < FEWEST_TEXTS:
         return None
     tried = known[:: max(1, len(known) // N_TRIED)]
@@ -71,6 +75,11 @@ def written_of(texts: Sequence[str]) -> Written | Doubt | None:
             if found is not None:
                 return found
     return None
+
+
+def is_gap_text(text: str) -> bool:
+    """Whether a text is one that people write for a gap."""
+    return text.strip().casefold() in GAPS
 
 
 def _may_be_duration(text: str) -> bool:
@@ -107,9 +116,31 @@ def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
     if not isinstance(unit, str):
         return unit
     alike = {text: own for text, own in found.items() if own.unit in (unit, "" if unit != NEEDED else unit)}
-    if len(alike) < READABLE * len(texts) or (not unit and _are_codes(list(alike.values()))):
+    if not unit and _are_codes(list(alike.values())):
         return None
-    return _with_signs(alike, unit, len(texts))
+    if len(alike) < READABLE * len(texts):
+        return _without_unit(found, alike) if unit == NEEDED else None
+    return _negative_in_two_ways(alike) or _with_signs(alike, unit, len(texts))
+
+
+def _without_unit(found: dict[str, NumberText], alike: dict[str, NumberText]) -> Doubt:
+    """Doubt about numbers of which some have a sign that the others need as well."""
+    without = next(text for text, number in found.items() if not number.unit)
+    seen = f"numbers with and without {NEEDED}, such as {shown(next(iter(alike)))} and {shown(without)}"
+    return Doubt(seen, ONE_WAY)
+
+
+def _negative_in_two_ways(found: dict[str, NumberText]) -> Doubt | None:
+    """Doubt about numbers in brackets, which are negative, unless other numbers have none and no minus either."""
+    bracketed = next((text for text, number in found.items() if number.sign == BRACKETS), None)
+    if bracketed is None:
+        return None
+    if all(number.sign == BRACKETS for number in found.values()):
+        return Doubt(f"all numbers are in brackets, such as {shown(bracketed)}", "Write them with a minus, or without")
+    minus = next((text for text, number in found.items() if number.sign == "-"), None)
+    if minus is None:
+        return None
+    return Doubt(f"numbers with a minus such as {shown(minus)} and in brackets such as {shown(bracketed)}", ONE_WAY)
 
 
 def _unit(found: dict[str, NumberText], n_texts: int) -> str | Doubt | None:
@@ -186,7 +217,7 @@ def _two_ways(each: Sequence[tuple[str, float | None, float | None]]) -> Doubt:
     with_point = next(text for text, point, comma in each if comma is None and point is not None)
     with_comma = next(text for text, point, comma in each if point is None and comma is not None)
     seen = f"decimals after a point in {shown(with_point)} and after a comma in {shown(with_comma)}"
-    return Doubt(seen, "Write them in one way")
+    return Doubt(seen, ONE_WAY)
 
 
 def _either(text: str, values: dict[str, list[float | None]], texts: list[str]) -> Doubt:
@@ -203,6 +234,8 @@ def _dates(texts: Sequence[str]) -> Written | Doubt | None:
         return None
     if len(texts) < FEWEST_BARE and not all(FULL_YEAR.search(text) for text in texts):
         return None
+    if all(map(_are_two_years, texts)):
+        return None
     only_day = [text for text, day, month in each if day is not None and month is None]
     only_month = [text for text, day, month in each if month is not None and day is None]
     if only_day and only_month:
@@ -215,3 +248,8 @@ def _dates(texts: Sequence[str]) -> Written | Doubt | None:
         seen = f"dates such as {shown(either[0])}, of which no day above 12 tells whether day or month comes first"
         return Doubt(seen, "Convert the column to dates")
     return Written.date(Order.DAY if only_day else Order.MONTH)
+
+
+def _are_two_years(text: str) -> bool:
+    years = TWO_YEARS.fullmatch(text.strip())
+    return years is not None and (int(years[1]) + 1) % 100 == int(years[2])

@@ -76,11 +76,16 @@ def typed(values: NDArray[Any]) -> NDArray[Any]:
 def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
     """The same, but as objects if numbers are so large that doubles cannot tell whole ones apart, as 64-bit ids are."""
     values = column_of(X, name)
-    if values.dtype.kind != "f" or not (np.abs(values) >= LARGEST_EXACT).any():
+    if not has_large(values):
         return values
     objects = np.empty(len(values), dtype=object)
     objects[:] = cells_of(X.column(name) if hasattr(X, "column_names") else X[name])
     return _with_none(objects)
+
+
+def has_large(values: NDArray[Any]) -> bool:
+    """Whether a column has numbers so large that doubles cannot tell whole ones apart."""
+    return values.dtype.kind == "f" and bool((np.abs(values) >= LARGEST_EXACT).any())
 
 
 def cells_of(column: Any) -> list[Any]:

@@ -24,6 +24,16 @@ DATES = tuple(
         rf"(?P<name>{NAME})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})",
     )
 )
+# Months alone, which stand for their first day.
+MONTHS_ALONE = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<y>(?:1[89]|20)\d\d)[-/](?P<m>\d\d)",
+        r"(?P<m>\d{1,2})[-/](?P<y>(?:1[89]|20)\d\d)",
+        rf"(?P<name>{NAME})\.?,?[- /](?P<y>(?:1[89]|20)\d\d)",
+        rf"(?P<y>(?:1[89]|20)\d\d)[- /](?P<name>{NAME})\.?",
+    )
+)
 # Two digits of a year from here on are of the last century, as in Python's strptime.
 LAST_CENTURY = 69
 
@@ -56,7 +66,8 @@ ORDERS = (Order.YEAR, Order.DAY, Order.MONTH)
 def date_of(text: str, order: str) -> datetime | None:
     """The date that a text stands for, in universal time if it has a time zone; None if it is none.
 
-    The order is that of numbers with the year at the end, unless points separate them: then the day comes first.
+    The order is that of numbers with the year at the end, unless points separate them: then the day comes first. A
+    month alone, such as "2024-03" or "Mar 2024", is its first day.
 
     Examples
     --------
@@ -65,11 +76,11 @@ def date_of(text: str, order: str) -> datetime | None:
     """
     found = next(filter(None, (form.fullmatch(text.strip()) for form in DATES)), None)
     if found is None:
-        return None
+        return _month_of(text.strip())
     given = found.groupdict()
     year = int(given["y"]) + (0 if len(given["y"]) == 4 else 1900 if int(given["y"]) >= LAST_CENTURY else 2000)
     if given.get("name"):
-        month, day = MONTHS.index(given["name"][:3].lower()) + 1, int(given["d"])
+        month, day = _number_of(given["name"]), int(given["d"])
     elif given.get("m"):
         month, day = int(given["m"]), int(given["d"])
     elif given["sign"] == "." or order == Order.DAY:
@@ -82,6 +93,21 @@ def date_of(text: str, order: str) -> datetime | None:
         return datetime(year, month, day) + _time_of_day(given)
     except (ValueError, OverflowError):
         return None
+
+
+def _month_of(text: str) -> datetime | None:
+    """The first day of a month, if the text is a month and a year."""
+    found = next(filter(None, (form.fullmatch(text) for form in MONTHS_ALONE)), None)
+    if found is None:
+        return None
+    given = found.groupdict()
+    month = _number_of(given["name"]) if given.get("name") else int(given["m"])
+    return datetime(int(given["y"]), month, 1) if 1 <= month <= 12 else None
+
+
+def _number_of(name: str) -> int:
+    """The number of a month that is named."""
+    return MONTHS.index(name[:3].lower()) + 1
 
 
 def _time_of_day(given: dict[str, str | None]) -> timedelta:

@@ -20,6 +20,7 @@ MATTERS = {
     "free text": "Text that hardly ever repeats is no category",
     "empty": "There is nothing to learn from",
 }
+NUMBERED = "Ids, and the positions of rows, say nothing about new rows"
 AS_TEXT = "As text, each would be a category that new rows do not have"
 LEFT_OUT = "Left out; to use it, name it in keep (--keep)"
 OR_CATEGORIES = "to take it as categories, name it in categorical_features (--categorical)"
@@ -40,7 +41,7 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
     name, seen = column.name, column.seen
     if column.doubt:
         left_out = f"; left out as {column.why}" if column.kind is Kind.LEFT_OUT else ""
-        matters = MATTERS["an index"] if column.kind is Kind.NUMBER else AS_TEXT
+        matters = NUMBERED if column.kind is Kind.NUMBER else AS_TEXT
         return Finding(name, Severity.DOUBTFUL, f"{seen}{left_out}", matters, column.doubt)
     if column.kind is Kind.LEFT_OUT:
         severity, advice = (Severity.HANDLED, LEFT_OUT) if has_names else (Severity.DOUBTFUL, USED)

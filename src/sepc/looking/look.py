@@ -11,11 +11,14 @@ from sklearn.utils.validation import _num_samples
 
 from sepc.columns.kinds import Column, Kind, column_from, kinds_of
 from sepc.columns.table import column_names, column_of, is_gap, is_table, typed
+from sepc.looking.category_values import category_findings
 from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
+from sepc.looking.header_units import header_findings
 from sepc.looking.labels import label_findings
 from sepc.looking.row_order import row_findings
 from sepc.looking.telling import telling_findings
+from sepc.looking.totals import total_findings
 
 # Of more rows than these, so many are looked at.
 LOOKED_AT = 40_000
@@ -59,24 +62,30 @@ def look(X: Any, y: ArrayLike | None = None) -> Findings:
         drawn = np.sort(np.random.default_rng(0).permutation(n_rows)[:LOOKED_AT])
         X, labels = _safe_indexing(X, drawn), None if labels is None else labels[drawn]
     n_looked_at = min(n_rows, LOOKED_AT)
-    columns, values = _columns(X, n_looked_at / max(1, n_rows))
-    found += column_findings(columns, has_names=is_table(X))
+    given = _given(X)
+    columns = _columns(X, given, n_looked_at / max(1, n_rows))
+    values = {own.name: own.read(given[own.name]) for own in columns if own.kind is not Kind.LEFT_OUT}
+    found += [*column_findings(columns, has_names=is_table(X)), *header_findings(columns)]
+    found += category_findings(columns, values)
+    found += total_findings(given, values) if n_looked_at == n_rows else []
     found += [] if labels is None else _told_of(columns, values, labels)
-    found += row_findings(X, labels)
+    found += row_findings(values, labels)
     return Findings.of(found, n_rows, n_looked_at)
 
 
-def _columns(X: Any, share: float) -> tuple[tuple[Column, ...], dict[str, NDArray[Any]]]:
-    """What each column is, and its values; those of an array are called x0, x1 and so on."""
+def _given(X: Any) -> dict[str, NDArray[Any]]:
+    """The columns by name; those of an array are called x0, x1 and so on."""
     if is_table(X):
-        columns = kinds_of(X, (), (), share)
-        given = {str(name): column_of(X, name) for name in column_names(X)}
-    else:
-        rows = np.asarray(X)
-        given = {f"x{j}": typed(own) for j, own in enumerate(rows.reshape(len(rows), -1).T)}
-        columns = tuple(column_from(name, own, share=share) for name, own in given.items())
-    used = {column.name: column for column in columns if column.kind is not Kind.LEFT_OUT}
-    return columns, {name: column.read(given[name]) for name, column in used.items()}
+        return {str(name): column_of(X, name) for name in column_names(X)}
+    rows = np.asarray(X)
+    return {f"x{j}": typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
+
+
+def _columns(X: Any, given: dict[str, NDArray[Any]], share: float) -> tuple[Column, ...]:
+    """What each column is."""
+    if is_table(X):
+        return kinds_of(X, (), (), share)
+    return tuple(column_from(name, own, share=share) for name, own in given.items())
 
 
 def _told_of(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:

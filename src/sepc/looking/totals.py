@@ -1,0 +1,75 @@
+"""A last row that holds the sums of the others, as spreadsheets and exports have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
+from sepc.looking.findings import Finding, Severity
+from sepc.wording import MOST_NAMES, listed, shown
+
+# What people call such a row.
+TOTAL = re.compile(
+    r"(?:grand |sub)?[- ]?totals?|sum|sums|total g[eé]n[eé]ral|summe|gesamt(?:summe)?|insgesamt|totaal|totale|"
+    r"suma|soma|toplam|итого|всего|合计|总计|合計|計",
+    re.IGNORECASE,
+)
+# Fewer cells that are not zero add up to the last one by chance.
+FEWEST_ADDED = 3
+# Sums may be off by this share of what is added up, as doubles and rounded totals are.
+TOLERANCE = 1e-6
+
+
+def total_findings(given: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
+    """A finding if the last row is called a total and holds a sum, or if all of its numbers, at least two, are sums.
+
+    Parameters
+    ----------
+    given : mapping of name to (n,) array
+        All columns as they are given.
+    values : mapping of name to (n,) array
+        The columns that are used, as `Column.read` gives them.
+
+    Examples
+    --------
+    >>> sold = np.array([12.0, 7.0, 9.5, 28.5])
+    >>> shop = np.array(["north", "south", "west", "Total"], dtype=object)
+    >>> total_findings({"shop": shop, "sold": sold}, {"shop": shop, "sold": sold})[0].seen
+    "the last of 4 rows holds the sum of column 'sold' ('Total' in column 'shop')"
+    """
+    numbers = {name: own for name, own in values.items() if own.dtype.kind == "f"}
+    known = [name for name, own in numbers.items() if len(own) and not np.isnan(own[-1])]
+    sums = [name for name in known if _ends_with_sum(numbers[name])]
+    called = next((name for name, own in given.items() if len(own) and _is_called_total(own[-1])), None)
+    if not sums or (called is None and (len(sums) < 2 or len(sums) < len(known))):
+        return []
+    n_rows = len(next(iter(numbers.values())))
+    named = listed(map(shown, sums), MOST_NAMES)
+    columns = "the sum of column" if len(sums) == 1 else f"the sums of {len(sums):,} columns:"
+    word = "" if called is None else f" ({shown(given[called][-1])} in column {shown(called)})"
+    return [
+        Finding(
+            "rows",
+            Severity.WRONG,
+            f"the last of {n_rows:,} rows holds {columns} {named}{word}",
+            "A total is no case like the others, and its numbers are far from theirs",
+            "Used all the same; take the row out",
+        )
+    ]
+
+
+def _is_called_total(cell: Any) -> bool:
+    return isinstance(cell, str) and TOTAL.fullmatch(cell.strip().rstrip(":").strip()) is not None
+
+
+def _ends_with_sum(numbers: FloatArray) -> bool:
+    """Whether the last number is the sum of the others, of which some are not zero."""
+    others = numbers[:-1][~np.isnan(numbers[:-1])]
+    if np.count_nonzero(others) < FEWEST_ADDED:
+        return False
+    return bool(abs(others.sum() - numbers[-1]) <= TOLERANCE * np.abs(others).sum())
