@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
-from sepc.looking.row_order import row_findings
+import sepc
+from sepc.looking import look
 
 pd = package_or_skip("pandas")
+
+
+def row_findings(X, y=None):
+    return [own for own in sepc.look(X, y) if own.about == "rows"]
 
 
 def table(n=400, seed=0):
@@ -56,6 +61,32 @@ def test_dates():
     (found,) = row_findings(X, y)
     assert found.seen == "column 'seen' holds dates, from 2024-01-01 to 2024-02-19"
     assert row_findings(X) == [found]
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%d %b %Y", "%B %d, %Y"])
+def test_dates_as_text_are_dates(form):
+    X, y = table(n=50)
+    X["seen"] = pd.date_range("2024-01-01", periods=50).strftime(form)
+    (found,) = row_findings(X, y)
+    assert found.seen == "column 'seen' holds dates, from 2024-01-01 to 2024-02-19"
+    assert "--test-last 0.3" in found.advice
+
+
+@pytest.mark.parametrize("written", ["€ {:,.2f}", "{:.1f} kg", "{:.2f}%", "{:.1f} days"])
+def test_numbers_as_text_drift_as_numbers_do(written):
+    X, y = table()
+    drifting = 100 + X["b"] * 9 + np.linspace(0, 30, len(X))
+    expected = row_findings(X.assign(b=drifting), y)[0].seen.split(" (")[0]
+    (found,) = row_findings(X.assign(b=[written.format(x) for x in drifting]), y)
+    assert found.seen.startswith(expected)
+
+
+def test_the_kinds_of_columns_are_found_once(monkeypatch):
+    calls = []
+    kinds_of = look.kinds_of
+    monkeypatch.setattr(look, "kinds_of", lambda *given: calls.append(given) or kinds_of(*given))
+    sepc.look(*table())
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("X", [np.array([["a", "b"]] * 200), np.empty((0, 2)), np.ones((200, 2))])

@@ -62,18 +62,18 @@ def look(X: Any, y: ArrayLike | None = None) -> Findings:
     columns, values = _columns(X, n_looked_at / max(1, n_rows))
     found += column_findings(columns, has_names=is_table(X))
     found += [] if labels is None else _told_of(columns, values, labels)
-    found += row_findings(X, labels)
+    found += row_findings(values, labels)
     return Findings.of(found, n_rows, n_looked_at)
 
 
 def _columns(X: Any, share: float) -> tuple[tuple[Column, ...], dict[str, NDArray[Any]]]:
-    """What each column is, and its values; those of an array are called x0, x1 and so on."""
+    """What each column is, and what those that are used hold; columns of an array are called x0, x1 and so on."""
     if is_table(X):
         columns = kinds_of(X, (), (), share)
         given = {str(name): column_of(X, name) for name in column_names(X)}
     else:
         rows = np.asarray(X)
-        given = {f"x{j}": typed(own) for j, own in enumerate(rows.reshape(len(rows), -1).T)}
+        given = {f"x{j}": typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
         columns = tuple(column_from(name, own, share=share) for name, own in given.items())
     used = {column.name: column for column in columns if column.kind is not Kind.LEFT_OUT}
     return columns, {name: column.read(given[name]) for name, column in used.items()}

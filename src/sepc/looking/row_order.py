@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, rankdata
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.table import column_names, column_of, is_table
 from sepc.looking.findings import Finding, Severity
 from sepc.wording import counted, name_of, shown
 
@@ -30,49 +28,37 @@ IN_BLOCKS = 0.25
 ADVICE = "hold out the last rows for a test: --test-last 0.3 in the command"
 
 
-def row_findings(X: Any, y: ArrayLike | None = None) -> list[Finding]:
+def row_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> list[Finding]:
     """Findings about the order of rows: dates, a column that they are sorted by, and drift.
 
     Rows that stand in blocks of one label are no drift: within labels, features are compared with the row number.
 
     Parameters
     ----------
-    X : table or array of shape (n, d)
+    values : mapping of name to (n,) array
+        The columns that are used, as `Column.read` gives them; those of categories do not count.
     y : array of shape (n,), optional
 
     Examples
     --------
     >>> day = np.arange(200.0)
     >>> wave = np.sin(day)
-    >>> for finding in row_findings(np.column_stack([wave, wave[::-1] + day / 50]), day % 3 == 0):
+    >>> for finding in row_findings({"a": wave, "b": wave[::-1] + day / 50}, day % 3 == 0):
     ...     print(finding.seen)
-    1 of 2 columns drifts from the first row to the last, 'x1' most (rank correlation 0.80 with the row number)
+    1 of 2 columns drifts from the first row to the last, 'b' most (rank correlation 0.80 with the row number)
     """
-    columns = dict(_columns(X))
-    n = len(next(iter(columns.values()), ()))
-    dates = [_of_dates(name, values) for name, values in columns.items() if values.dtype.kind == "M"]
+    dates = [_of_dates(name, own) for name, own in values.items() if own.dtype.kind == "M"]
+    n = len(next(iter(values.values()), ()))
     if n < FEWEST_ROWS:
         return dates
     classes = np.zeros(n, dtype=np.int64) if y is None else _codes(y)
-    numbers = {name: values for name, values in columns.items() if values.dtype.kind == "f"}
-    drifts = {name: _drift(values, classes) for name, values in numbers.items()}
+    numbers = {name: own for name, own in values.items() if own.dtype.kind == "f"}
+    drifts = {name: _drift(own, classes) for name, own in numbers.items()}
     labels = [] if _in_blocks(classes) else [_drift(own, np.zeros_like(classes)) for own in _indicators(classes)]
     level = LEVEL / max(1, len(drifts) + len(labels))
     found = {name: r for name, (r, p) in drifts.items() if p <= level and abs(r) >= WEAKEST}
     of_labels = max((abs(r) for r, p in labels if p <= level and abs(r) >= WEAKEST), default=0.0)
     return [*dates, *_of_order(found, len(numbers)), *_of_labels(of_labels)]
-
-
-def _columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Columns of numbers and dates that are features, by name."""
-    if not is_table(X):
-        rows = np.asarray(X)
-        if rows.ndim == 2 and rows.dtype.kind in "biuf":
-            yield from ((f"x{j}", rows[:, j].astype(np.float64)) for j in range(rows.shape[1]))
-        return
-    for name, column in zip(column_names(X), kinds_of(X, (), ()), strict=True):
-        if column.kind in (Kind.NUMBER, Kind.DATE):
-            yield str(name), column_of(X, name)
 
 
 def _codes(y: ArrayLike) -> IntArray:
