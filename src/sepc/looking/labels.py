@@ -46,13 +46,15 @@ class Misspelling:
     n_meant: int
 
 
-def label_findings(y: ArrayLike) -> list[Finding]:
+def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     """What stands out in labels.
 
     Parameters
     ----------
     y : array of shape (n,)
         Labels of any type; gaps are left out.
+    has_all : bool
+        Whether these are the labels of all rows; a sample does not tell which labels have few rows.
 
     Examples
     --------
@@ -66,7 +68,8 @@ def label_findings(y: ArrayLike) -> list[Finding]:
     if seems := _what_else(labels, counts):
         return [seems]
     alike = misspellings(labels, counts)
-    return [*_alike(alike), *_many(labels), *_few(labels, counts, {own.label for own in alike})]
+    few = _few(labels, counts, {own.label for own in alike}) if has_all else []
+    return [*_alike(alike), *_many(labels), *few]
 
 
 def warn_of_misspellings(y: ArrayLike) -> None:
