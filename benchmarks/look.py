@@ -74,7 +74,7 @@ def fits(n: int, rounds: int) -> list[dict[str, Any]]:
     """A fit with its look and one without."""
     X, y = table(n)
     columns = kinds_of(X, (), ())
-    told = {"kinds_of": lambda *_: columns, **dict.fromkeys(("refuse_numbers", "warn_of_misspellings"), lambda _: None)}
+    told = {"kinds_of": lambda *_: columns, **dict.fromkeys(("refuse_numbers", "warn_of_misspellings"), lambda *_: None)}
 
     def without() -> None:
         with ExitStack() as stack:
@@ -84,8 +84,8 @@ def fits(n: int, rounds: int) -> list[dict[str, Any]]:
 
     def steps() -> None:
         kinds_of(X, (), ())
-        given_tables.refuse_numbers(y)
-        given_tables.warn_of_misspellings(y)
+        given_tables.refuse_numbers(*given_tables.counted_labels(y))
+        given_tables.warn_of_misspellings(*given_tables.counted_labels(y))
 
     tasks = {"with": lambda: SEPClassifier().fit(X, y), "without": without, "look": steps}
     seconds = cpu_medians(tasks, rounds)

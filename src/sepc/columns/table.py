@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.inputs import MISSING_TYPES
+from sepc.points.inputs import is_gap as is_gap  # by its name here for all that read columns
 from sepc.wording import shown
 
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
@@ -145,10 +145,3 @@ def _as_array(column: Any) -> NDArray[Any]:
             values = np.array(list(column), dtype=object)
         return np.asarray(values)
     return np.asarray(column)
-
-
-def is_gap(value: Any) -> bool:
-    """Whether a single value is missing: None, NaN, or one of pandas' marks."""
-    # NA has no truth value, and so cannot be compared.
-    is_nan = isinstance(value, float | np.floating) and value != value
-    return value is None or bool(is_nan) or type(value).__name__ in MISSING_TYPES
