@@ -74,7 +74,10 @@ def fits(n: int, rounds: int) -> list[dict[str, Any]]:
     """A fit with its look and one without."""
     X, y = table(n)
     columns = kinds_of(X, (), ())
-    told = {"kinds_of": lambda *_: columns, **dict.fromkeys(("refuse_numbers", "warn_of_misspellings"), lambda *_: None)}
+    told = {
+        "kinds_of": lambda *_: columns,
+        **dict.fromkeys(("refuse_numbers", "warn_of_misspellings"), lambda *_: None),
+    }
 
     def without() -> None:
         with ExitStack() as stack:
