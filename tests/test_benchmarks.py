@@ -10,8 +10,8 @@ RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
 # They start servers, clusters or many processes, or fit many models, and take more than four seconds at any size.
 LONG = {
     *("accuracy", "alternatives", "attacks", "audit", "classifier", "cost_model", "far_rows", "gaps", "growth"),
-    *("hostile_files", "install_size", "mixed_data", "mlflow_load", "monitor", "n_impure", "real_tables", "recourse"),
-    *("repair", "scale", "score_command", "speed", "sql", "suspects"),
+    *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure", "real_tables"),
+    *("recourse", "repair", "scale", "score_command", "speed", "sql", "suspects"),
 }
 
 

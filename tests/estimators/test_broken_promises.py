@@ -106,6 +106,21 @@ def test_a_promise_that_is_none_is_said_when_it_is_asked_for(max_risk, says, dat
     assert not selective.decide(X).accepted.any()
 
 
+def test_groups_that_are_all_too_small_are_said_to_be(data):
+    X, y = data
+    selective = SelectiveClassifier(LogisticRegression(), 0.05, by=[0], random_state=0)
+    rows = np.column_stack([np.arange(100) % 3, X[:100]])
+    says = (
+        r"No threshold can keep the promise that at most 5 % of accepted rows in every group are wrong, .*: it takes a "
+        r"group of at least \d+ calibration rows, and .*the largest, has \d+\. .* Too small for a promise: "
+    )
+    with pytest.warns(NoPromiseWarning, match=says) as caught:
+        selective.fit(rows, y[:100])
+    assert str(caught[0].message) == " ".join(selective.summary().splitlines())
+    assert "It holds" not in selective.summary()
+    assert not selective.decide(rows).accepted.any()
+
+
 def test_a_promise_for_some_is_no_reason_to_warn(data):
     X, y = data
     with warnings.catch_warnings():

@@ -176,11 +176,11 @@ def test_bad_cells_are_named_with_their_block(client, rows):
         classifier().fit(table, "target")
     holes = y.astype(object)
     holes[1500] = None
-    with pytest.raises(ValueError, match=r"In block 1: y has empty cells"):
+    with pytest.raises(ValueError, match=r"In block 1: y has 1 missing label, the first in row 500; leave"):
         classifier().fit(da.from_array(X, (1000, D)), da.from_array(holes, 1000))
     numbers = (X[:, 0] > 0).astype(float)
     numbers[1500] = np.nan
-    with pytest.raises(ValueError, match=r"In block 1: y has 1 empty cells"):
+    with pytest.raises(ValueError, match=r"In block 1: y has 1 missing label, the first in row 500"):
         classifier().fit(da.from_array(X, (1000, D)), da.from_array(numbers, 1000))
 
 

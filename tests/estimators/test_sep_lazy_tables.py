@@ -256,14 +256,39 @@ def test_empty_blocks_change_nothing(client):
 def test_what_cannot_be_fitted_is_told(client, stored):
     table = rows(300)
     continuous = table.assign(target=np.linspace(0.1, 0.9, 300))
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+    with pytest.raises(ValueError, match="Unknown label type: y has 300 different numbers .* amounts and"):
         SEPClassifier().fit(stored(continuous), "target")
     holes = table.assign(target=[None, *table["target"][1:]])
-    with pytest.raises(ValueError, match="y has|is empty in row 0"):
+    with pytest.raises(ValueError, match="has 1 missing label, the first in row 0.*; leave these rows out or give"):
         SEPClassifier().fit(stored(holes), "target")
     array = dask.array.zeros((10, 2), chunks=5)
     with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, and X is none"):
         SEPClassifier(keep=["x"]).fit(array, dask.array.zeros(10, chunks=5))
+
+
+@pytest.mark.parametrize("columns", [["age", "target"], ["age", "stage", "target"]], ids=["numbers", "a table"])
+def test_labels_are_checked_as_in_memory(stored, columns):
+    table = rows(600)[columns]
+    label = table["target"].mode()[0]
+    odd = table.assign(target=[f"{label} ", *table["target"][1:]])
+    with pytest.warns(UserWarning, match=rf"Labels that look like others .*: '{label} ' \(like '{label}'\)") as caught:
+        SEPClassifier().fit(stored(odd), "target")
+    assert [warning.filename for warning in caught] == [__file__]
+    ages = table.assign(target=np.random.default_rng(0).normal(40, 14, 600).round().clip(17, 90).astype(int))
+    with pytest.raises(ValueError, match="different numbers in 600 rows, from 17 .* amounts and no classes. Bin them"):
+        SEPClassifier().fit(stored(ages), "target")
+
+
+def test_checks_of_labels_read_no_row_again(tmp_path, monkeypatch):
+    path, reads = in_files(rows(300), tmp_path), []
+    read = on_parquet.ParquetTable._read
+    monkeypatch.setattr(on_parquet.ParquetTable, "_read", lambda *given: reads.append(given[1:]) or read(*given))
+    SEPClassifier().fit(path, "target")
+    n_reads = len(reads)
+    for check in ("refuse_numbers", "warn_of_misspellings"):
+        monkeypatch.setattr(given_tables, check, lambda *_: None)
+    SEPClassifier().fit(path, "target")
+    assert len(reads) == 2 * n_reads
 
 
 def test_plain_tables_give_no_warning(stored):

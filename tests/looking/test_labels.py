@@ -7,7 +7,7 @@ import pytest
 
 from sepc import SEPClassifier
 from sepc.looking.findings import Findings, Severity
-from sepc.looking.labels import label_findings, refuse_numbers
+from sepc.looking.labels import counted_labels, label_findings, refuse_numbers
 from sepc.looking.spelling import are_one_letter_apart
 
 HEART = ["Malade"] + ["Sain"] * 3 + ["maladde"] + ["malade"] * 93 + ["sain"] * 113
@@ -84,14 +84,14 @@ def test_labels_with_too_few_rows_to_be_tested():
 )
 def test_classes_are_no_numbers(y):
     assert label_findings(y) == []
-    refuse_numbers(y)
+    refuse_numbers(*counted_labels(y))
 
 
 def test_many_codes_are_a_finding_and_no_error():
     for y in (np.arange(100).repeat(12), np.arange(1000, 1100).repeat(12), np.arange(40).repeat(20) * 1_003):
         (found,) = label_findings(y)
         assert found.severity is Severity.DOUBTFUL
-        refuse_numbers(y)
+        refuse_numbers(*counted_labels(y))
 
 
 def ages():
@@ -108,7 +108,7 @@ def test_a_target_of_numbers_is_refused_with_a_remedy(y):
 
 
 def test_numbers_given_as_text_are_classes():
-    refuse_numbers(ages().astype(str))
+    refuse_numbers(*counted_labels(ages().astype(str)))
     assert [finding.severity for finding in label_findings(ages().astype(str))] == [Severity.DOUBTFUL]
 
 

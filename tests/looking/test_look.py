@@ -85,7 +85,7 @@ def test_of_many_rows_a_sample_is_looked_at_and_said_so():
     table = pd.DataFrame({"no": rng.permutation(n), "x": rng.normal(size=n), "rare": rare})
     findings = sepc.look(table, rng.random(n) < 0.5)
     assert [(own.about, own.seen.split(":")[0]) for own in findings] == [("no", "an id")]
-    assert "1 finding in 40,000 of 60,000 rows" in repr(findings)
+    assert "1 finding in a sample of 40,000 of 60,000 rows" in repr(findings)
 
 
 # All findings in the public tables: columns of one value, in all of their rows, ...

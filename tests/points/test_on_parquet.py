@@ -170,7 +170,9 @@ def test_what_cannot_be_fitted_is_told_in_their_words(file, rows, tmp_path):
         classifier().fit(tmp_path / "empty.parquet", "target")
     holes = pa.array([*y[:1017], None, *y[1018:]])
     pq.write_table(table(X, y).set_column(3, "target", holes), tmp_path / "holes.parquet", row_group_size=GROUP)
-    with pytest.raises(ValueError, match=r"Column 'target' is empty in row 17 of row group 1 of .*holes\.parquet"):
+    with pytest.raises(
+        ValueError, match=r"Column 'target' has 1 missing label, the first in row 17 of row group 1 .*holes\.parquet"
+    ):
         classifier().fit(tmp_path / "holes.parquet", "target")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from dataclasses import replace
 from typing import Any
 
 from sepc.cli.fitting import fitted
@@ -46,10 +45,12 @@ def run(options: argparse.Namespace) -> None:
     """Read the table, or rows at even distances of a long one, and print what stands out."""
     with open_table(source_from(options)) as table:
         sample = read_sample(found_rows(table, options), options, MOST_ROWS)
-    findings = replace(looked_at(sample.rows), n_rows=sample.n_rows)
-    text = "\n".join([findings.title, *map(_paragraph, findings)])
+    n_dropped = sample.rows.n_dropped
+    findings = looked_at(sample.rows, sample.n_rows - n_dropped)
+    dropped = f"; {counted(n_dropped, 'row')} left out" if n_dropped else ""
+    text = "\n".join([f"{findings.title}{dropped}", *map(_paragraph, findings)])
     facts: dict[str, Any] = {
-        "rows": findings.n_rows,
+        "rows": sample.n_rows,
         "looked_at": findings.n_looked_at,
         "findings": [finding.to_dict() for finding in findings],
     }
@@ -60,11 +61,11 @@ def run(options: argparse.Namespace) -> None:
     say(options, text, facts)
 
 
-def looked_at(rows: LabelledRows) -> Any:
-    """What stands out in these rows."""
+def looked_at(rows: LabelledRows, n_rows: int | None = None) -> Any:
+    """What stands out in these rows, which may be a sample of so many."""
     from sepc.looking.look import look
 
-    return look(rows.X, rows.y)
+    return look(rows.X, rows.y, n_rows=n_rows)
 
 
 def _paragraph(finding: Any) -> str:

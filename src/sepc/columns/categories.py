@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -74,11 +75,19 @@ class Categories:
 
 
 def category(value: Any) -> Any:
-    """A value as a category: plain, with None for a gap and whole numbers as such, if files can hold them."""
+    """A value as a category: plain, with None for a gap and whole numbers as such, if files can hold them.
+
+    Dates and durations are named, since files hold neither.
+
+    Examples
+    --------
+    >>> category(np.float64(3.0)), category(np.datetime64("2024-03-01")), category(np.timedelta64(90, "m"))
+    (3, '2024-03-01', '1:30:00')
+    """
     value = plain(value)
     if isinstance(value, float):
         return None if value != value else int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value
-    return value
+    return str(value).removesuffix(" 00:00:00") if isinstance(value, date | timedelta) else value
 
 
 def fit_categories(

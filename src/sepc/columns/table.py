@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.inputs import MISSING_TYPES
+from sepc.points.inputs import is_gap as is_gap  # by its name here for all that read columns
 from sepc.wording import shown
 
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
 NUMBER_KINDS = "biuf"
+# Types of cells that are numbers.
+NUMBERS = (bool, int, float, np.number, np.bool_)
 
 # What cells with several values are called in messages.
 NESTED = {list: "lists", np.ndarray: "lists", dict: "dictionaries", set: "sets"}
@@ -64,11 +66,12 @@ def typed(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind == "m":
         return values.astype("timedelta64[us]")
     objects = _with_none(values.astype(object))
-    if all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in objects):
+    types = set(map(type, objects.tolist())) - {type(None)}
+    if all(issubclass(own, NUMBERS) for own in types):
         return numbers_of(objects)
-    if all(value is None or isinstance(value, date) for value in objects):
+    if all(issubclass(own, date) for own in types):
         return dates_of(objects)
-    if all(value is None or isinstance(value, timedelta) for value in objects):
+    if all(issubclass(own, timedelta) for own in types):
         return np.array(objects, dtype="timedelta64[us]")
     return objects
 
@@ -98,15 +101,16 @@ def cells_of(column: Any) -> list[Any]:
 
 
 def _with_none(objects: NDArray[Any]) -> NDArray[Any]:
-    objects[[is_gap(value) for value in objects]] = None
+    # Most cells are text, and asking `is_gap` about each would take longer than all else.
+    objects[[type(value) is not str and is_gap(value) for value in objects.tolist()]] = None
     return objects
 
 
 def _refuse_nested(objects: NDArray[Any], name: Any) -> None:
     """Raise if a cell holds several values, as lists do; such cells cannot be compared as categories are."""
-    nested = next((value for value in objects if type(value).__hash__ is None), None)
+    nested = next((own for own in set(map(type, objects.tolist())) if own.__hash__ is None), None)
     if nested is not None:
-        kind = NESTED.get(type(nested), f"values of type {type(nested).__name__}")
+        kind = NESTED.get(nested, f"values of type {nested.__name__}")
         raise ValueError(
             f"Column {shown(name)} holds {kind}; a cell must hold one value. Make a column of each part that "
             "matters, or leave the column out."
@@ -146,10 +150,3 @@ def _as_array(column: Any) -> NDArray[Any]:
             values = np.array(list(column), dtype=object)
         return np.asarray(values)
     return np.asarray(column)
-
-
-def is_gap(value: Any) -> bool:
-    """Whether a single value is missing: None, NaN, or one of pandas' marks."""
-    # NA has no truth value, and so cannot be compared.
-    is_nan = isinstance(value, float | np.floating) and value != value
-    return value is None or bool(is_nan) or type(value).__name__ in MISSING_TYPES

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from sepc.columns.table import is_gap
-from sepc.wording import counted
+from sepc.points.missing_labels import refuse_missing_labels
 
 
 def checked_labels(y: ArrayLike, who: str) -> NDArray[Any]:
@@ -22,19 +21,6 @@ def checked_labels(y: ArrayLike, who: str) -> NDArray[Any]:
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return np.asarray(labels)
-
-
-def refuse_missing_labels(y: ArrayLike) -> None:
-    """Raise if labels are missing, with their number and the position of the first, counted from 0."""
-    labels = np.asarray(y)
-    if labels.ndim != 1 or labels.dtype.kind not in "fO":
-        return
-    missing = [i for i, label in enumerate(labels.tolist()) if is_gap(label)]
-    if missing:
-        raise ValueError(
-            f"y has {counted(len(missing), 'missing label')}, the first in row {missing[0]:,}; leave these rows out or "
-            "give them a label."
-        )
 
 
 def check_probability(name: str, share: float) -> None:

@@ -12,9 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.table import is_gap
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points, feature_names
+from sepc.points.missing_labels import refuse_missing_labels
 from sepc.points.row_hash import row_hashes
 
 
@@ -83,23 +83,12 @@ def _checked_labels(y: Any) -> NDArray[Any]:
     if y is None:
         raise ValueError("Landscape needs the label of every row; y is None.")
     labels = np.asarray(column_or_1d(y, warn=True))
-    _refuse_missing(labels)
+    refuse_missing_labels(labels)
     kinds = sorted({type(label).__name__ for label in labels.tolist()}) if labels.dtype.kind == "O" else []
     if "str" in kinds and len(kinds) > 1:
         raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which have no order; give all of them one type.")
     check_classification_targets(labels)
     return labels
-
-
-def _refuse_missing(labels: NDArray[Any]) -> None:
-    if labels.dtype.kind not in "fO":
-        return
-    missing = [i for i, label in enumerate(labels.tolist()) if is_gap(label)]
-    if missing:
-        raise ValueError(
-            f"y has no label for {len(missing):,} of {len(labels):,} rows; the first is row {missing[0]}. "
-            "Fill such labels or leave these rows out."
-        )
 
 
 def _smallest_hashes(rows: FloatArray, n: int, seed: int) -> IntArray:

@@ -124,7 +124,8 @@ class Findings(ShownAsCard, Sequence[Finding]):
     @property
     def title(self) -> str:
         """How many findings there are, in how many rows."""
-        looked = f"{self.n_looked_at:,} of {self.n_rows:,}" if self.n_looked_at < self.n_rows else f"{self.n_rows:,}"
+        is_sample = self.n_looked_at < self.n_rows
+        looked = f"a sample of {self.n_looked_at:,} of {self.n_rows:,}" if is_sample else f"{self.n_rows:,}"
         return f"{counted(len(self), 'finding')} in {looked} rows"
 
     def _card(self) -> Card:

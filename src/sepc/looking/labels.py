@@ -46,13 +46,15 @@ class Misspelling:
     n_meant: int
 
 
-def label_findings(y: ArrayLike) -> list[Finding]:
+def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     """What stands out in labels.
 
     Parameters
     ----------
     y : array of shape (n,)
         Labels of any type; gaps are left out.
+    has_all : bool
+        Whether these are the labels of all rows; a sample does not tell which labels have few rows.
 
     Examples
     --------
@@ -60,18 +62,27 @@ def label_findings(y: ArrayLike) -> list[Finding]:
     ...     print(finding.seen)
     'Sick' (1 row) beside 'sick' (40 rows)
     """
-    labels, counts = _counted(y)
+    labels, counts = counted_labels(y)
     if len(labels) == 0:
         return []
     if seems := _what_else(labels, counts):
         return [seems]
     alike = misspellings(labels, counts)
-    return [*_alike(alike), *_many(labels), *_few(labels, counts, {own.label for own in alike})]
+    few = _few(labels, counts, {own.label for own in alike}) if has_all else []
+    return [*_alike(alike), *_many(labels), *few]
 
 
-def warn_of_misspellings(y: ArrayLike) -> None:
-    """Warn if labels look like misspellings of others, and name them; for the preparation of a fit."""
-    pairs = [f"{shown(own.label)} (like {shown(own.meant)})" for own in misspellings(*_counted(y))]
+def warn_of_misspellings(labels: Sequence[Any], counts: Sequence[int]) -> None:
+    """Warn if labels look like misspellings of others, and name them; for the preparation of a fit.
+
+    Parameters
+    ----------
+    labels : sequence
+        The different labels.
+    counts : sequence of int
+        How many rows each has.
+    """
+    pairs = [f"{shown(own.label)} (like {shown(own.meant)})" for own in misspellings(labels, counts)]
     if pairs:
         warnings.warn(
             f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a class of its "
@@ -81,9 +92,9 @@ def warn_of_misspellings(y: ArrayLike) -> None:
         )
 
 
-def refuse_numbers(y: ArrayLike) -> None:
-    """Raise if labels are clearly numbers, such as measurements or ages, and not classes."""
-    if seems := _amounts(*_counted(y)):
+def refuse_numbers(labels: Sequence[Any], counts: Sequence[int]) -> None:
+    """Raise if labels are clearly numbers, such as measurements or ages, and not classes; takes the same."""
+    if seems := _amounts(labels, counts):
         raise ValueError(f"Unknown label type: y has {seems}, which are amounts and no classes. {REMEDY}.")
 
 
@@ -122,7 +133,7 @@ def _meant(n_rows: dict[str, int]) -> dict[str, str]:
     return meant
 
 
-def _counted(y: ArrayLike) -> tuple[list[Any], list[int]]:
+def counted_labels(y: ArrayLike) -> tuple[list[Any], list[int]]:
     """The different labels without gaps, and how many rows each has."""
     labels = np.asarray(y).ravel()
     if labels.dtype.kind == "O":
@@ -147,7 +158,7 @@ def _what_else(labels: list[Any], counts: list[int]) -> Finding | None:
     return None
 
 
-def _amounts(labels: list[Any], counts: list[int]) -> str:
+def _amounts(labels: Sequence[Any], counts: Sequence[int]) -> str:
     """What numbers are there if they are clearly amounts and no classes; else empty."""
     if not _are_numbers(labels):
         return ""
@@ -170,7 +181,7 @@ def _amounts(labels: list[Any], counts: list[int]) -> str:
     return span if fills > FILLED_SHARE and not are_codes and tail <= TAIL_SHARE * n_rows.max() else ""
 
 
-def _are_numbers(labels: list[Any]) -> bool:
+def _are_numbers(labels: Sequence[Any]) -> bool:
     return bool(labels) and all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
 
 

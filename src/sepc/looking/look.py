@@ -24,7 +24,7 @@ from sepc.looking.totals import total_findings
 LOOKED_AT = 40_000
 
 
-def look(X: Any, y: ArrayLike | None = None) -> Findings:
+def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Findings:
     """What stands out in a table and its labels: what a fit does about it, and what is left to do.
 
     Columns that are no features (ids, indexes, constants, free text), text that stands for numbers, dates or durations,
@@ -37,6 +37,8 @@ def look(X: Any, y: ArrayLike | None = None) -> Findings:
         Of more than 40,000 rows as many are looked at.
     y : labels, optional
         Without them only the columns are looked at.
+    n_rows : int, optional
+        How many rows the table has, if these are a sample of them, in the same order.
 
     Returns
     -------
@@ -52,16 +54,17 @@ def look(X: Any, y: ArrayLike | None = None) -> Findings:
     no - Left out; to use it, name it in keep (--keep)
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
-    n_rows = _num_samples(X)
+    n_given = _num_samples(X)
+    n_rows = n_given if n_rows is None else n_rows
     labels = None if y is None else np.asarray(y)
     found = []
     if labels is not None:
         check_consistent_length(X, labels)
-        found = label_findings(labels)
-    if n_rows > LOOKED_AT:
-        drawn = np.sort(np.random.default_rng(0).permutation(n_rows)[:LOOKED_AT])
+        found = label_findings(labels, has_all=n_given == n_rows)
+    if n_given > LOOKED_AT:
+        drawn = np.sort(np.random.default_rng(0).permutation(n_given)[:LOOKED_AT])
         X, labels = _safe_indexing(X, drawn), None if labels is None else labels[drawn]
-    n_looked_at = min(n_rows, LOOKED_AT)
+    n_looked_at = min(n_given, LOOKED_AT)
     given = _given(X)
     columns = _columns(X, given, n_looked_at / max(1, n_rows))
     values = {own.name: own.read(given[own.name]) for own in columns if own.kind is not Kind.LEFT_OUT}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.points.in_memory import BlockPoints, narrowed_mask
+from sepc.points.missing_labels import refuse_missing_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,18 +27,16 @@ class Labels:
     @classmethod
     def of(cls, labels: NDArray[Any]) -> Labels:
         """Find the distinct labels, and refuse missing ones."""
+        refuse_missing_labels(labels)
         try:
             values, codes = np.unique(labels, return_inverse=True)
         except TypeError:
-            raise ValueError("y has empty cells, or labels of types that cannot be compared.") from None
+            raise ValueError("y has labels of types that cannot be compared; give all of them one type.") from None
         return cls.coded(values, codes)
 
     @classmethod
     def coded(cls, values: NDArray[Any], codes: NDArray[Any]) -> Labels:
-        """Labels given as distinct values in any order and positions among them."""
-        n_empty = int(np.isin(codes, [i for i, value in enumerate(values) if value is None or value != value]).sum())
-        if n_empty:
-            raise ValueError(f"y has {n_empty:,} empty cells.")
+        """Labels given as distinct values in any order, none of them missing, and positions among them."""
         order = np.argsort(values)
         place = np.empty(len(order), dtype=np.min_scalar_type(max(len(order), 1)))
         place[order] = np.arange(len(order))

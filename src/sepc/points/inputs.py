@@ -22,6 +22,13 @@ CELL_KINDS = "OUS"
 MISSING_TYPES = ("NAType", "NaTType")
 
 
+def is_gap(value: Any) -> bool:
+    """Whether a single value is missing: None, NaN, or one of pandas' marks."""
+    # NA has no truth value, and so cannot be compared.
+    is_nan = isinstance(value, float | np.floating) and value != value
+    return value is None or bool(is_nan) or type(value).__name__ in MISSING_TYPES
+
+
 def as_points(X: Any) -> PointSet:
     """Check a table of numbers and make a point set of it.
 

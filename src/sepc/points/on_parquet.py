@@ -15,6 +15,7 @@ from sepc._typing import FloatArray
 from sepc.points.class_split import Labels, points_by_class
 from sepc.points.drawn_rows import drawn_rows
 from sepc.points.in_memory import BlockPoints
+from sepc.points.missing_labels import missing_labels
 from sepc.points.table_encoder import TableEncoder, n_columns
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -72,9 +73,9 @@ class ParquetTable:
     def labels(self, i: int) -> Labels:
         """Labels of the rows of a block."""
         column = self._read(i, [self.target]).column(0).combine_chunks()
-        if column.null_count:
-            row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            raise ValueError(f"Column {self.target!r} is empty in {self._place(i, row)}. Leave such rows out.")
+        missing = np.flatnonzero(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+        if len(missing):
+            raise ValueError(missing_labels(f"Column {self.target!r}", len(missing), self._place(i, int(missing[0]))))
         coded = column.dictionary_encode()
         return Labels.coded(coded.dictionary.to_numpy(zero_copy_only=False), coded.indices.to_numpy())
 

@@ -239,7 +239,7 @@ def _ends(name: str, bounds: Any) -> tuple[float, float]:
         low, high = (given if given is None else float(given) for given in bounds)
     except (TypeError, ValueError):
         raise ValueError(
-            f"The bounds of {shown(name)} are {bounds!r}; give (low, high), with None for an open end."
+            f"The bounds of {shown(name)} are {bounds!r}; give numbers (low, high), with None for an open end."
         ) from None
     low, high = -np.inf if low is None else low, np.inf if high is None else high
     if not low <= high:

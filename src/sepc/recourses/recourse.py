@@ -136,7 +136,9 @@ def recourse(
     model : fitted classifier
         An `SEPClassifier`, or another estimator of this library with one partition of the features themselves.
     row : DataFrame of one row, Series, dict or array of shape (d,)
-        Without gaps.
+        Without gaps. Text that training read as numbers or durations is changed as such: costs, bounds and answers are
+        numbers in the unit of the column (349.19 for "€ 349.19", minutes if all cells are minutes), and seconds for
+        ``timedelta``, which the rows of answers hold as such.
     to : object
         The label to get.
     cost : mapping of column to float, optional

@@ -70,7 +70,11 @@ class Tables:
         return [known[int(code)] if code < len(known) else own for code in codes]
 
     def _numbers(self, values: FloatArray, j: int) -> Any:
-        kind = self.given[self._name(self.limits.model.feature_names[j])].dtype
+        name = self.limits.model.feature_names[j]
+        kind = self.given[self._name(name)].dtype
+        if getattr(kind, "kind", "") == "m":
+            # The table has durations, of which the model has the seconds.
+            return np.round(1e6 * values).astype("timedelta64[us]")
         is_counted = getattr(kind, "kind", "") in WHOLE_KINDS and self.limits.is_whole[j]
         return values.astype(kind) if is_counted else values
 

@@ -328,6 +328,7 @@ class SelectiveClassifier(KeptLabels[SelectiveDecisions]):
             self.shift_,
             unnamed if isinstance(self.max_risk, Mapping) else (),
             np.setdiff1d(self.classes_, self.estimator_.classes_),
+            0.0 if self.groups_ is None else cast(float, self.max_risk),
         )
 
     def __str__(self) -> str:

@@ -10,10 +10,11 @@ import numpy as np
 
 from sepc.errors import NoPromiseWarning
 from sepc.estimators.selective.cost_control import CostControl
-from sepc.estimators.selective.group_control import Groups, NoHarm
+from sepc.estimators.selective.group_control import HARM_SHARE, Groups, NoHarm
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_check import ShiftCheck
 from sepc.estimators.selective.shift_control import Shift
+from sepc.statistics.binomial import rows_needed
 from sepc.wording import AS_SET, MOST_NAMES, counted, listed, p_in_short, percent, shown
 
 
@@ -24,9 +25,13 @@ def promise_in_words(
     shift: Shift | None,
     unnamed: Iterable[Any] = (),
     unknown: Iterable[Any] = (),
+    max_risk: float = 0.0,
 ) -> str:
-    """A sentence for every promise, for labels that it does not name, and for those the classifier does not know."""
-    lines = []
+    """A sentence for every promise, for labels that it does not name, and for those the classifier does not know.
+
+    `max_risk` is what was asked for in every group, if there are groups.
+    """
+    lines = [] if groups is None or controls else [_no_group_sentences(groups, max_risk, confidence)]
     for key, control in controls.items():
         if isinstance(control, CostControl):
             lines.append(cost_sentence(control, confidence))
@@ -38,7 +43,7 @@ def promise_in_words(
             lines.append(risk_sentence(control, "" if key is None else f" predicted as {shown(key)}", confidence))
     if len(controls) > 1:
         lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
-    lines += [] if groups is None else _about_groups(groups)
+    lines += [] if groups is None else _about_groups(groups, has_promise=bool(controls))
     if never := listed(map(shown, unnamed)):
         lines.append(f"Rows predicted as {never} are never accepted: nothing was asked of them.")
     if missing := listed(map(shown, unknown)):
@@ -134,14 +139,28 @@ def _harm_sentence(harm: NoHarm, whom: str) -> str:
     return f"That among such rows accepted ones are wrong less often than refused ones could not be shown ({rates})."
 
 
-def _about_groups(groups: Groups) -> list[str]:
-    lines = [
-        "It holds whatever the shares of the groups, as long as rows within each group come as they did; groups that "
-        "calibration has not seen have no promise."
-    ]
+def _no_group_sentences(groups: Groups, max_risk: float, confidence: float) -> str:
+    """What to say if every group is too small."""
+    n_needed = rows_needed(max_risk, 1.0 - (1.0 - HARM_SHARE) * (1.0 - confidence))
+    largest = max(groups.small, key=lambda key: groups.small[key], default=None)
+    has = "there is none" if largest is None else f"{groups.name(largest)}, the largest, has {groups.small[largest]:,}"
+    return (
+        f"No threshold can keep the promise that at most {percent(max_risk, AS_SET)} of accepted rows in every group "
+        f"are wrong, with {percent(confidence, AS_SET)} confidence, so no row is accepted: it takes a group of at "
+        f"least {n_needed:,} calibration rows, and {has}. Calibrate with more rows, or join groups with parents."
+    )
+
+
+def _about_groups(groups: Groups, *, has_promise: bool) -> list[str]:
+    lines = []
+    if has_promise:
+        lines.append(
+            "It holds whatever the shares of the groups, as long as rows within each group come as they did; groups "
+            "that calibration has not seen have no promise."
+        )
     if groups.small:
         named = listed([f"{groups.name(key)} ({counted(n, 'row')})" for key, n in groups.small.items()], MOST_NAMES)
-        lines.append(f"Too small for a promise, and not accepted: {named}.")
+        lines.append(f"Too small for a promise{', and not accepted' if has_promise else ''}: {named}.")
     if groups.parents:
         joined = [f"{groups.name(child)} in {groups.name(parent)}" for child, parent in groups.parents.items()]
         lines.append(f"Without a promise of their own: {listed(joined, MOST_NAMES)}.")

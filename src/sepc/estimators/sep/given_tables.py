@@ -18,13 +18,14 @@ from sepc.columns.kinds import kinds_of
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.checks import checked_labels, refuse_missing_labels
+from sepc.estimators.checks import checked_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import filled
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
 from sepc.looking.columns import warn_of_columns
-from sepc.looking.labels import refuse_numbers, warn_of_misspellings
+from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
+from sepc.points.missing_labels import refuse_missing_labels
 
 # The most rows to learn from what columns are, and how to encode categories: as many as weights are fitted to.
 DRAWN_ROWS = 40_000
@@ -45,9 +46,12 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         if settings.out_of_fold:
             raise TypeError("out_of_fold is for rows in memory; for files and Dask collections it must be False.")
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
+        labels, counts = training.labels.tolist(), [own.n_points for own in training.classes]
+        refuse_numbers(labels, counts)
         check_classification_targets(training.labels)
+        warn_of_misspellings(labels, counts)
         return training
-    refuse_numbers(y)
+    refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
     if sample_weight is not None:
@@ -59,7 +63,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         copies = Copies.of(weights)
         positions = positions[copies.positions]
     rows, labels, columns = _numbers(X, y, copies, settings)
-    warn_of_misspellings(labels)
+    warn_of_misspellings(*counted_labels(labels))
     training = complete(rows, labels, columns, settings)
     unit = 1.0 if copies is None else copies.unit
     return replace(training, row_unit=unit, table=TableRows(rows, labels, positions, n_table))
@@ -119,6 +123,7 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     if all(column.is_plain for column in columns):
         warn_of_columns(columns, stacklevel=5)
         return None
+    refuse_numbers(*counted_labels(labels))
     check_classification_targets(labels)
     classes = np.unique(labels, return_inverse=True)[1]
     preparation, rows = Preparation.fitted(table, columns, classes, 1.0, settings.seed())

@@ -23,11 +23,12 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import checked_labels, refuse_missing_labels
+from sepc.estimators.checks import checked_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
 from sepc.estimators.wrapping import Wrapper
+from sepc.points.missing_labels import refuse_missing_labels
 
 
 def _all_have_probabilities(self: StratifiedClassifier) -> bool:
