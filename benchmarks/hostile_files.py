@@ -168,6 +168,7 @@ def spoilt(target: Target, how: str, i: int, rng: np.random.Generator) -> bytes:
     if how == "damaged":
         return DAMAGES[i % len(DAMAGES)](bytearray(target.data), rng)
     arrays, content = decode(target.data)
+    arrays = dict(sorted(arrays.items()))  # they come in any order, and the same files are wanted in every run
     while (data := forged(arrays, content, rng, int(rng.choice(N_CHANGES)))) is None:
         pass
     return data

@@ -419,7 +419,7 @@ def test_the_model_card_of_a_promise_around_another_model_counts_what_it_accepts
     assert "not accepted: UNEXPLAINED" in card
 
 
-@pytest.mark.slow_cases("weights-search")
+@pytest.mark.slow_cases("weights-search", "repaired trusted-alone")
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_cards_and_reports_take_whatever_classifies(name, how):
     X, y = rows()

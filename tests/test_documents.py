@@ -90,7 +90,7 @@ def run_blocks(page, kinds):
 
 
 # These take longest; whether their blocks have names that are gone is looked at on every change.
-@pytest.mark.slow_cases("docs/howto/repair.md", "docs/howto/choosing.md")
+@pytest.mark.slow_cases("docs/howto/repair.md", "docs/howto/choosing.md", "docs/howto/trusted.md")
 @pytest.mark.docs
 @pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")  # a page on such columns may show them
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -124,6 +124,7 @@ def test_a_report_names_categories():
     assert curves["age"].categories == ()
 
 
+@pytest.mark.slow  # on every change, tables are audited with every model, and test_audit.py finds clusters
 def test_an_audit_finds_clusters_in_numbers_and_none_without():
     X, y = patients(1500, seed=2)
     old = X["age"] > 70
@@ -155,7 +156,7 @@ def test_a_queue_chooses_rows_of_a_table():
     assert "labels" in str(queue.learn(review, y[review.positions]))
 
 
-@pytest.mark.quick_cases("SEPClassifier", "SelectiveClassifier")
+@pytest.mark.quick_cases("SEPClassifier")
 @pytest.mark.parametrize("name", ["SEPClassifier", "TrustedClassifier", "SelectiveClassifier", "pipeline", "search"])
 def test_repairs_take_tables(name):
     table, y = patients(800, seed=7)

@@ -99,14 +99,14 @@ def repair(
     >>> from sepc import SEPClassifier
     >>> from sepc.lifecycle import repair
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1.0, 1.0, size=(6000, 2))
+    >>> X = rng.uniform(-1.0, 1.0, size=(3000, 2))
     >>> y = np.where(X[:, 0] > 0.0, "right", "left")
-    >>> classifier = SEPClassifier().fit(X[:2000], y[:2000])
+    >>> classifier = SEPClassifier().fit(X[:1000], y[:1000])
     >>> y[np.abs(X - 0.5).max(axis=1) < 0.2] = "left"  # a corner has changed
-    >>> repaired = repair(classifier, X[2000:4000], y[2000:4000])
+    >>> repaired = repair(classifier, X[1000:2000], y[1000:2000])
     >>> print(repaired.summary().splitlines()[-1])
     All other decisions stay as they were.
-    >>> repaired.score(X[4000:], y[4000:]) > classifier.score(X[4000:], y[4000:])
+    >>> repaired.score(X[2000:], y[2000:]) > classifier.score(X[2000:], y[2000:])
     True
     """
     if not 0.0 <= confidence < 1.0:

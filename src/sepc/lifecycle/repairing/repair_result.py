@@ -31,11 +31,11 @@ class RepairResult(Result, ShownAsCard):
     >>> from sepc import SEPClassifier
     >>> from sepc.lifecycle import RepairResult, repair
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1.0, 1.0, size=(4000, 2))
+    >>> X = rng.uniform(-1.0, 1.0, size=(2000, 2))
     >>> y = np.where(X[:, 0] > 0.0, "right", "left")
-    >>> classifier = SEPClassifier().fit(X[:2000], y[:2000])
+    >>> classifier = SEPClassifier().fit(X[:1000], y[:1000])
     >>> y[np.abs(X - 0.5).max(axis=1) < 0.2] = "left"  # a corner has changed
-    >>> result = RepairResult.of(repair(classifier, X[2000:], y[2000:]))
+    >>> result = RepairResult.of(repair(classifier, X[1000:], y[1000:]))
     >>> page = result.to_html()
     """
 
