@@ -165,7 +165,7 @@ def _called(rows: Ints, wrong: NDArray[np.bool_]) -> dict[str, Any]:
 
 def means(records: list[dict[str, Any]], by: tuple[str, ...]) -> list[dict[str, Any]]:
     """Records averaged over the tables that the score was chosen on, and over the others."""
-    table = pd.DataFrame(records).drop(columns="rows")
+    table = pd.DataFrame(records).drop(columns=[name for name in ("rows", "flipped") if name not in by])
     return table.groupby(["sets", *by], sort=False).mean(numeric_only=True).reset_index().to_dict("records")
 
 
@@ -175,6 +175,7 @@ def main() -> None:
     sets, shares, most = (smallest, (0.1,), 200) if options.smallest else (SETS, SHARES, MOST_ROWS)
     seconds, ranked, called = measured(sets, shares, most)
     results = {
+        "summary": means(ranked, ("probabilities", "ranking")),
         "rankings": means(ranked, ("flipped", "probabilities", "ranking")),
         "called": means(called, ("flipped", "probabilities", "library")),
         "seconds": means(seconds, ("flipped", "probabilities")),

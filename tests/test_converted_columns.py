@@ -28,7 +28,7 @@ def orders(n=300, seed=0):
             "day": [day.strftime("%d/%m/%Y") for day in days.tolist()],
             "took": [f"{minutes} min" for minutes in rng.integers(1, 90, n) + 20 * y],
             "span": pd.to_timedelta(rng.integers(1, 90, n) + 60 * y, unit="h"),
-            "city": rng.choice(["Graz", "Linz"], n),
+            "city": rng.choice(["Graz", "Bonn"], n),
         }
     )
     return table, np.array(["no", "yes"])[y]

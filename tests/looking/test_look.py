@@ -120,3 +120,15 @@ def test_nothing_is_found_in_public_tables_that_a_person_would_keep(name):
     assert all(own.seen.startswith("a constant") for own in of_columns)
     assert any(own.about == "rows" for own in findings) == (name in IN_ORDER)
     assert any(own.about == "labels" for own in findings) == (name in FEW_ROWS)
+
+
+def test_rows_may_be_a_sample_of_a_table():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"no": rng.permutation(4_000), "a": rng.normal(size=4_000), "flag": np.arange(4_000) % 10 == 3}
+    )
+    y = np.where(np.arange(4_000) % 500 == 0, "rare", np.where(rng.random(4_000) < 0.5, "x", "y"))
+    found = sepc.look(table[::10], y[::10], n_rows=4_000)
+    assert [(finding.about, finding.seen.split(":")[0]) for finding in found] == [("no", "an id")]
+    assert "in a sample of 400 of 4,000 rows" in found.title
+    assert {finding.about for finding in sepc.look(table[::10], y[::10])} == {"labels", "flag"}

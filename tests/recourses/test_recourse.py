@@ -259,7 +259,7 @@ def test_gaps_are_refused():
         ({"fixed": ["age"]}, "no column 'age'; there are 'amount'"),
         ({"fixed": ["rate"], "bounds": {"rate": (1, 2)}}, "'rate' is fixed, and has bounds"),
         ({"bounds": {"rate": (2, 1)}}, "first must not exceed"),
-        ({"bounds": {"rate": 3}}, r"give \(low, high\)"),
+        ({"bounds": {"rate": 3}}, r"give numbers \(low, high\)"),
         ({"bounds": {"rate": (np.nan, 1)}}, "first must not exceed"),
         ({"bounds": {"months": (10.2, 10.8)}}, "'months' leave no value; in training it was always a whole number"),
         ({"bounds": {"purpose": ["boat"]}}, "'boat' is no category of 'purpose'"),
