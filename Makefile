@@ -118,6 +118,7 @@ bench:
 	$(PY) benchmarks/sql.py --output benchmarks/results/sql.json
 	$(PY) benchmarks/recourse.py --output benchmarks/results/recourse.json
 	$(PY) benchmarks/audit.py --output benchmarks/results/audit.json
+	$(PY) benchmarks/column_changes.py --output benchmarks/results/column_changes.json
 	$(PY) benchmarks/repair.py --output benchmarks/results/repair.json
 	$(PY) benchmarks/alternatives.py --output benchmarks/results/alternatives.json
 	$(PY) benchmarks/cost_model.py --output benchmarks/results/cost_model.json

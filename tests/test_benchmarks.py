@@ -9,7 +9,8 @@ BENCHMARKS = [path for path in sorted(FOLDER.glob("*.py")) if "\ndef main(" in p
 RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
 # They start servers, clusters or many processes, or fit many models, and take more than four seconds at any size.
 LONG = {
-    *("accuracy", "alternatives", "attacks", "audit", "classifier", "cost_model", "far_rows", "gaps", "growth"),
+    *("accuracy", "alternatives", "attacks", "audit", "classifier", "column_changes", "cost_model", "far_rows"),
+    *("gaps", "growth"),
     *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure", "real_tables"),
     *("recourse", "repair", "scale", "score_command", "speed", "sql", "suspects"),
 }

@@ -25,6 +25,20 @@ class NoPromiseWarning(UserWarning):
     """No threshold can keep the promise that was asked for, so no row will be accepted."""
 
 
+class MovedColumnsError(ValueError):
+    """Columns of rows for a repair are not as in training, so that a repair would fit models to an error in the data.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnChange
+        The columns, with a guess at what happened to them.
+    """
+
+    def __init__(self, message: str, columns: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.columns = columns
+
+
 class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
 

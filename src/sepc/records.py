@@ -129,9 +129,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """A list of records of one kind."""
+    """A list of records of one kind; with `may_lack` files of earlier versions have none, and the field its default."""
 
     kind: type[Any]
+    may_lack: bool = False
 
 
 @dataclass(frozen=True)
@@ -206,9 +207,9 @@ def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, def
     return _declared(Part(kind, is_inline, has_node), default=default)
 
 
-def parts(kind: type[Any], *, name: str = "", default: Any = MISSING) -> Any:
-    """A tuple of records of one kind."""
-    return _declared(Parts(kind), name, default)
+def parts(kind: type[Any], *, name: str = "", default: Any = MISSING, may_lack: bool = False) -> Any:
+    """A tuple of records of one kind; with `may_lack` it may be missing in a file of an earlier version."""
+    return _declared(Parts(kind, may_lack), name, default)
 
 
 def given(*, default: Any = MISSING) -> Any:

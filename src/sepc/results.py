@@ -1,6 +1,7 @@
 """What estimators and functions give back, for annotations and isinstance; nobody needs to make one."""
 
 from sepc.decisions.kinds import Rule
+from sepc.decisions.letter import Letter
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.decisions import RepairedDecision, RepairedDecisions
 from sepc.estimators.selective.certificates import Certificates
@@ -37,6 +38,7 @@ __all__ = [
     "Hyperplane",
     "Inspection",
     "LandscapeFigures",
+    "Letter",
     "Overlap",
     "Regions",
     "RepairedDecision",

@@ -238,7 +238,7 @@ def test_pages_to_look_at(place, started, capsys, tmp_path):
 def test_a_quiet_audit_is_0(place):
     ran = run_apart("audit", place / "model.sepc", place / "quiet.csv", "--target", "side", "--fdr", "0.01")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "400 rows of feedback" in ran.stdout
+    assert "of 400 rows are wrong" in ran.stdout
 
 
 def test_feedback_that_is_none(place, tmp_path, capsys, write_csv):
@@ -290,6 +290,26 @@ def test_a_repair_is_that_of_the_library(place, tmp_path, capsys):
     np.testing.assert_array_equal(repaired.decide(fresh[NAMES]).trust, own.decide(fresh[NAMES]).trust)
     assert repaired.score(fresh[NAMES], fresh["side"]) > model.score(fresh[NAMES], fresh["side"]) + 0.02
     assert "is also an input" in complaint(run_here(capsys, *words, place / "model.sepc"))
+
+
+def test_a_repair_of_moved_columns_stops_unless_told_to_go_on(place, tmp_path, capsys):
+    rows = square(300, 9, corner=True)
+    rows.assign(**{NAMES[0]: 1000.0 * rows[NAMES[0]]}).to_csv(tmp_path / "moved.csv", index=False)
+    words = [
+        "repair",
+        place / "model.sepc",
+        tmp_path / "moved.csv",
+        "--target",
+        "side",
+        "--output",
+        tmp_path / "r.sepc",
+    ]
+    told = complaint(run_here(capsys, *words))
+    assert f"{NAMES[0]} moved: " in told
+    assert "Probably multiplied by 1,000" in told
+    assert "--despite-moved-columns" in told
+    assert not (tmp_path / "r.sepc").exists()
+    assert run_here(capsys, *words, "--despite-moved-columns").code == 0
 
 
 @pytest.mark.slow

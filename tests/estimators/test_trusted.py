@@ -94,14 +94,17 @@ def test_says_why(wdbc):
     least = decisions[int(decisions.trust.argmin())]
     why = least.why()
     assert re.match(rf"{str(least.label)!r} by RandomForestClassifier with trust 0\.\d+", why)
-    assert len(why.split()) <= 60
+    assert len(why.split()) <= 80
     assert f"Not accepted ({least.cause.name})" in why
+    assert "RandomForestClassifier gives no reasons; by the nearest cases" in why
     assert repr(least) == f"Decision({least.label!r}, trust {least.trust:.3f}, {least.cause.name})"
     most = decisions[int(decisions.trust.argmax())]
     assert "The nearest cases agree (" in most.why()
     assert "Not accepted" not in most.why()
     apart = decisions[int(np.flatnonzero(~decisions.agreement)[0])]
     assert f"The nearest cases say {str(apart.partition.label)!r} (" in apart.why()
+    assert f" For {str(apart.partition.label)!r}: " in apart.why()
+    assert " For it: " not in apart.why()
     assert any(name in decisions[0].why() for name in X.columns)
 
 

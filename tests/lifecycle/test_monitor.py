@@ -280,7 +280,8 @@ def test_a_move_too_small_in_every_region_is_told_of_all_rows_and_refuses_none()
     watching, (X, _) = monitor(), moons(2000, 14)
     (alarm,) = next(told for i in range(20) if (told := watching.update(X[i::20] + [0.2, 0.0])))
     assert (alarm.kind, alarm.region, alarm.where, alarm.rises) == ("feature", -2, "all rows", True)
-    assert str(alarm).startswith("All rows: rows with x0 above a level ")
+    assert str(alarm).startswith("x0 moved: ")
+    assert "All rows: rows with x0 above a level " in str(alarm)
     assert not alarm.refuses
     assert (watching.decide(X).cause != Cause.DRIFTED).all()
 

@@ -55,7 +55,9 @@ def test_the_model_may_come_from_a_file(monitor, model, tmp_path):
 
 
 def test_the_file_is_small(monitor, model):
-    assert len(monitor.to_bytes()) < 1_000 + 8 * 4 * (len(model.regions_) + 1) * (3 + 2 * 2) + 400 * len(monitor.alarms)
+    assert len(monitor.to_bytes()) < 1_000 + 8 * 4 * (len(model.regions_) + 1) * (3 + 2 * 2) + 1_000 * len(
+        monitor.alarms
+    )
 
 
 def test_another_model_is_refused(monitor):
@@ -73,6 +75,20 @@ def test_a_monitor_is_no_model(monitor, tmp_path):
     monitor.save(tmp_path / "watch.sepc")
     with pytest.raises(FormatError, match="model is missing"):
         sepc.load(tmp_path / "watch.sepc")
+
+
+def test_a_file_from_before_columns_were_named_still_loads(monitor, model):
+    old = changed(monitor.to_bytes(), lambda arrays, node: [alarm.pop("columns") for alarm in node["alarms"]])
+    loaded = Monitor.from_bytes(old, model)
+    assert [alarm.columns for alarm in loaded.alarms] == [()] * len(monitor.alarms)
+    assert [alarm.moved for alarm in loaded.alarms] == [alarm.moved for alarm in monitor.alarms]
+
+
+def test_a_column_that_the_model_does_not_have_is_refused(monitor, model):
+    with pytest.raises(FormatError, match="names a feature that the model does not have"):
+        Monitor.from_bytes(
+            changed(monitor.to_bytes(), lambda arrays, node: node["alarms"][0]["columns"][0].update(name="x9")), model
+        )
 
 
 def changed(data, change):

@@ -174,10 +174,13 @@ def test_monitors_say_how_many_alarms_and_which_is_the_strongest():
     watching = monitor("with alarms")
     strongest = max(watching.alarms, key=lambda alarm: alarm.log_evidence)
     head, *others = watching.summary().splitlines()
-    assert head == f"{len(watching.alarms)} alarms after 4,000 rows; the strongest: {strongest}"
-    listed = [f"- {alarm}" for alarm in watching.alarms if alarm is not strongest]
+    told = f"{len(watching.alarms)} alarms after 4,000 rows; the strongest: {strongest.rate_in_words()}"
+    columns = " ".join(map(str, watching.alarms[-1].columns))
+    assert head == f"{columns} {told}"
+    listed = [f"- {alarm.rate_in_words()}" for alarm in watching.alarms if alarm is not strongest]
     assert others == [*listed[:10], f"- and {len(listed) - 10} more alarms"]
-    assert str(strongest).startswith(f"{strongest.where}: ")
+    assert strongest.rate_in_words().startswith(f"{strongest.where}: ")
+    assert str(strongest) == f"{columns} {strongest.rate_in_words()}"
     assert f"{percent(strongest.before)} before, {percent(strongest.now)} of" in str(strongest)
 
 
@@ -198,7 +201,9 @@ def test_the_table_of_alarms_has_a_row_for_each():
         assert list(frame[column]) == [getattr(alarm, column) for alarm in watching.alarms]
     pd.testing.assert_frame_equal(watching.alarms[0].to_frame(), frame[:1])
     assert len(monitor("before any row").to_frame()) == 0
-    head, *shown = Page(watching.to_html()).tables[0]
+    columns, (head, *shown) = Page(watching.to_html()).tables[:2]
+    assert columns[0] == ["column", "moved", "probably", "evidence"]
+    assert [row[0] for row in columns[1:]] == [own.name for own in watching.alarms[-1].columns]
     assert head == ["where", "what changed", "before", "now", "rows", "shifted", "decisions there"]
     assert shown == [[*alarm.cells(), alarm.shifted, alarm.consequence] for alarm in watching.alarms]
 

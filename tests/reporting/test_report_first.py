@@ -245,19 +245,19 @@ def test_training_rows_say_whether_trust_is_believable(moons):
     assert len(report(classifier, X_new, y_new).figures.checks) == 1
 
 
-def test_a_report_begins_with_what_a_look_found(classifier, moons):
+def test_what_a_look_found_comes_before_the_results(classifier, moons):
     seen = Finding("labels", Severity.WRONG, "'sick' beside 'sikc' & <b>", "Each is a class", "Merge them")
     made = report(
         classifier, *moons[2:], findings=Findings.of([seen], 600, 600), held_out_rows="the last 50 % of the rows"
     )
     text, page = str(made), made.to_html()
-    assert text.index("labels: 'sick' beside 'sikc'") < text.index("What to do first")
+    assert text.index("labels: 'sick' beside 'sikc'") < text.index("Results\n")
     assert "Held out: the last 50 % of the rows." in text
-    assert page.index('id="findings"') < page.index('id="first"')
+    assert page.index('id="findings"') < page.index('id="results"')
     assert "&amp; &lt;b&gt;" in page
     for words in (seen.matters, seen.advice):
-        assert text.index(words) < text.index("What to do first")
-        assert page.index('id="findings"') < page.index(words) < page.index('id="first"')
+        assert text.index(words) < text.index("Results\n")
+        assert page.index('id="findings"') < page.index(words) < page.index('id="results"')
     assert "Held out: the last 50\u00a0% of the rows." in page
     assert made.to_dict()["findings"][0]["severity"] == "WRONG"
     plain = report(classifier, *moons[2:])

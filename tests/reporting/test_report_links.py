@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, make_blobs, make_moons
 from sklearn.linear_model import LogisticRegression
 
 from sepc import SEPClassifier, TrustedClassifier, report
-from sepc.reporting.html import SCRIPT
+from sepc.reporting.page_script import SCRIPT
 from sepc.reporting.page_style import STYLE
 
 pd = package_or_skip("pandas")

@@ -20,7 +20,8 @@ EXAMPLE = """example:
 
 Feedback are rows with their true labels, none of them from training.
 
-exit code: 0 quiet; 3 if a region fails or wrong rows cluster somewhere; 2 wrong input; 1 other errors
+exit code: 0 quiet; 3 if the whole or a region fails, wrong rows cluster somewhere, or a column has, for example,
+another unit; 2 wrong input; 1 other errors
 """
 
 
@@ -46,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
         found = audit(estimator, X, y, fdr=options.fdr, random_state=options.seed)
     written = write_result(found, options)
     say(options, f"{in_words(found, estimator)}{written}", _facts(found, options))
-    return ALARM if len(found.to_repair) or found.disjuncts else 0
+    is_changed = any(column.is_guessed for column in found.columns)
+    return ALARM if found.overall.fails or len(found.to_repair) or found.disjuncts or is_changed else 0
 
 
 def _facts(found: Audit, options: argparse.Namespace) -> dict[str, Any]:
@@ -56,6 +58,9 @@ def _facts(found: Audit, options: argparse.Namespace) -> dict[str, Any]:
         "wrong": found.n_errors,
         "expected": found.expected,
         "fdr": found.fdr,
+        "p_value": found.overall.p_value,
+        "overall_fails": found.overall.fails,
+        "columns": list(found.columns),
         "tested_regions": int(regions["tested"].sum()) if len(regions) else 0,
         "failing_regions": regions[regions["failing"]].to_dict("records") if len(regions) else [],
         "clusters": list(found.disjuncts),

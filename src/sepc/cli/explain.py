@@ -7,6 +7,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sepc.cli.letter import add_letter_arguments, write_letter
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_columns import scorer_for
 from sepc.cli.model_file import load_model
@@ -40,9 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
     )
 
+    add_letter_arguments(parser)
+
 
 def run(options: argparse.Namespace) -> None:
-    """Find the rows and print their reasons."""
+    """Find the rows and print their reasons, or write a letter about one."""
+    if options.letter:
+        write_letter(options)
+        return
     estimator = load_model(options.model)
     with open_table(source_from(options)) as table:
         scorer = scorer_for(estimator, table, options.features)

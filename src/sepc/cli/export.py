@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="the file to write; SQL if it ends with .sql")
     parser.add_argument("--dialect", choices=DIALECTS, help="the database that the statement is for")
     parser.add_argument("--table", nargs="+", metavar="NAME", help="the table to decide on, after its schema if any")
+    parser.add_argument("--terms", action="store_true", help="also give what each feature adds to the log-odds")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -46,8 +47,9 @@ def _export(estimator: Any, path: Path, options: argparse.Namespace) -> None:
     if options.dialect is None:
         from sepc.onnx.exporting import export
 
-        export(estimator, path)
+        export(estimator, path, terms=options.terms)
     else:
         from sepc.sql import exporting
 
-        path.write_text(exporting.export(estimator, options.dialect, options.table), encoding="utf-8", newline="\n")
+        statement = exporting.export(estimator, options.dialect, options.table, terms=options.terms)
+        path.write_text(statement, encoding="utf-8", newline="\n")

@@ -27,6 +27,9 @@ from sepc.cli.source import add_table_arguments, source_from
 from sepc.plain_values import plain
 from sepc.wording import MOST_NAMES, counted, listed, percent, visible
 
+# Columns named as those that matter most.
+N_COLUMNS = 5
+
 HELP = "fit a model on a table and write it to a file"
 
 
@@ -87,6 +90,8 @@ def _facts_of(
     estimator: Any, names: Sequence[str], n_rows: Mapping[Any, int], n_dropped: int, held_out: LabelledRows | None
 ) -> dict[str, Any]:
     """Facts about a fit, ready for JSON; `n_rows` has the training rows of each label."""
+    from sepc.reporting.facts import importances_of
+
     columns = taken_as(estimator, names)
     facts: dict[str, Any] = {
         "estimator": type(estimator).__name__,
@@ -98,6 +103,8 @@ def _facts_of(
         "classes": [{"label": plain(label), "rows": int(n)} for label, n in n_rows.items()],
     }
     facts |= _size(getattr(estimator, "estimator_", estimator))
+    if sizes := importances_of(estimator):
+        facts["importances"] = dict(sizes)
     if hasattr(estimator, "controls_"):
         facts["promise"] = estimator.summary().splitlines()
     if held_out is not None:
@@ -158,6 +165,9 @@ def _summary_of(facts: dict[str, Any]) -> str:
     merged = merged_words(facts["merged_labels"]) if "merged_labels" in facts else ""
     lines = [merged, head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
     lines.append(facts.get("rows_used", ""))
+    if most := list(facts.get("importances", {}).items())[:N_COLUMNS]:
+        sizes = listed(f"{name} {size:.2f}" for name, size in most)
+        lines.append(f"What matters most, by the mean size of its term: {sizes}.")
     lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
         lines += _held_out_lines(facts["held_out"])

@@ -154,7 +154,7 @@ def split(rows: LabelledRows, options: argparse.Namespace) -> tuple[LabelledRows
     kept, held_out = _last_rows(rows, size) if options.test_last else _drawn_rows(rows, size, options.seed)
     if not len(held_out):
         raise InputError(f"{name} {size:g} of {len(rows.y):,} rows leaves none to test on.")
-    return _some(rows, kept), _some(rows, held_out)
+    return rows.at(kept), rows.at(held_out)
 
 
 def split_words(options: argparse.Namespace) -> str:
@@ -189,10 +189,6 @@ def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
         named = listed(map(shown, new), MOST_NAMES)
         complain(f"warning: only the last rows have the label {named}, so the model does not know it.")
     return kept, held_out
-
-
-def _some(rows: LabelledRows, chosen: Any) -> LabelledRows:
-    return LabelledRows(rows.X.iloc[chosen].reset_index(drop=True), rows.y[chosen], rows.n_dropped)
 
 
 def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:

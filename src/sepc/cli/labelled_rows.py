@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sepc.cli.column_reading import Features, data_frame
+from sepc.cli.column_reading import Features, as_text, data_frame, objects, without_gaps
 from sepc.cli.memory import add_memory_argument
 from sepc.cli.messages import InputError
 from sepc.cli.option_values import names_in
@@ -29,11 +29,19 @@ class LabelledRows:
     y : array
     n_dropped : int
         Rows left out because a cell was empty.
+    beside : dict of name to array
+        Columns that are read for people: ids of rows, and those that results are told by.
     """
 
     X: Any
     y: Any
     n_dropped: int
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, positions: Any) -> LabelledRows:
+        """Some of the rows."""
+        beside = {name: values[positions] for name, values in self.beside.items()}
+        return LabelledRows(self.X.iloc[positions].reset_index(drop=True), self.y[positions], self.n_dropped, beside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +63,19 @@ class SampledRows:
 
 
 class Part(NamedTuple):
-    """Features and labels of a batch, the numbers of their rows, and how many rows were left out."""
+    """Features and labels of a batch, the numbers of their rows, how many were left out, and columns for people."""
 
     arrays: dict[str, Any]
     labels: Any
     numbers: Any
     n_dropped: int
+    beside: dict[str, Any]
 
     def of(self, chosen: Any) -> Part:
         """Some of the rows."""
         arrays = {name: values[chosen] for name, values in self.arrays.items()}
-        return Part(arrays, self.labels[chosen], self.numbers[chosen], self.n_dropped)
+        beside = {name: values[chosen] for name, values in self.beside.items()}
+        return Part(arrays, self.labels[chosen], self.numbers[chosen], self.n_dropped, beside)
 
 
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,10 +150,12 @@ def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()
     named = {*options.drop, *options.keep, *options.categorical, *table.source.dates}
     for name in sorted(named - set(table.names)):
         check_names(table, [name])
-    left_out = {options.target, *by, *options.drop}
+    beside = beside_names(options)
+    check_names(table, beside)
+    left_out = {options.target, *by, *options.drop, *ids_in(options)}
     if given is not None and left_out & set(given):
         raise InputError(
-            f"--features names {sorted(left_out & set(given))[0]!r}, which is the target, dropped or in --by."
+            f"--features names {sorted(left_out & set(given))[0]!r}, which is the target, dropped, the id or in --by."
         )
     chosen = list(given if given is not None else (name for name in table.names if name not in left_out))
     check_names(table, chosen)
@@ -151,7 +163,18 @@ def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()
         raise InputError(f"{table.source.name} has no columns left to be features.")
     readings = {name: _reading(table, name, options.categorical) for name in chosen}
     features = Features(readings | dict.fromkeys(by, Reading.FOUND), tuple(by))
-    return RowReader(table, features, options.target)
+    return RowReader(table, features, options.target, copied=beside)
+
+
+def ids_in(options: argparse.Namespace) -> list[str]:
+    """The column of ids, if one is named."""
+    given = getattr(options, "id", None)
+    return [] if given is None else [given]
+
+
+def beside_names(options: argparse.Namespace) -> list[str]:
+    """Columns to read for people: that of ids, and those that results are told by."""
+    return list(dict.fromkeys([*ids_in(options), *getattr(options, "results_by", [])]))
 
 
 def _reading(table: Table, name: str, categorical: Sequence[str]) -> Reading:
@@ -182,8 +205,14 @@ def _part(rows: RowReader, batch: Batch, missing: str) -> Part:
             raise InputError(f"{rows.source.name}, row {row:,}, column {rows.target!r} is empty. {ADVICE}")
     elif missing == "drop":
         kept &= ~np.any([is_gap(values) for values in arrays.values()], axis=0)
-    part = Part(arrays, labels, batch.first_row + np.arange(len(labels)), int((~kept).sum()))
+    beside = {name: arrays[name] if name in arrays else _text(rows, batch, name) for name in rows.copied}
+    part = Part(arrays, labels, batch.first_row + np.arange(len(labels)), int((~kept).sum()), beside)
     return part if kept.all() else part.of(kept)
+
+
+def _text(rows: RowReader, batch: Batch, name: str) -> Any:
+    """A column that is no feature, as text with None for gaps."""
+    return objects(without_gaps(rows.source, as_text(batch.columns[name])).to_pylist())
 
 
 def _joined(rows: RowReader, parts: list[Part], *, as_text: bool) -> LabelledRows:
@@ -192,10 +221,11 @@ def _joined(rows: RowReader, parts: list[Part], *, as_text: bool) -> LabelledRow
     labels = [label for part in parts for label in part.labels]
     plain = not as_text and {type(label) for label in labels} <= {bool, int, float}
     y = np.array(labels) if plain else np.array([str(label) for label in labels])
+    beside = {name: np.concatenate([part.beside[name] for part in parts]) for name in rows.copied}
     columns = {
         name: _whole(rows.table, name, [part.arrays.pop(name) for part in parts]) for name in list(parts[0].arrays)
     }
-    return LabelledRows(data_frame(columns), y, sum(part.n_dropped for part in parts))
+    return LabelledRows(data_frame(columns), y, sum(part.n_dropped for part in parts), beside)
 
 
 def _check_labels(rows: RowReader, y: Any) -> None:

@@ -16,6 +16,7 @@ EXAMPLE = """example:
   sepc repair model.sepc feedback.csv --target label --output repaired.sepc
 
 Feedback are rows with their true labels, none of them from training; a part of it decides which new models are kept.
+It stops if columns of the feedback are not as in training, which is probably an error; see --despite-moved-columns.
 Start a new sepc monitor and sepc review for the repaired model. If nothing fails, it decides as before.
 
 exit code: 0; 2 wrong input; 1 other errors
@@ -26,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc repair`."""
     add_feedback_arguments(parser)
     parser.add_argument("--output", required=True, metavar="MODEL", help="the model file to write, usually *.sepc")
+    parser.add_argument(
+        "--despite-moved-columns",
+        action="store_true",
+        help="repair although columns of the feedback are not as in training, such as in another unit",
+    )
     parser.add_argument(
         "--training", metavar="FILE", help="a table of training rows with labels; used where they help, never to judge"
     )
@@ -46,7 +52,9 @@ def run(options: argparse.Namespace) -> None:
     from sepc.model_files import save
 
     with ProgressBar("repairing", quiet=options.quiet):
-        repaired = repair(estimator, X, y, **old, random_state=options.seed)
+        repaired = repair(
+            estimator, X, y, **old, random_state=options.seed, despite_moved_columns=options.despite_moved_columns
+        )
     save(repaired, options.output)
     facts = {"rows": len(y), "changes": list(repaired.changes_), "model": options.output}
     say(options, f"{in_words(repaired, estimator)}\nWritten to {options.output}", facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from sepc.cli.fitting import (
@@ -16,11 +17,12 @@ from sepc.cli.fitting import (
     split_words,
     with_merged_labels,
 )
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, read_labelled, read_rows
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, beside_names, ids_in, read_labelled, read_rows
 from sepc.cli.look import looked_at
 from sepc.cli.messages import InputError, complain, say
 from sepc.cli.model_columns import scorer_for
 from sepc.cli.model_file import load_model
+from sepc.cli.option_values import names_in
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.result_files import check_writable
 from sepc.cli.rows import RowReader, open_table
@@ -39,6 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="store_true", help="print the report as plain text")
     add_held_out_arguments(parser, by_default=0.3)
     parser.add_argument("--title", help="title of the report")
+    parser.add_argument("--id", metavar="COLUMN", help="the column that rows are named by; it is no feature")
+    parser.add_argument(
+        "--results-by",
+        type=names_in,
+        default=[],
+        metavar="A,B",
+        help="columns to tell results by and to filter rows by; they may be features or not",
+    )
     add_fit_arguments(parser, or_file=True)
 
 
@@ -90,16 +100,29 @@ def _from_file(options: argparse.Namespace) -> Any:
     estimator = load_model(options.model)
     with open_table(source_from(options)) as table:
         check_names(table, [options.target])
-        scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop])
-        rows = read_rows(RowReader(table, scorer.features, options.target), options)
+        scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop, *ids_in(options)])
+        rows = read_rows(RowReader(table, scorer.features, options.target, copied=beside_names(options)), options)
     X = scorer.table({str(name): rows.X[name].to_numpy() for name in rows.X.columns})
     if hasattr(estimator, "feature_names_in_") and not hasattr(X, "columns"):
         X = rows.X
-    return _report(estimator, LabelledRows(X, rows.y, rows.n_dropped), options, findings=looked_at(rows))
+    return _report(estimator, replace(rows, X=X), options, findings=looked_at(rows))
 
 
 def _report(estimator: Any, rows: LabelledRows, options: argparse.Namespace, **known: Any) -> Any:
     from sepc.reporting.report import report
 
     with ProgressBar("reporting", quiet=options.quiet):
-        return report(estimator, rows.X, rows.y, **known, title=options.title)
+        by = {name: _numbers_if_all(rows.beside[name]) for name in options.results_by}
+        return report(estimator, rows.X, rows.y, **known, title=options.title, id=rows.beside.get(options.id), by=by)
+
+
+def _numbers_if_all(cells: Any) -> Any:
+    """A column of text as numbers, if all of it is."""
+    import numpy as np
+
+    if cells.dtype.kind != "O":
+        return cells
+    try:
+        return np.array([np.nan if cell is None else float(cell) for cell in cells])
+    except ValueError:
+        return cells

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,10 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.deferred import deferrable_column, deferred
 from sepc.decisions.frames import column_of_names, frame_of
-from sepc.decisions.kinds import Cause, Rule, verdict
+from sepc.decisions.kinds import Cause, Rule, verdict, verdict_in_brief
+from sepc.decisions.letter import Grounds, Letter, Words, letter_about
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise, given_fields, replaced
-from sepc.decisions.sentences import Sentence, joined
+from sepc.decisions.sentences import Reason, Sentence, joined
 from sepc.wording import decimal, percent, shown
 
 if TYPE_CHECKING:
@@ -78,9 +79,24 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         """The only decision, as single values."""
         return Decision(self)
 
-    def why(self, i: int) -> str:
-        """The reasons for the decision on row `i`, in a few sentences."""
-        return self[i].why()
+    @overload
+    def why(self, i: int, *, brief: bool = False) -> str: ...
+
+    @overload
+    def why(self, i: None = None, *, brief: bool = False) -> list[str]: ...
+
+    def why(self, i: int | None = None, *, brief: bool = False) -> str | list[str]:
+        """The reasons for the decision on row `i`, in a few sentences; without `i`, those for all rows, as a list.
+
+        With `brief`, each is one line: the strongest reason for the label, the strongest against it, and the verdict.
+        """
+        if i is not None:
+            return self[[int(i)]].why(brief=brief)[0]
+        pairs = zip(self._reasons(), self._verdicts(), strict=True)
+        if brief:
+            causes = (Cause(cause) for cause in self.cause)
+            return [own.brief + verdict_in_brief(cause) for (own, _), cause in zip(pairs, causes, strict=True)]
+        return [joined([*own.sentences, verdict]) for own, verdict in pairs]
 
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with the index of the DataFrame given to `decide`.
@@ -104,14 +120,20 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         """Columns that only decisions of this class have."""
         return {}
 
-    def _reason_parts(self) -> list[Sentence]:
-        """The reasons for a single decision, as sentences, without the verdict."""
-        trust = "no trust" if np.isnan(self.trust[0]) else f"trust {decimal(self.trust[0])}"
-        return [Sentence(f"{shown(self.label[0])} with {trust}{f', by {self.by}' if self.by else ''}.")]
+    def _reasons(self) -> list[Reason]:
+        """The reasons for every decision, without the verdicts."""
+        by = f", by {self.by}" if self.by else ""
+        trusts = ["no trust" if np.isnan(trust) else f"trust {decimal(trust)}" for trust in self.trust]
+        heads = [f"{shown(label)} with {trust}{by}." for label, trust in zip(self.label, trusts, strict=True)]
+        return [Reason((Sentence(head),), head) for head in heads]
 
-    def _verdict(self) -> Sentence:
-        """Why a single row was not accepted, and what would settle it; empty if it was."""
-        return verdict(Cause(self.cause[0]))
+    def _grounds(self, words: Words) -> Grounds:
+        """What the only decision rests on, for a letter, in these words."""
+        return Grounds()
+
+    def _verdicts(self) -> list[Sentence]:
+        """Why each row was not accepted, and what would settle it; empty if it was."""
+        return [verdict(Cause(cause)) for cause in self.cause]
 
     def _card(self) -> Card:
         n, n_accepted = len(self), int(np.sum(self.accepted))
@@ -158,9 +180,77 @@ class Decision(ShownAsCard, OneRow):
     _kinds = KINDS
     _only: Decisions
 
-    def why(self) -> str:
-        """The reasons in a few sentences."""
-        return joined([*self._only._reason_parts(), self._only._verdict()])
+    def why(self, *, brief: bool = False) -> str:
+        """The reasons in a few sentences; with `brief`, in one line."""
+        return self._only.why(brief=brief)[0]
+
+    def letter(
+        self,
+        *,
+        organisation: str,
+        model: str,
+        contact: str,
+        person: str = "",
+        reference: str = "",
+        decided: str = "",
+        labels: Mapping[Any, str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        recourse: Any = None,
+        review: str | None = None,
+        reviewer: str = "",
+        date: str | None = None,
+    ) -> Letter:
+        """A letter of one page to the person that the decision is about, in plain words.
+
+        It says what was decided and by what, on which of their values, what speaks against it, what would have to
+        change, whether a person looks at it, and whom to ask.
+
+        Parameters
+        ----------
+        organisation, model : str
+            Who decides, and the name of the model.
+        contact : str
+            Whom to ask: a name, an address, a telephone number.
+        person, reference : str, optional
+            The name of the person, and what the case is filed under.
+        decided : str, optional
+            What was decided, in words; by default, the label.
+        labels : mapping of labels to str, optional
+            Labels in words, such as ``{1: "heart disease"}``.
+        columns : mapping of columns to str, optional
+            Columns in words, such as ``{"chol": "cholesterol in mg/dl"}``.
+        recourse : Recourse, optional
+            What `sepc.recourse` found for this row, to say what would have to change.
+        review : {"asked", "will", "did"}, optional
+            Whether a person looks at it if asked to, will look at it before anything is decided, or did. By default
+            "asked" if the decision is accepted, else "will".
+        reviewer : str, optional
+            Who looks at it.
+        date : str, optional
+            Today by default.
+
+        Returns
+        -------
+        Letter
+            ``print`` it, or use ``to_text`` and ``to_html``, with a template of your own if you like.
+        """
+        grounds = self._only._grounds(Words(labels or {}, columns or {}))
+        return letter_about(
+            self,
+            grounds,
+            organisation=organisation,
+            model=model,
+            contact=contact,
+            person=person,
+            reference=reference,
+            decided=decided,
+            labels=labels,
+            columns=columns,
+            recourse=recourse,
+            review=review,
+            reviewer=reviewer,
+            date=date,
+        )
 
     def __repr__(self) -> str:
         return f"Decision({shown(self.label)}, trust {decimal(self.trust)}, {self.cause.name})"

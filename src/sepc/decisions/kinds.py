@@ -49,7 +49,7 @@ MEANINGS = {
     Cause.ACCEPTED: "trusted enough",
     Cause.OVERLAP: "cases of other labels lie near it",
     Cause.UNSEEN: "nothing like it was seen in training",
-    Cause.THIN: "too few training cases are like it",
+    Cause.THIN: "the closest cases agree, but the evidence falls short",
     Cause.DRIFTED: "the cases that come there have changed",
     Cause.MISSING: "what is missing would decide it",
     Cause.UNEXPLAINED: "the model does not say why",
@@ -59,7 +59,7 @@ REMEDIES = {
     Cause.ACCEPTED: "",
     Cause.OVERLAP: "a person should decide",
     Cause.UNSEEN: "check its values, and let a person decide",
-    Cause.THIN: "more labelled cases like it would settle it",
+    Cause.THIN: "label more cases like it",
     Cause.DRIFTED: "label some of them, and repair the model",
     Cause.MISSING: "",
     Cause.UNEXPLAINED: "a TrustedClassifier around it would",
@@ -82,3 +82,8 @@ def verdict(cause: Cause) -> Sentence:
     if not cause.remedy:
         return Sentence(f"{refused}.")
     return Sentence(f"{refused}; {cause.remedy}.", (Shorter(LOSS_OF_REMEDY, f"{refused}."),))
+
+
+def verdict_in_brief(cause: Cause) -> str:
+    """What follows a line about a row; empty if it was accepted."""
+    return "" if cause is Cause.ACCEPTED else f" Not accepted ({cause.name})."

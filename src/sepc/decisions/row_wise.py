@@ -15,6 +15,9 @@ Rows = TypeVar("Rows", bound="RowWise[Any]")
 # Metadata of a field that all rows share.
 SHARED = {"shared": True}
 
+# Of each dataclass, since to look through its fields takes longer than to take a row.
+_SHARED_FIELDS: dict[type[Any], frozenset[str]] = {}
+
 
 class RowWise(Generic[One]):
     """Mixin for frozen dataclasses of arrays, one of them `label`: length, indexing and filtering.
@@ -47,7 +50,8 @@ class RowWise(Generic[One]):
         rows = chosen if isinstance(chosen, slice) else np.asarray(chosen)
         if not isinstance(rows, slice) and rows.size == 0:
             rows = rows.astype(np.int64)
-        by_row = {name: values for name, values in given_fields(self).items() if name not in shared_fields(self)}
+        shared = shared_fields(type(self))
+        by_row = {name: values for name, values in given_fields(self).items() if name not in shared}
         return replaced(self, **{name: values[rows] for name, values in by_row.items() if values is not None})
 
 
@@ -61,9 +65,11 @@ def replaced(rows: Rows, /, **changes: Any) -> Rows:
     return type(rows)(**given_fields(rows) | changes)
 
 
-def shared_fields(rows: Any) -> set[str]:
+def shared_fields(kind: type[Any]) -> frozenset[str]:
     """Names of the fields that all rows share."""
-    return {f.name for f in fields(rows) if "shared" in f.metadata}
+    if kind not in _SHARED_FIELDS:
+        _SHARED_FIELDS[kind] = frozenset(f.name for f in fields(kind) if "shared" in f.metadata)
+    return _SHARED_FIELDS[kind]
 
 
 class OneRow:
@@ -76,7 +82,7 @@ class OneRow:
         if name.startswith("__") or name == "_only":
             raise AttributeError(name)
         value = getattr(self._only, name)
-        if value is None or name in shared_fields(self._only):
+        if value is None or name in shared_fields(type(self._only)):
             return value
         if callable(value):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

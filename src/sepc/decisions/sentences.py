@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# The most words of a reason, counted at spaces.
-MOST_WORDS = 60
+# The most words of a reason, counted at spaces, unless something important would be lost; and the most even then.
+MOST_WORDS, MOST_AT_ALL = 60, 80
+# What has at least this loss is important.
+IMPORTANT = 8
 
 
 class Shorter(NamedTuple):
@@ -27,8 +29,26 @@ class Sentence(NamedTuple):
         return Sentence(f"{prefix}{self.text}", tuple(Shorter(loss, f"{prefix}{text}") for loss, text in self.shorter))
 
 
+class Reason(NamedTuple):
+    """The reasons for a decision without the verdict: as sentences, and as one line."""
+
+    sentences: tuple[Sentence, ...]
+    brief: str
+
+    def after(self, prefix: str) -> Reason:
+        """The reason in both lengths after a prefix."""
+        first, *others = self.sentences
+        return Reason((first.after(prefix), *others), f"{prefix}{self.brief}")
+
+    def with_sentence(self, text: str) -> Reason:
+        """The reason with one more sentence at its end, which the line does not have."""
+        return Reason((*self.sentences, Sentence(text)), self.brief)
+
+
 def joined(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
     """The sentences in their order; of what does not fit, the least important is lost first.
+
+    What is important is only lost above `MOST_AT_ALL` words.
 
     Examples
     --------
@@ -38,14 +58,12 @@ def joined(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
     ('A rather long first sentence. More about it.', 'A rather long first sentence. More.', 'Short. More.', 'Short.')
     """
     rest = list(sentences)
-    while _n_words(rest) > most_words:
+    n_words = [len(own.text.split()) for own in rest]
+    while sum(n_words) > most_words:
         steps = [(own.shorter[0].loss, i) for i, own in enumerate(rest) if own.shorter]
-        if not steps:
+        loss, i = min(steps, default=(IMPORTANT, -1))
+        if i < 0 or (loss >= IMPORTANT and sum(n_words) <= MOST_AT_ALL):
             break
-        _, i = min(steps)
         rest[i] = Sentence(rest[i].shorter[0].text, rest[i].shorter[1:])
+        n_words[i] = len(rest[i].text.split())
     return " ".join(own.text for own in rest if own.text)
-
-
-def _n_words(sentences: Sequence[Sentence]) -> int:
-    return sum(len(own.text.split()) for own in sentences)

@@ -85,6 +85,8 @@ def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mappin
             if own.name in around or own.default is MISSING:
                 values[own.name] = around[own.name]
         elif isinstance(declaration, Parts):
+            if declaration.may_lack and not reader.has(name):
+                continue
             each = reader.parts(name)
             values[own.name] = tuple(_read(declaration.kind, part, dict(sizes), around) for part in each)
         elif isinstance(declaration, Part) and declaration.is_inline:

@@ -2,7 +2,9 @@
 
 from sepc.lifecycle.auditing.audit import Audit, audit
 from sepc.lifecycle.auditing.disjuncts import Disjunct, Range
+from sepc.lifecycle.auditing.overall_test import OverallTest
 from sepc.lifecycle.auditing.region_tests import RegionTests
+from sepc.lifecycle.column_changes.column_change import ColumnChange
 from sepc.lifecycle.monitoring.alarms import Alarm
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor import Monitor
@@ -19,9 +21,11 @@ __all__ = [
     "Audit",
     "BandLabels",
     "Certificate",
+    "ColumnChange",
     "Disjunct",
     "FeatureShift",
     "Monitor",
+    "OverallTest",
     "Plan",
     "Purpose",
     "Range",

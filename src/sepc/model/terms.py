@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise
+from sepc.model.completion import completed
 from sepc.model.membership import padded_tiles
 from sepc.model.names import names_of
 from sepc.model.sep_model import SEPModel
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 # Terms that a card lists.
 MOST_TERMS = 8
+# Numbers in memory at a time: 32 MB.
+BLOCK_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -31,7 +36,8 @@ class Terms(ShownAsCard, RowWise["Term"]):
 
     A positive term speaks for the label, a negative one for the runner-up. Every term is zero on average over the rows
     that the weights were fitted to. The terms of a row and its offset add up to `log_odds`. Far from the training rows,
-    probabilities also fade towards equal ones: `fading` is the part of them that is left.
+    probabilities also fade towards equal ones: `fading` is the part of them that is left. The terms of a row with gaps
+    are averages over the completions that decide on it.
 
     Attributes
     ----------
@@ -46,6 +52,8 @@ class Terms(ShownAsCard, RowWise["Term"]):
     log_odds : (n,) array
     fading : (n,) array
         From 1, near training rows, down to 0.
+    probability : (n,) array
+        What the sums alone give as the probability of the label, before it fades and is averaged over completions.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -56,8 +64,9 @@ class Terms(ShownAsCard, RowWise["Term"]):
     ellipsoids: FloatArray
     isolated: FloatArray
     fading: FloatArray
+    probability: FloatArray
 
-    @property
+    @cached_property
     def log_odds(self) -> FloatArray:
         """The sum of the terms and the offset."""
         sums = self.features.sum(axis=1) + self.ellipsoids.sum(axis=1)
@@ -123,36 +132,70 @@ class Term(ShownAsCard, OneRow):
 
 
 def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray) -> Terms:
-    """The terms of decisions, given the positions of their labels among the classes and the gauges of the rows."""
-    weights = model.weights
-    if weights is None:
+    """The terms of decisions, given the positions of their labels among the classes and the gauges of the rows.
+
+    Rows may have gaps, which are NaN: their terms are averages over the completions that decide on them.
+    """
+    if model.weights is None:
         raise ValueError(f"With trust={model.trust!r} a decision has no terms; fit with trust='weights' to get them.")
-    n, d, K = len(rows), len(model.feature_names), model.n_ellipsoids
-    runner_up = np.empty(n, dtype=np.int64)
-    features, ellipsoids, isolated = np.empty((n, d)), np.empty((n, K)), np.empty(n)
-    for place, columns, squares in padded_tiles(model.standardize(rows), model.stack, max(d, K) * len(model.classes)):
-        n_rows = place.stop - place.start
-        scores = weights.scores(columns, squares, model.isolated)[:, :n_rows].T
-        added = weights.category_terms(rows[place, len(model.shift) :])
-        scores = scores + added.sum(axis=1)
-        runner_up[place] = _second(scores, label[place])
-        own, other = label[place], runner_up[place]
-        together = weights.isolated_terms(columns[:, :n_rows], model.isolated)
-        by_feature = weights.feature_terms(columns[:, :n_rows])
-        by_feature[:, weights.category_features] += added
-        features[place] = _difference(by_feature, own, other)
-        ellipsoids[place] = _difference(weights.ellipsoid_terms(squares[:, :n_rows]), own, other)
-        isolated[place] = _difference(together, own, other)
+    complete = np.flatnonzero(~np.isnan(rows[:, : len(model.shift)]).any(axis=1))
+    parts, places = [_compared(model, rows[complete][:, None], label[complete])], [complete]
+    for where, completions in completed(model, rows):
+        parts.append(_compared(model, completions, label[where]))
+        places.append(where)
+    order = np.argsort(np.concatenate(places), kind="stable")
+    runner_up, probability, features, ellipsoids, isolated = (
+        np.concatenate(own)[order] for own in zip(*parts, strict=True)
+    )
+    offsets = model.weights.offsets
     return Terms(
         model=model,
         label=model.classes[label],
         runner_up=model.classes[runner_up],
-        offset=weights.offsets[label] - weights.offsets[runner_up],
+        offset=offsets[label] - offsets[runner_up],
         features=features,
         ellipsoids=ellipsoids,
         isolated=isolated,
         fading=fading(gauge),
+        probability=probability,
     )
+
+
+def _compared(
+    model: SEPModel, completions: FloatArray, label: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Runner-up and probability of each row, and its terms: features, ellipsoids and isolated rows.
+
+    All are by means over completions, which are of shape (n, draws, width). The runner-up has the second largest score.
+    """
+    n, n_draws, width = completions.shape
+    rows, weights = completions.reshape(-1, width), model.weights
+    assert weights is not None
+    standardized, codes = model.standardize(rows), rows[:, len(model.shift) :]
+    d, K, C = len(model.feature_names), model.n_ellipsoids, len(model.classes)
+    scores, squares = np.empty((len(rows), C)), np.empty((K, len(rows)))
+    for place, columns, own in padded_tiles(standardized, model.stack, C):
+        n_rows = place.stop - place.start
+        squares[:, place] = own[:, :n_rows]
+        scores[place] = weights.scores(columns, own, model.isolated)[:, :n_rows].T
+        scores[place] += weights.category_terms(codes[place]).sum(axis=1)
+    mean = scores.reshape(n, n_draws, C).mean(axis=1)
+    runner_up, probability = _second(mean, label), softmax(mean, axis=1)[np.arange(n), label]
+    features, ellipsoids, isolated = np.empty((len(rows), d)), np.empty((len(rows), K)), np.empty(len(rows))
+    labels, others = np.repeat(label, n_draws), np.repeat(runner_up, n_draws)
+    step = max(1, BLOCK_ENTRIES // (max(d, K) * C))
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        columns, pair = np.ascontiguousarray(standardized[block].T), (labels[block], others[block])
+        by_feature = weights.feature_terms(columns)
+        by_feature[:, weights.category_features] += weights.category_terms(codes[block])
+        features[block] = _difference(by_feature, *pair)
+        ellipsoids[block] = _difference(weights.ellipsoid_terms(squares[:, block]), *pair)
+        isolated[block] = _difference(weights.isolated_terms(columns, model.isolated), *pair)
+    if n_draws > 1:
+        features, ellipsoids = (part.reshape(n, n_draws, -1).mean(axis=1) for part in (features, ellipsoids))
+        isolated = isolated.reshape(n, n_draws).mean(axis=1)
+    return runner_up, probability, features, ellipsoids, isolated
 
 
 def _second(scores: FloatArray, label: IntArray) -> IntArray:

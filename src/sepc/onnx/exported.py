@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
 from importlib.metadata import version
 from typing import Any
 
@@ -20,10 +21,10 @@ KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause
 LABEL_KINDS = {str: ("STRING", object), bool: ("BOOL", np.bool_), int: ("INT64", np.int64), float: ("DOUBLE", float)}
 
 
-def inputs_of_model(exported: Exported) -> tuple[ColumnInput, ...]:
+def inputs_of_model(exported: Exported, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
     """One input for each column of a table with categories or dates; empty if all rows come as one matrix."""
     preparation = exported.decider.preparation_
-    return () if preparation is None else inputs_of(preparation, ("label", *KINDS))
+    return () if preparation is None else inputs_of(preparation, tuple(outputs))
 
 
 def facts(exported: Exported, inputs: tuple[ColumnInput, ...]) -> dict[str, str]:

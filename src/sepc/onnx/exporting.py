@@ -20,6 +20,7 @@ from sepc.onnx.exported import KINDS, facts, inputs_of_model, label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.locating import Lying, squared_distances
 from sepc.onnx.rules import judged
+from sepc.onnx.terms import terms_of
 from sepc.onnx.weights import weighed
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 INPUT = "X"
 
 
-def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[str]) -> None:
+def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[str], *, terms: bool = False) -> None:
     """Write a fitted model as an ONNX file.
 
     The input `X` is a tensor of doubles of shape (n, d), in the user's own features. A model of a table with categories
@@ -44,6 +45,10 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
         Fitted; a `SelectiveClassifier` must wrap an `SEPClassifier`, which may be in a `FrozenEstimator`.
     path : str or path
         The file to write. The same model always gives the same bytes. An existing file is replaced in one step.
+    terms : bool, default=False
+        Also give `runner_up` and `terms`, of shape (n, d + 2): what each feature adds to the log-odds of the label
+        against the runner-up, in the order of ``feature_names`` in the metadata, then what the place among ellipsoids
+        and isolated rows adds, and the log-odds of an average row. They add up to the log-odds; see `Terms`.
 
     Notes
     -----
@@ -59,24 +64,29 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     >>> session = onnxruntime.InferenceSession("model.onnx")  # doctest: +SKIP
     >>> label, trust = session.run(["label", "trust"], {"X": np.asarray(X, dtype=np.float64)})  # doctest: +SKIP
     """
-    write_whole(path, as_proto(model).SerializeToString(deterministic=True))
+    write_whole(path, as_proto(model, terms).SerializeToString(deterministic=True))
 
 
-def as_proto(model: Any) -> ModelProto:
+def as_proto(model: Any, terms: bool = False) -> ModelProto:
     """The model as a checked ONNX `ModelProto`."""
     onnx = onnx_package()
     exported = Exported.of(model, TARGET)
+    if terms and exported.model.weights is None:
+        raise TypeError(f"{exported.name} with trust={exported.model.trust!r} has no terms; fit with trust='weights'.")
     labels, label_kind = label_constant(exported.decider.classes_)
     n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
-    inputs = inputs_of_model(exported)
+    kinds |= {"runner_up": label_kind, "terms": "DOUBLE"} if terms else {}
+    inputs = inputs_of_model(exported, kinds)
     graph = Graph(taken=[*kinds, *(own.name for own in inputs)])
-    values = _decided(graph, exported, inputs)
-    values["label"] = graph("Gather", labels, values["label"])
+    values = _decided(graph, exported, inputs, terms)
+    for name in ("label", "runner_up") if terms else ("label",):
+        values[name] = graph("Gather", labels, values[name])
     if n_classes > len(labels):
         columns = exported.decider.classes_[:, None] == exported.classes
         values["probabilities"] = graph("MatMul", values["probabilities"], columns.astype(np.float64))
 
-    shapes = {name: ["n", n_classes] if name == "probabilities" else ["n"] for name in kinds}
+    widths = {"probabilities": [n_classes], "terms": [len(exported.model.feature_names) + 2]}
+    shapes = {name: ["n", *widths.get(name, [])] for name in kinds}
     matrix = onnx.helper.make_tensor_value_info(INPUT, onnx.TensorProto.DOUBLE, ["n", exported.decider.n_features_in_])
     given = infos_of(inputs) if inputs else [matrix]
     opsets = {"": OPSET} | ({TEXT_DOMAIN: TEXT_OPSET} if any(own.gap is not None for own in inputs) else {})
@@ -97,14 +107,18 @@ def as_proto(model: Any) -> ModelProto:
     return proto
 
 
-def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput]) -> dict[str, Value]:
+def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], with_terms: bool) -> dict[str, Value]:
     """All outputs, with labels as positions. Rows with NaN or infinity are replaced by zeros, and marked afterwards."""
     model, min_trust = exported.model, float(exported.decider.min_trust)
     preparation = exported.decider.preparation_
     rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
-    values = _decide(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows), codes, min_trust)
+    lying = Lying.of(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows))
+    values = _decide(graph, model, lying, codes, min_trust)
+    if with_terms and model.weights is not None:
+        values |= terms_of(graph, model, model.weights, lying, codes, values["scores"], values["label"])
+        values["terms"] = graph("Where", bad_rows, np.nan, values["terms"])
     values["label"] = graph("Where", is_bad, np.int64(model.class_counts.argmax()), values["label"])
     values["region"] = graph("Where", is_bad, np.int64(-1), values["region"])
     values["probabilities"] = graph("Where", bad_rows, np.nan, values["probabilities"])
@@ -117,8 +131,8 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput]) 
     return values
 
 
-def _decide(graph: Graph, model: SEPModel, given: Value, codes: Value | None, min_trust: float) -> dict[str, Value]:
-    lying, weights = Lying.of(graph, model, given), model.weights
+def _decide(graph: Graph, model: SEPModel, lying: Lying, codes: Value | None, min_trust: float) -> dict[str, Value]:
+    weights = model.weights
     if weights is None:
         values, inside = judged(graph, model, lying)
     else:

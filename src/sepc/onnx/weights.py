@@ -27,7 +27,7 @@ FILLED_UP = 2
 def weighed(
     graph: Graph, model: SEPModel, weights: Weights, lying: Lying, codes: Value | None
 ) -> tuple[dict[str, Value], Value]:
-    """Label (as a position), trust, probabilities and region, and whether each row lies in an ellipsoid.
+    """Label (as a position), trust, probabilities, region and scores, and whether each row lies in an ellipsoid.
 
     `codes`, of shape (q, n), are those of categories, if the model has any.
     """
@@ -42,7 +42,8 @@ def weighed(
     # A model of one class fades as if there were two.
     believed = probabilities if n_classes > 1 else _faded(graph, near, gauge, 2)
     trust = of_label(graph, believed, label)
-    return {"probabilities": probabilities, "label": label, "trust": trust, "region": region}, inside
+    values = {"probabilities": probabilities, "label": label, "trust": trust, "region": region, "scores": scores}
+    return values, inside
 
 
 def _scores(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> Value:

@@ -12,12 +12,14 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.metrics import aurc, ece
-from sepc.reporting.facts import facts_of, parameters_of, promise_of
+from sepc.reporting.facts import facts_of, importances_of, parameters_of, promise_of
 from sepc.reporting.partitions import named_region
 from sepc.wording import decimal, percent
 
 # Regions shown, those with the most training rows.
 N_REGIONS = 10
+# Columns shown, those that matter most.
+N_COLUMNS = 10
 # What Markdown would read as markup; a single pass, so that nothing is escaped twice.
 ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\|*_[]#"} | {sign: f"&#{ord(sign)};" for sign in "<>`"})
 
@@ -49,7 +51,8 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     check_is_fitted(estimator)
     warn_if_broken(estimator)
     inside = unwrap(estimator).classifier
-    parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_regions(inside)]
+    parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_importances(estimator)]
+    parts += _regions(inside)
     if X is not None and y is not None:
         parts.append(_held_out(estimator, X, y))
     parts.append(_parameters(estimator))
@@ -63,6 +66,17 @@ def _facts(estimator: Any) -> str:
 def _promise(estimator: Any) -> list[str]:
     lines = promise_of(estimator)
     return ["## Promise\n\n" + "\n".join(f"- {escape_cell(line)}" for line in lines)] if lines else []
+
+
+def _importances(estimator: Any) -> list[str]:
+    """The columns that matter most, by the mean size of their terms."""
+    sizes = importances_of(estimator)
+    if not sizes:
+        return []
+    shown, n_more = sizes[:N_COLUMNS], len(sizes) - N_COLUMNS
+    more = f" The other {n_more:,} matter less." if n_more > 0 else ""
+    head = f"## What matters\n\nThe mean size of each column's term, in log-odds, over the training rows.{more}\n\n"
+    return [head + _table(("column", "mean size"), [(escape_cell(name), f"{size:.2f}") for name, size in shown])]
 
 
 def _regions(estimator: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Charts of how decisions turned out: by coverage, by trust and by region."""
+"""Charts of how decisions turned out: by coverage and by trust; and of how classes overlap."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ import math
 from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.held_out import N_BARS, Curves, HeldOut, Histogram
 from sepc.reporting.markup import Markup, tag
-from sepc.reporting.region_rows import RegionRow, RegionTable
-from sepc.reporting.svg import LETTER, Frame, drawing, hatch, number, text_at, tick_text, ticks
+from sepc.reporting.svg import LETTER, Frame, drawing, hatch, number, text_at
 from sepc.wording import counted, decimal, percent, short
 
 WIDTH, HEIGHT = 480.0, 312.0
-# Regions in the chart, those with the most held-out rows.
-N_REGIONS = 12
-# Longer names of regions are cut in the chart.
-LONGEST_REGION = 66
 # With more classes than this, the table of overlaps is not drawn.
 N_CLASSES = 30
 # Cells of at least this size have room for a number.
@@ -96,67 +91,6 @@ def histogram_chart(histogram: Histogram) -> Markup:
 def _tall(frame: Frame, n: int) -> float:
     """The height of a bar of `n` rows; even a single row is visible."""
     return max(frame.bottom - frame.y(n), 1.5) if n else 0.0
-
-
-def region_chart(table: RegionTable) -> Markup | None:
-    """Right and wrong rows of the regions with the most held-out rows, beside trust; None if there are no labels."""
-    found = [row for row in (*table.rows, *table.outside) if row.n_rows and row.n_right is not None]
-    shown = sorted(found, key=lambda row: -row.n_rows)[:N_REGIONS]
-    if not shown:
-        return None
-    top, step = 34.0, 40.0
-    bottom = top + step * len(shown)
-    counts = Frame(0.0, max(row.n_rows for row in shown), 0.0, 1.0, 8.0, 290.0, top, bottom)
-    least = min([(row.n_right or 0) / row.n_rows for row in shown] + [row.trust or 0.0 for row in shown])
-    shares = Frame(min(math.floor(10 * least) / 10, 0.9), 1.0, 0.0, 1.0, 316.0, 466.0, top, bottom)
-    parts = [*_across(counts, False), *_across(shares, True)]
-    for i, row in enumerate(shown):
-        parts.append(_region(row, top + step * i, step, counts, shares))
-    parts.append(text_at("held-out rows", (counts.left + counts.right) / 2, bottom + 34, "middle", "axis"))
-    parts.append(text_at("share that is right", (shares.left + shares.right) / 2, bottom + 34, "middle", "axis"))
-    keys = [
-        *_legend(("right", "wrong"), "url(#hatch-regions)", counts.left),
-        tag("line", x1=322, x2=322, y1=7, y2=21, class_="trust-line"),
-        text_at("trust", 330, 18, class_="note"),
-        tag("circle", cx=378, cy=14, r=4.5, class_="dot"),
-        text_at("was right", 387, 18, class_="note"),
-    ]
-    title = "Regions: right and wrong held-out rows, and trust"
-    description = f"Those with the most held-out rows, in or outside the {table.n_regions:,} regions."
-    return drawing("regions", title, description, 488, bottom + 42, hatch("hatch-regions"), parts, keys)
-
-
-def _across(frame: Frame, is_share: bool) -> list[Markup]:
-    """The grid lines and tick labels of one panel."""
-    drawn = [frame.area(class_="frame")]
-    for value in ticks(frame.x_from, frame.x_to, 3):
-        if not is_share and value != round(value):
-            continue
-        x = number(frame.x(value))
-        drawn.append(tag("line", x1=x, x2=x, y1=number(frame.top), y2=number(frame.bottom), class_="grid"))
-        text = tick_text(value, True) if is_share else f"{value:,.0f}"
-        drawn.append(text_at(text, frame.x(value), frame.bottom + 16, "middle"))
-    return drawn
-
-
-def _region(row: RegionRow, y: float, step: float, counts: Frame, shares: Frame) -> Markup:
-    """One region's name, with its bar and marks below."""
-    n_right = row.n_right or 0
-    n_wrong, upper, tall = row.n_rows - n_right, y + step - 19.0, 13.0
-    right = max(counts.x(n_right) - counts.left, 1.5) if n_right else 0.0
-    wrong = max(counts.x(n_wrong) - counts.left, 1.5) if n_wrong else 0.0
-    named = row.name if row.label is None else f"{row.name} (mostly {row.label})"
-    text = f"{named}: {n_right:,} right, {n_wrong:,} wrong, mean trust {decimal(row.trust or 0.0)}"
-    x = number(shares.x(row.trust or 0.0))
-    return tag(
-        "g",
-        tag("title", text),
-        text_at(short(named, LONGEST_REGION), counts.left + 4, y + 15, class_="note over"),
-        _bar(counts.left, upper, right, tall, "first"),
-        _bar(counts.left + right, upper, wrong, tall, "second", "url(#hatch-regions)"),
-        tag("circle", cx=number(shares.x(n_right / row.n_rows)), cy=number(upper + tall / 2), r=4.5, class_="dot"),
-        tag("line", x1=x, x2=x, y1=number(upper - 2), y2=number(upper + tall + 2), class_="trust-line"),
-    )
 
 
 def overlap_chart(classes: ClassOverlaps) -> Markup | None:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
+from sepc.wording import name_of
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -63,3 +65,16 @@ def _of_wrapper(estimator: Any) -> dict[str, str]:
 def parameters_of(estimator: Any) -> Facts:
     """The parameters of the estimator."""
     return tuple((name, repr(value)) for name, value in estimator.get_params(deep=False).items())
+
+
+def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
+    """Columns with how much each matters, the largest first; empty if labels do not come from terms of columns."""
+    inside = unwrap(estimator)
+    while isinstance(inside.classifier, SelectiveClassifier) and not inside.before:
+        inside = unwrap(inside.classifier.estimator_)
+    classifier = inside.classifier
+    if inside.before or not isinstance(classifier, SEPClassifier) or classifier.model_.weights is None:
+        return ()
+    names = getattr(classifier, "feature_names_in_", classifier.model_.feature_names)
+    pairs = [(name_of(name), float(size)) for name, size in zip(names, classifier.feature_importances_, strict=True)]
+    return tuple(sorted(pairs, key=lambda pair: -pair[1]))

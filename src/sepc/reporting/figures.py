@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions
+from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.estimator import SelectiveClassifier
@@ -22,10 +23,12 @@ from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.looking.findings import Finding
 from sepc.plain_values import json_fields
+from sepc.reporting.actions import Action, Known, actions_of
+from sepc.reporting.by_columns import ColumnResults, results_by, set_aside
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.class_scores import ClassScore, class_scores
 from sepc.reporting.confusion import Confusion, confusion_of
-from sepc.reporting.facts import Facts, facts_of, parameters_of, promise_of
+from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of
 from sepc.reporting.held_out import (
     Curves,
     Group,
@@ -42,7 +45,8 @@ from sepc.reporting.partitions import category_positions, gives_labels, partitio
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.reported_rows import ReportedRow, RowReporter
-from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check
+from sepc.reporting.thresholds import Thresholds, thresholds_of
+from sepc.reporting.trust_check import TrustCheck, checks_of, min_trust_of, out_of_fold_check
 from sepc.reporting.what_counts import WhatCounts, what_counts
 from sepc.views.category_bars import categories_by_feature
 from sepc.views.outcomes import is_right
@@ -92,6 +96,14 @@ class ReportFigures(ShownAsCard):
     facts, parameters : tuple of (name, value)
     left_out : mapping of str to str
         For each part that is None, the reason.
+    actions : tuple of Action
+        What to do, the most urgent first.
+    thresholds : Thresholds
+        What other thresholds of trust would accept.
+    results : tuple of ColumnResults
+        How rows fare by the columns that the user names.
+    importances : tuple of (column, size)
+        How much each column matters, the largest first; see `SEPClassifier.feature_importances_`.
     findings : tuple of Finding
         What a look at the table found.
     held_out_rows : str
@@ -122,6 +134,10 @@ class ReportFigures(ShownAsCard):
     facts: Facts
     parameters: Facts
     left_out: Mapping[str, str]
+    actions: tuple[Action, ...]
+    thresholds: Thresholds
+    results: tuple[ColumnResults, ...]
+    importances: tuple[tuple[str, float], ...]
     findings: tuple[Finding, ...] = ()
     held_out_rows: str = ""
 
@@ -142,11 +158,14 @@ def figures_of(
     y_train: ArrayLike | None = None,
     title: str | None = None,
     groups: Any = None,
+    id: Any = None,  # noqa: A002 - the user's word for it
+    by: Any = None,
 ) -> ReportFigures:
     """Let a fitted estimator decide on held-out rows, and collect what a report shows; see `sepc.report`."""
     check_is_fitted(estimator)
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; give both or neither.")
+    X, beside = set_aside(estimator, X, id, by)
     decisions, keys = _decided(estimator, X, groups)
     labels = None if y is None else _labels(X, y)
     right = None if labels is None else is_right(decisions.label, labels)
@@ -154,7 +173,8 @@ def figures_of(
     figures = held_out(decisions, right, labels, classes)
     partition = partition_behind(decisions)
     preparation = partition_preparation(estimator)
-    rows = RowReporter(estimator, decisions, partition, X, labels, right)
+    named = beside.groups_of()
+    rows = RowReporter(estimator, decisions, partition, X, labels, right, beside.ids, named)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
     drawn = None
     if partition is not None:
@@ -169,23 +189,27 @@ def figures_of(
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
     found = () if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes)
+    causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
+    regions = None if partition is None else region_table(partition, decisions, accepted, right)
+    lacking = {} if partition is None else _lacking(decisions, partition)
+    results, importances = results_by(beside, named, accepted, right), importances_of(estimator)
     return ReportFigures(
         title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
         estimator=kind,
         verdict=_verdict(figures),
         held_out=figures,
         labels=by_label(decisions, right, classes),
-        causes=by_cause(decisions, right),
+        causes=causes,
         recalls=found,
         scores=() if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes),
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=tuple(map(visible, promise_of(estimator))),
-        checks=_checks(estimator, decisions, labels, right, keys, y_train),
+        checks=checks,
         warnings=(*warnings_of(found), *_unknown(figures)),
         groups=None if keys is None else _compared(estimator, decisions, right, keys),
         landscape=landscape,
         picture=drawn,
-        regions=None if partition is None else region_table(partition, decisions, accepted, right),
+        regions=regions,
         weights=weighed,
         histogram=histogram(decisions, right),
         curves=None if right is None else curves(right, decisions.trust),
@@ -194,6 +218,10 @@ def figures_of(
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
         left_out=_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
+        actions=actions_of(Known(figures, causes, checks, wrong, regions, importances, results, lacking)),
+        thresholds=thresholds_of(decisions.trust, accepted, right, min_trust_of(estimator)),
+        results=results,
+        importances=importances,
     )
 
 
@@ -222,6 +250,12 @@ def _checks(
     checks = () if y is None or right is None else checks_of(estimator, decisions, y, right, keys)
     of_training = None if y_train is None else out_of_fold_check(estimator, column_or_1d(y_train))
     return checks if of_training is None else (*checks, of_training)
+
+
+def _lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, int]:
+    """How many rows of each region have too little evidence."""
+    regions, counts = np.unique(partition.region[np.asarray(decisions.cause) == Cause.THIN], return_counts=True)
+    return dict(zip(regions.tolist(), counts.tolist(), strict=True))
 
 
 def _compared(

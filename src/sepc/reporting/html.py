@@ -7,6 +7,7 @@ import hashlib
 
 from sepc.reporting.figures import ReportFigures
 from sepc.reporting.markup import Markup, tag
+from sepc.reporting.page_script import SCRIPT
 from sepc.reporting.page_style import STYLE
 from sepc.reporting.sections import sections_of
 
@@ -14,65 +15,6 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src '{script}'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
-
-SCRIPT = """
-"use strict";
-document.querySelectorAll("table.sortable").forEach(function (table) {
-  var body = table.tBodies[0], heads = Array.from(table.tHead.rows[0].cells);
-  function value(row, i, isNumber) {
-    var cell = row.cells[i], given = cell.getAttribute("data-sort");
-    if (!isNumber) { return cell.textContent; }
-    return given === null || given === "" ? null : parseFloat(given);
-  }
-  heads.forEach(function (head, i) {
-    if (head.classList.contains("why") || head.classList.contains("values")) { return; }
-    var button = document.createElement("button"), isNumber = head.classList.contains("number");
-    button.type = "button";
-    button.title = "Sort by this column";
-    while (head.firstChild) { button.appendChild(head.firstChild); }
-    head.appendChild(button);
-    button.addEventListener("click", function () {
-      var was = head.getAttribute("aria-sort");
-      var falling = was === null ? isNumber : was === "ascending";
-      heads.forEach(function (other) { other.removeAttribute("aria-sort"); });
-      head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-      Array.from(body.rows).map(function (row, at) {
-        return { row: row, at: at, key: value(row, i, isNumber) };
-      }).sort(function (a, b) {
-        if (a.key === null || b.key === null) { return (a.key === null) - (b.key === null) || a.at - b.at; }
-        var order = isNumber ? a.key - b.key : a.key.localeCompare(b.key, undefined, { numeric: true });
-        return (falling ? -order : order) || a.at - b.at;
-      }).forEach(function (one) { body.appendChild(one.row); });
-    });
-  });
-});
-document.querySelectorAll("tr[id]").forEach(function (row) {
-  var link = row.querySelector("a[href^='#']");
-  if (!link) { return; }
-  row.classList.add("leads");
-  row.addEventListener("click", function (event) {
-    if (!event.target.closest("a") && !String(window.getSelection())) { link.click(); }
-  });
-});
-(function () {
-  var picture = document.getElementById("picture");
-  if (!picture) { return; }
-  var status = picture.querySelector(".shown"), hint = status.textContent;
-  function show() {
-    var shown = document.getElementById(location.hash.slice(1));
-    var inside = shown && shown.closest("svg") && picture.contains(shown);
-    var title = inside && shown.querySelector("title");
-    status.textContent = title ? "Shown: " + title.textContent + ". Click on it, or press Escape, to go back." : hint;
-    if (inside) { picture.scrollIntoView({ block: "nearest" }); }
-  }
-  document.addEventListener("keydown", function (event) {
-    var shown = event.key === "Escape" && picture.querySelector(":target a");
-    if (shown) { location.hash = shown.getAttribute("href"); }
-  });
-  window.addEventListener("hashchange", show);
-  show();
-})();
-"""
 
 
 def page(figures: ReportFigures) -> str:

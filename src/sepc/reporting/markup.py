@@ -11,7 +11,7 @@ from sepc.wording import visible
 
 ATTRIBUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
 # Elements without content or end.
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "input"}
 
 
 class Markup(str):

@@ -4,14 +4,14 @@ STYLE = """
 :root {
   color-scheme: light dark;
   --paper: #fff; --raised: #f6f7f9; --ink: #1b1f24; --quiet: #57606a; --line: #d0d7de; --faint: #e7ebef;
-  --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --focus: #0072b2;
+  --accent: #0072b2; --wrong: #d55e00; --wrong-ink: #b04a00; --wrong-under: #f7d9c4; --focus: #0072b2;
   --k0: #0072b2; --k1: #e69f00; --k2: #009e73; --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00;
   --other: #6e7781; --believed: #006e51; --marked: #fff3c4;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14171b; --raised: #1d2228; --ink: #e6e9ed; --quiet: #a3adb8; --line: #3b444e; --faint: #2a3139;
-    --accent: #56b4e9; --wrong: #ff8a3d; --wrong-under: #5a2f12; --focus: #56b4e9;
+    --accent: #56b4e9; --wrong: #ff8a3d; --wrong-ink: #ff8a3d; --wrong-under: #5a2f12; --focus: #56b4e9;
     --k0: #4aa3df; --k1: #e69f00; --k2: #2cc295; --k3: #dd93bb; --k4: #9bd4f5; --k5: #ff8a3d; --k6: #f0e442;
     --other: #9aa4af; --believed: #4fd0a5; --marked: #453a10;
   }
@@ -41,13 +41,33 @@ section { border-top: 1px solid var(--line); margin-top: 1.8rem; padding-top: 1.
 .check { border-left: 4px solid var(--believed); background: var(--raised); padding: .7rem 1rem; margin: 0 0 1rem; }
 .check.warning { border: 2px solid var(--wrong); border-left-width: 8px; }
 .check .sign { font-size: 1.15em; padding-right: .4em; }
-.warning .sign, .warning strong { color: var(--wrong); }
+.warning .sign, .warning strong { color: var(--wrong-ink); }
 .believed .sign { color: var(--believed); }
 .promise p:last-child, .check p:last-child { margin: 0; }
 .beside { display: flex; flex-wrap: wrap; gap: .4rem 2.5rem; align-items: flex-start; }
 .beside > * { max-width: 100%; }
 .beside > figure { flex: 1 1 24rem; }
 small { display: block; color: var(--quiet); font-size: .85em; font-weight: 400; white-space: nowrap; }
+.actions { padding-left: 1.6rem; margin: 0; max-width: 50rem; }
+.actions li { margin: 0 0 .6rem; }
+#thresholds-tried { border: 1px solid var(--line); border-radius: 6px; padding: .8rem 1rem; margin: 0 0 1.2rem; }
+#thresholds-tried[hidden] { display: none; }
+#thresholds-tried label { display: block; font-weight: 600; }
+#thresholds-tried input { width: 100%; max-width: 40rem; margin: .5rem 0; accent-color: var(--accent);
+  vertical-align: middle; }
+#thresholds-tried .tiles { margin: .8rem 0 .5rem; }
+.aside { color: var(--quiet); font-size: .9rem; margin: 0 0 .5rem; min-height: 1.4em; }
+.filters { display: flex; flex-wrap: wrap; gap: .5rem 1.2rem; align-items: end; margin: 0 0 .6rem; font-size: .9rem; }
+.filters label { display: flex; flex-direction: column; color: var(--quiet); max-width: min(16rem, 100%); }
+.filters select { font: inherit; color: var(--ink); background: var(--paper); border: 1px solid var(--other);
+  border-radius: 4px; padding: .25rem .4rem; width: 100%; }
+.filters button, #thresholds-tried button { font: inherit; font-size: .9rem; color: var(--accent);
+  background: var(--paper); border: 1px solid var(--other); border-radius: 4px; padding: .25rem .6rem;
+  cursor: pointer; }
+td:first-child { min-width: 5rem; }
+tr[hidden], .filters button[hidden] { display: none !important; }
+.row-list td.why { min-width: 15rem; }
+td.where { min-width: 9rem; max-width: 14rem; font-size: .95em; }
 .bar { display: block; height: .32rem; width: calc(4.5rem * var(--share)); min-width: 1px; margin-left: auto;
   background: var(--accent); }
 details { margin: 0 0 1rem; }
@@ -66,7 +86,7 @@ th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
 td.name { min-width: 8.8rem; }
 td.name:first-child { min-width: 15rem; }
-td.wrong, td.miss { color: var(--wrong); font-weight: 600; }
+td.wrong, td.miss { color: var(--wrong-ink); font-weight: 600; }
 td.hit { font-weight: 600; background: var(--raised); }
 .fact { display: block; padding-left: .8em; text-indent: -.8em; }
 .fact span { color: var(--quiet); }
@@ -97,7 +117,6 @@ svg .over { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke
 .here { fill: var(--paper); stroke: var(--ink); stroke-width: 2; }
 .whisker { stroke: var(--accent); stroke-width: 1.5; }
 .dot { fill: var(--accent); stroke: var(--paper); }
-.trust-line { stroke: var(--ink); stroke-width: 2.5; }
 .first { fill: var(--accent); }
 .hatch-under { fill: var(--wrong-under); }
 .hatch-line { stroke: var(--wrong); stroke-width: 5; }
@@ -134,8 +153,6 @@ figure[id] { scroll-margin-top: .5rem; }
 .term-line { fill: none; stroke: var(--ink); stroke-width: 1.3; stroke-linejoin: round; }
 .density { fill: var(--other); fill-opacity: .55; }
 .zero { stroke: var(--quiet); }
-.under { stroke: var(--paper); stroke-width: 3.4; }
-.most { stroke: var(--ink); stroke-width: 1.4; }
 footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bottom: 2.5rem; }
 @media (max-width: 40rem) {
   body { font-size: 15px; }
@@ -161,17 +178,18 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
 }
 @media print {
   :root { color-scheme: light; --paper: #fff; --raised: #fff; --ink: #000; --quiet: #333; --line: #999; --faint: #ddd;
-    --accent: #0072b2; --wrong: #d55e00; --wrong-under: #f7d9c4; --k0: #0072b2; --k1: #e69f00; --k2: #009e73;
+    --accent: #0072b2; --wrong: #d55e00; --wrong-ink: #b04a00; --wrong-under: #f7d9c4;
+    --k0: #0072b2; --k1: #e69f00; --k2: #009e73;
     --k3: #cc79a7; --k4: #56b4e9; --k5: #d55e00; --k6: #7a6a00; --other: #6e7781; --believed: #006e51;
     --marked: #eee; }
   a { color: inherit; text-decoration: none; }
   body { font-size: 10pt; }
-  nav, th button::after, .shown { display: none; }
+  nav, th button::after, .shown, .filters, .aside, #thresholds-tried { display: none !important; }
   .tall { max-height: none; overflow: visible; border: 0; }
   .scroll, figure { overflow: visible; }
   table { font-size: 8.5pt; }
   th, td { padding: .2rem .35rem; }
-  td.why, td.values, td.name:first-child { min-width: 0; }
+  td.why, td.values, td.where, td.name:first-child { min-width: 0; }
   td.name { min-width: 7rem; }
   .tiles { grid-template-columns: repeat(4, 1fr); }
   .charts { grid-template-columns: 1fr 1fr; }

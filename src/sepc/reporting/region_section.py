@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sepc.reporting.charts import region_chart
 from sepc.reporting.figures import ReportFigures
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.partition_chart import beyond, line_id, partition_chart, place_id
@@ -14,8 +13,7 @@ from sepc.reporting.tables import Cell, Column, count, folded, share, table
 from sepc.wording import decimal
 
 # Regions shown at once; more are folded.
-N_SHOWN = 12
-N_OUTSIDE = 6
+N_SHOWN = 8
 
 
 def region_section(figures: ReportFigures) -> list[Markup | None]:
@@ -27,12 +25,9 @@ def region_section(figures: ReportFigures) -> list[Markup | None]:
         "A region is where the same ellipsoids overlap and training rows lie; it is named by the ranges of the "
         f"features that set these ellipsoids apart. {regions.summary()}"
     )
-    chart = region_chart(regions)
-    caption = "Bars count held-out rows. The vertical line is their mean trust, the dot the share of right labels."
     return [
         tag("p", intro),
         None if figures.picture is None else _picture(figures.picture, figures),
-        None if chart is None else tag("figure", chart, tag("figcaption", caption)),
         *_tables(regions, figures),
     ]
 
@@ -88,13 +83,9 @@ def _outside(regions: RegionTable, figures: ReportFigures) -> list[Markup]:
     if not regions.outside:
         return []
     n, n_more = regions.n_rows_outside, regions.n_outside - len(regions.outside)
-    first, rest = regions.outside[:N_OUTSIDE], regions.outside[N_OUTSIDE:]
+    unlisted = f"; {n_more:,} places are not listed" if n_more else ""
     caption = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by what is nearest"
-    parts = [_table(caption, first, figures)]
-    if rest:
-        unlisted = f"; {n_more:,} are not listed" if n_more else ""
-        parts.append(folded(f"{len(rest):,} more places{unlisted}", _table("More places", rest, figures)))
-    return parts
+    return [folded(f"{caption}{unlisted}", _table(caption, regions.outside, figures))]
 
 
 def _regions(n: int) -> str:

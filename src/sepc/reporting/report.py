@@ -69,6 +69,8 @@ def report(
     groups: Any = None,
     findings: Findings | None = None,
     held_out_rows: str = "",
+    id: Any = None,  # noqa: A002 - the user's word for it
+    by: Any = None,
 ) -> Report:
     """Report what a fitted estimator is and how it does on held-out rows.
 
@@ -91,6 +93,11 @@ def report(
         What a look at the table found, for the report to begin with.
     held_out_rows : str, optional
         Which rows are held out, in words such as "the last 30 % of the rows"; the report repeats it.
+    id : str or array of n values, optional
+        What rows are named by: a column of `X`, which need not be a feature, or ids. By default, the index.
+    by : str, list of str, or mapping of names to arrays, optional
+        Columns to tell results by, and to filter rows by: columns of `X`, which need not be features, or their values.
+        Numbers and dates with many values are cut into ranges.
 
     Returns
     -------
@@ -112,5 +119,6 @@ def report(
     """
     warn_if_broken(estimator)
     found = () if findings is None else findings.all
-    figures = figures_of(estimator, X, y, X_train=X_train, y_train=y_train, title=title, groups=groups)
+    known = {"X_train": X_train, "y_train": y_train, "title": title, "groups": groups}
+    figures = figures_of(estimator, X, y, **known, id=id, by=by)
     return Report(replace(figures, findings=found, held_out_rows=held_out_rows))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,8 +21,8 @@ from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
 from sepc.wording import name_of, quantity, short, visible
 
-N_REVIEW = 30
-N_WRONG = 30
+N_REVIEW = 100
+N_WRONG = 100
 # Features whose values are shown.
 N_VALUES = 4
 # Longer values and reasons are cut.
@@ -43,7 +43,7 @@ class ReportedRow:
     position : int
         Its position among the held-out rows.
     row : str
-        Its index in the table, or else its position.
+        Its id, or else its index in the table, or else its position.
     label : str
     true_label, right : str and bool, or None
         None without true labels.
@@ -61,6 +61,8 @@ class ReportedRow:
         The probability of that label.
     terms : tuple of (name, log-odds)
         With weights, what counts most for the label against the runner-up.
+    groups : tuple of (column, value)
+        The columns that results are told by.
     """
 
     position: int
@@ -77,6 +79,7 @@ class ReportedRow:
     runner_up: str | None = None
     runner_up_trust: float | None = None
     terms: Numbers = ()
+    groups: Texts = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,8 @@ class RowReporter:
     X: Any
     y: NDArray[Any] | None
     right: BoolArray | None
+    ids: NDArray[Any] | None = None
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def accepted_but_wrong(self) -> tuple[ReportedRow, ...]:
         """Rows that were accepted with a wrong label, the most trusted first."""
@@ -131,11 +136,12 @@ class RowReporter:
         return [largest_terms(terms) for terms in partition[positions].terms()]
 
     def _one(self, i: int, values: Texts, terms: Numbers) -> ReportedRow:
-        decision, index, partition = self.decisions[i], index_of(self.X), self.partition
+        decision, partition = self.decisions[i], self.partition
+        index = index_of(self.X) if self.ids is None else self.ids
         runner_up, its_trust = _second(self.decisions, i)
         return ReportedRow(
             position=i,
-            row=name_of(i if index is None else index[i]),
+            row=name_of(i if index is None else _whole(index[i])),
             label=name_of(decision.label),
             true_label=None if self.y is None else name_of(self.y[i]),
             right=None if self.right is None else bool(self.right[i]),
@@ -148,6 +154,7 @@ class RowReporter:
             runner_up=runner_up,
             runner_up_trust=its_trust,
             terms=terms,
+            groups=tuple((name, str(values[i])) for name, values in self.groups.items()),
         )
 
 
@@ -175,6 +182,11 @@ def _second(decisions: Decisions, i: int) -> tuple[str | None, float | None]:
         return None, None
     best = max(others, key=lambda k: probabilities[k])
     return name_of(decisions.classes[best]), float(probabilities[best])
+
+
+def _whole(value: Any) -> Any:
+    """A whole number as such, though its column holds doubles."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _shown(value: Any) -> str:

@@ -12,6 +12,8 @@ from sepc.wording import decimal
 
 # Rows shown at once; more are folded.
 N_SHOWN = 10
+# A second label is possible from this probability on.
+POSSIBLE = 0.05
 
 
 def wrong_section(figures: ReportFigures) -> list[Markup | None]:
@@ -49,26 +51,41 @@ def _tables(
     more = None
     if rest:
         more = folded(f"{len(rest):,} more", _table("More rows", rest, figures, with_cause))
-    return [_table(caption, first, figures, with_cause), more]
+    return [tag("div", _table(caption, first, figures, with_cause), more, class_="row-list")]
 
 
 def _table(caption: str, rows: Sequence[ReportedRow], figures: ReportFigures, with_cause: bool) -> Markup:
-    columns = [Column("row"), Column("predicted label")]
-    columns += [] if rows[0].true_label is None else [Column("true label")]
-    columns += [Column("trust", True), *([Column("values", class_="values")] if rows[0].values else [])]
-    columns += [Column("why", class_="why")]
+    some = rows[0]
+    columns = [Column("row"), Column("predicted label", class_="filter")]
+    columns += [] if some.true_label is None else [Column("true label", class_="filter")]
+    columns += [Column("trust", True), *([Column("cause", class_="filter")] if with_cause else [])]
+    columns += [Column("region", class_="filter where")] if some.region_name else []
+    columns += [Column(name, class_="filter") for name, _ in some.groups]
+    columns += [*([Column("values", class_="values")] if _shows_values(some) else []), Column("why", class_="why")]
     cells = [_cells(row, figures, with_cause) for row in rows]
     ids = [f"row-{row.position}" for row in rows]
     return table(caption, columns, cells, sortable=True, cards=True, ids=ids, is_tall=False)
 
 
 def _cells(row: ReportedRow, figures: ReportFigures, with_cause: bool) -> list[Cell]:
-    runner_up = ""
-    if len(figures.labels) > 2 and row.runner_up is not None and row.runner_up_trust is not None:
-        runner_up = f"or {row.runner_up}, {decimal(row.runner_up_trust)}"
-    cells = [Cell(row.row, to="" if figures.picture is None else f"at-{row.position}"), Cell(row.label, more=runner_up)]
+    cells = [Cell(row.row, to="" if figures.picture is None else f"at-{row.position}"), _label(row)]
     if row.true_label is not None:
         is_wrong = row.right is False
         cells.append(Cell(row.true_label, None, "wrong" if is_wrong else "", "" if is_wrong else "as predicted"))
-    cells.append(Cell(decimal(row.trust), row.trust, more=row.cause if with_cause else ""))
-    return [*cells, *([Cell("", facts=row.values)] if row.values else []), Cell(row.why)]
+    cells.append(Cell(decimal(row.trust), row.trust))
+    cells += [Cell(row.cause)] if with_cause else []
+    cells += [Cell(row.region_name)] if row.region_name else []
+    cells += [Cell(value) for _, value in row.groups]
+    return [*cells, *([Cell("", facts=row.values)] if _shows_values(row) else []), Cell(row.why)]
+
+
+def _label(row: ReportedRow) -> Cell:
+    """The label, and below it the second one if that is possible too."""
+    if row.runner_up is None or row.runner_up_trust is None or row.runner_up_trust < POSSIBLE:
+        return Cell(row.label)
+    return Cell(row.label, more=f"or {row.runner_up}, {decimal(row.runner_up_trust)}")
+
+
+def _shows_values(row: ReportedRow) -> bool:
+    """Whether values stand in a column of their own; reasons made of terms name them."""
+    return bool(row.values) and not row.terms

@@ -13,10 +13,12 @@ from sepc.reporting.confusion_view import FEW_CLASSES, confused_pairs, confusion
 from sepc.reporting.figures import ReportFigures
 from sepc.reporting.first_section import first_section
 from sepc.reporting.markup import Markup, tag
+from sepc.reporting.opening_sections import action_section, column_section, matters_section
 from sepc.reporting.region_section import region_section
 from sepc.reporting.row_tables import review_section, wrong_section
 from sepc.reporting.tables import Cell, Column, count, folded, percentage, table
-from sepc.reporting.weights_chart import curve_charts, ellipsoid_chart
+from sepc.reporting.threshold_section import threshold_section
+from sepc.reporting.weights_chart import curve_charts
 from sepc.reporting.what_counts import WhatCounts
 from sepc.wording import NO_BREAK, decimal, percent, points
 
@@ -35,13 +37,16 @@ COLUMNS = (
 
 def sections_of(figures: ReportFigures) -> list[Section]:
     """Id, title and contents of every section; the page skips those without contents."""
-    return [
+    made: list[Section] = [
         ("findings", "What stands out in the table", _findings(figures.findings)),
-        ("first", "What to do first", first_section(figures)),
+        ("results", "Results", first_section(figures)),
+        ("thresholds", "Other thresholds", threshold_section(figures.thresholds)),
         ("confusions", "Labels taken for one another", _confusions(figures.confusion)),
+        ("by-column", "Results by column", column_section(figures.results)),
         ("groups", "Groups", _group_section(figures)),
-        ("wrong", "Accepted but wrong", wrong_section(figures)),
         ("review", "Rows to review", review_section(figures)),
+        ("wrong", "Accepted but wrong", wrong_section(figures)),
+        ("matters", "What matters", matters_section(figures.importances)),
         ("weights", "What counts", _weights(figures.weights)),
         ("regions", "Regions", region_section(figures)),
         ("trust", "Trust", _trust(figures)),
@@ -49,6 +54,8 @@ def sections_of(figures: ReportFigures) -> list[Section]:
         ("model", "Model", _model(figures)),
         ("left-out", "Not in this report", [tag("p", reason) for reason in figures.left_out.values()]),
     ]
+    with_contents = [name for name, _, parts in made if parts]
+    return [("first", "What to do first", action_section(figures.actions, with_contents)), *made]
 
 
 def _findings(findings: Sequence[Finding]) -> list[Markup | None]:
@@ -87,12 +94,6 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
         f"The {len(weights.curves)} of {weights.n_features:,} features whose terms spread most over the held-out rows, "
         "on one scale. The histogram at the foot shows where these rows lie; a curve means little where there are none."
     )
-    drawn = ellipsoid_chart(weights)
-    caption = (
-        f"{_how_many(len(weights.ellipsoids), weights.n_ellipsoids)}, the largest terms first. A bar shows what lying "
-        "inside adds, in the colour of the ellipsoid's class; the line covers the terms of 90 % of the held-out "
-        "rows, inside or not."
-    )
     figure = tag("figure", tag("div", curve_charts(weights), class_="curves"), tag("figcaption", curves))
     whose = None
     if weights.disagreement is None:
@@ -101,16 +102,9 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
         whose,
         tag("p", intro),
         figure,
-        None if drawn is None else _figure(drawn, caption),
         _by_class(weights),
         None if weights.disagreement is None else tag("p", weights.disagreement.summary()),
     ]
-
-
-def _how_many(n: int, n_all: int) -> str:
-    if n < n_all:
-        return f"{n:,} of {n_all:,} ellipsoids"
-    return "The only ellipsoid" if n == 1 else f"All {n:,} ellipsoids"
 
 
 def _by_class(weights: WhatCounts) -> Markup | None:

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from sepc.estimators.selective.group_comparison import GroupComparison, regions_in_words
+from sepc.reporting.actions import Action
+from sepc.reporting.by_columns import ColumnResults
 from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.class_scores import ClassScore, Score
 from sepc.reporting.confusion import Confusion
@@ -13,12 +15,13 @@ from sepc.reporting.figures import ReportFigures
 from sepc.reporting.held_out import Curves, Group, HeldOut
 from sepc.reporting.region_rows import RegionRow, RegionTable
 from sepc.reporting.reported_rows import ReportedRow
+from sepc.reporting.thresholds import Thresholds
 from sepc.reporting.what_counts import WhatCounts
 from sepc.wording import columns_of, decimal, interval, percent, short
 
 WIDTH = 96
-N_REGIONS = 12
-N_OUTSIDE = 6
+N_REGIONS = 8
+N_COLUMNS = 8
 N_REVIEW = 10
 N_WRONG = 6
 N_LABELS = 30
@@ -40,14 +43,18 @@ def lines(figures: ReportFigures) -> Iterator[str]:
     if figures.held_out_rows:
         yield from _wrapped(f"Held out: {figures.held_out_rows}.")
     parts: list[tuple[str, Iterator[str]]] = [
+        ("What to do first", _actions(figures.actions)),
         ("What stands out in the table", _paragraphs([str(finding) for finding in figures.findings])),
-        ("What to do first", _first(figures)),
+        ("Results", _first(figures)),
+        ("Other thresholds", _thresholds(figures.thresholds)),
         ("Why rows go to a person", _causes(figures.causes)),
         ("Every label", _scores(figures)),
         ("Labels taken for one another", _confusion(figures.confusion)),
+        *((f"Results by {own.column}", _results(own)) for own in figures.results),
         ("Groups", _groups(figures.groups)),
-        ("Accepted but wrong", _wrong(figures)),
         ("Rows to review", _review(figures)),
+        ("Accepted but wrong", _wrong(figures)),
+        ("What matters", _importances(figures.importances)),
         ("What counts", _weights(figures.weights)),
         ("Regions", _regions(figures.regions)),
         ("Trust and errors", _curves(figures.curves)),
@@ -64,6 +71,51 @@ def lines(figures: ReportFigures) -> Iterator[str]:
 def _reasons(figures: ReportFigures) -> tuple[str, ...]:
     """Why parts of the report are missing; a terminal shows no picture anyway."""
     return tuple(reason for part, reason in figures.left_out.items() if part != "picture")
+
+
+def _actions(actions: Sequence[Action]) -> Iterator[str]:
+    for i, action in enumerate(actions, start=1):
+        first, *rest = _wrapped(f"{i}. {action.do}. {action.why}")
+        yield first
+        yield from _wrapped(" ".join(rest), indent="   ")
+
+
+def _thresholds(thresholds: Thresholds) -> Iterator[str]:
+    if not thresholds.is_exact:
+        yield from _wrapped("Rows accepted by trust alone, with one threshold for all:")
+    n, right = thresholds.n_rows, thresholds.n_right
+    rows = []
+    for i in thresholds.short():
+        n_accepted = thresholds.n_accepted[i]
+        cells = [f"{thresholds.at[i]:.4g}", f"{n_accepted:,}", percent(n_accepted / n)]
+        if right is not None:
+            cells.append(percent(right[i] / n_accepted) if n_accepted else "-")
+        rows.append([*cells, f"{n - n_accepted:,}", "in use" if i == thresholds.now else ""])
+    head = ["threshold", "accepted", "share", *([] if right is None else ["right among them"]), "to a person", ""]
+    yield from _table(head, rows, text=(-1,))
+
+
+def _results(results: ColumnResults) -> Iterator[str]:
+    rows = []
+    for group in results.groups:
+        cells = [group.name, f"{group.n_rows:,}", percent(group.n_accepted / group.n_rows), interval(*group.accepted)]
+        if group.n_right_accepted is not None:
+            share = group.n_right_accepted / group.n_accepted if group.n_accepted else None
+            cells.append("-" if share is None else percent(share))
+            cells.append("" if group.right is None else interval(*group.right))
+        rows.append([*cells, f"{group.n_rows - group.n_accepted:,}"])
+    right = [] if results.groups[0].n_right_accepted is None else ["right among them", "95 % interval"]
+    head = [results.column, "rows", "accepted", "95 % interval", *right, "to a person"]
+    yield from _table(head, rows, text=(0,))
+
+
+def _importances(importances: Sequence[tuple[str, float]]) -> Iterator[str]:
+    if importances:
+        yield from _wrapped("The mean size of each column's term over the training rows, in log-odds:")
+        yield from _table(
+            ["column", "mean size"], [[name, f"{size:.2f}"] for name, size in importances[:N_COLUMNS]], text=(0,)
+        )
+        yield from _more(len(importances) - N_COLUMNS, "columns")
 
 
 def _first(figures: ReportFigures) -> Iterator[str]:
@@ -179,13 +231,6 @@ def _weights(weights: WhatCounts | None) -> Iterator[str]:
         rows.append([curve.name, f"{curve.spread:.2f}", *ends])
     yield from _table(["feature", "spread", "lowest", "at", "highest", "at"], rows, text=(0,))
     yield from _more(weights.n_features - len(rows), "features")
-    if weights.ellipsoids:
-        inside = []
-        for part, name in zip(weights.ellipsoids, weights.ellipsoid_names, strict=True):
-            wide = "" if part.low is None else f"{part.low:+.2f} to {part.high:+.2f}"
-            inside.append([short(name, LONGEST_CELL), f"{part.inside:+.2f}", wide])
-        yield from ("", *_table(["ellipsoid", "inside adds", "90 % of rows"], inside, text=(0,)))
-        yield from _more(weights.n_ellipsoids - len(inside), "ellipsoids")
     if weights.disagreement is not None:
         yield from ("", *_wrapped(weights.disagreement.summary()))
 
@@ -222,14 +267,6 @@ def _regions(regions: RegionTable | None) -> Iterator[str]:
     yield from (*_wrapped(regions.summary()), "")
     yield from _table(REGION_HEAD, [_region_cells(region) for region in regions.rows[:N_REGIONS]], text=(1, 2))
     yield from _more(regions.n_regions - min(len(regions.rows), N_REGIONS), "regions")
-    if regions.outside:
-        shown = regions.outside[:N_OUTSIDE]
-        yield from (
-            "",
-            "Outside the regions:",
-            *_table(REGION_HEAD, [_region_cells(region) for region in shown], (1, 2)),
-        )
-        yield from _more(regions.n_outside - len(shown), "places")
 
 
 def _region_cells(region: RegionRow) -> list[str]:

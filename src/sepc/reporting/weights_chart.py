@@ -1,12 +1,11 @@
-"""Charts of what counts: a curve for each feature, a bar for each ellipsoid."""
+"""Charts of what counts: a curve for each feature."""
 
 from __future__ import annotations
 
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.partition_chart import colour_of
-from sepc.reporting.svg import Frame, drawing, number, text_at, tick_text, ticks
+from sepc.reporting.svg import Frame, drawing, number, tick_text
 from sepc.reporting.what_counts import FeatureCurve, WhatCounts
-from sepc.views.log_odds import EllipsoidWeight
 from sepc.wording import counted, short
 
 WIDTH, HEIGHT = 330.0, 226.0
@@ -17,7 +16,6 @@ MOST_WRITTEN = 8
 # Names of categories are longer: fewer of them, and no longer than this.
 FEW_WRITTEN, LONGEST_TICK = 4, 8
 LONGEST_AXIS = 46
-LONGEST_ELLIPSOID = 68
 
 
 def curve_charts(weights: WhatCounts) -> list[Markup]:
@@ -89,49 +87,6 @@ def _foot(frame: Frame, curve: FeatureCurve) -> list[Markup]:
         for (left, right), n in zip(edges, curve.n_rows, strict=True)
         if n
     ]
-
-
-def ellipsoid_chart(weights: WhatCounts) -> Markup | None:
-    """A bar for each ellipsoid: what lying inside adds; None if there is no ellipsoid."""
-    shown = weights.ellipsoids
-    if not shown:
-        return None
-    top, step = 8.0, 38.0
-    bottom = top + step * len(shown)
-    ends = [0.0, *(ellipsoid.inside for ellipsoid in shown)]
-    ends += [end for ellipsoid in shown for end in (ellipsoid.low, ellipsoid.high) if end is not None]
-    room = 0.04 * (max(ends) - min(ends)) or 0.1
-    frame = Frame(min(ends) - room, max(ends) + room, 0.0, 1.0, 8.0, 468.0, top, bottom)
-    parts = [frame.area(class_="frame")]
-    for value in ticks(frame.x_from, frame.x_to):
-        x = number(frame.x(value))
-        parts.append(tag("line", x1=x, x2=x, y1=number(top), y2=number(bottom), class_="grid"))
-        parts.append(text_at(tick_text(value, False), frame.x(value), bottom + 16, "middle"))
-    for i, (ellipsoid, name) in enumerate(zip(shown, weights.ellipsoid_names, strict=True)):
-        parts += _ellipsoid_bar(frame, ellipsoid, name, top + step * i, step)
-    zero = number(frame.x(0.0))
-    parts.append(tag("line", x1=zero, x2=zero, y1=number(top), y2=number(bottom), class_="zero"))
-    middle = (frame.left + frame.right) / 2
-    parts.append(
-        text_at("log-odds that lying inside adds; line: 90 % of all rows", middle, bottom + 34, "middle", "axis")
-    )
-    description = f"{len(shown)} of {weights.n_ellipsoids:,} ellipsoids, the largest terms first."
-    return drawing("weights", "Ellipsoids by weight", description, 480, bottom + 42, parts)
-
-
-def _ellipsoid_bar(frame: Frame, ellipsoid: EllipsoidWeight, name: str, y: float, step: float) -> list[Markup]:
-    """The bar of one ellipsoid, the line over the terms of 90 % of the rows, and its name."""
-    spread = "" if ellipsoid.low is None else f"; 90 % of rows between {ellipsoid.low:+.2f} and {ellipsoid.high:+.2f}"
-    left, right = sorted((frame.x(0.0), frame.x(ellipsoid.inside)))
-    middle, tall = y + step - 11.0, 13.0
-    sides = {"x": number(left), "y": number(middle - tall / 2), "width": number(max(right - left, 0.5)), "height": tall}
-    title = tag("title", f"{name}: {ellipsoid.inside:+.2f}{spread}")
-    parts = [tag("rect", title, class_=f"term {colour_of(ellipsoid.owner)}", **sides)]
-    if ellipsoid.low is not None and ellipsoid.high is not None:
-        line = {"x1": number(frame.x(ellipsoid.low)), "x2": number(frame.x(ellipsoid.high))}
-        line |= {"y1": number(middle), "y2": number(middle)}
-        parts += [tag("line", class_="under", **line), tag("line", class_="most", **line)]
-    return [*parts, text_at(short(name, LONGEST_ELLIPSOID), frame.left + 4, y + 15, class_="note over")]
 
 
 def _rect(frame: Frame, across: tuple[float, float], up: tuple[float, float], class_: str, *children: Markup) -> Markup:

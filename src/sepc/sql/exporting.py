@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,9 @@ from sepc.sql.dialects import DIALECTS, Dialect
 from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
 from sepc.sql.locating import Lying, add_places, packed_set, squared_distance
 from sepc.sql.query import Query
+from sepc.sql.terms import RUNNER_UP, add_terms
 from sepc.sql.weights import add_labels
-from sepc.wording import listed, shown
+from sepc.wording import listed, name_of, shown
 
 
 def export(
@@ -32,6 +33,7 @@ def export(
     table: str | Sequence[str],
     *,
     prefix: str = "sepc_",
+    terms: bool = False,
 ) -> str:
     """Write a fitted model as one SELECT statement, which decides on every row of a table.
 
@@ -50,6 +52,10 @@ def export(
         model was fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
     prefix : str
         What names of new columns begin with. No column of the table may begin with it.
+    terms : bool, default=False
+        Also give `sepc_runner_up` and what each feature adds to the log-odds of the label against it: `sepc_term_0`,
+        `sepc_term_1` and so on, whose features a comment names. `sepc_term_place` is what the place among ellipsoids
+        and isolated rows adds, and `sepc_term_average` the log-odds of an average row. They add up to the log-odds.
 
     Returns
     -------
@@ -89,7 +95,15 @@ def export(
     _add_regions(query, arrays, lying)
     add_labels(query, arrays, arrays.weights, lying, codes)
     _add_causes(query, exported, lying)
-    return said_of(columns) + query.finished(_outputs(query, exported))
+    added = add_terms(query, arrays, arrays.weights, lying, codes) if terms else {}
+    said = said_of(columns) + (_named_terms(arrays, prefix) if terms else "")
+    return said + query.finished(_outputs(query, exported, added))
+
+
+def _named_terms(model: SEPModel, prefix: str) -> SQL:
+    """Comments that name the features of terms."""
+    names = map(name_of, model.feature_names)
+    return "".join(f"-- {prefix}term_{j}: {name}\n" for j, name in enumerate(names))
 
 
 def _dialect(name: str) -> Dialect:
@@ -120,7 +134,7 @@ def _check_names(columns: Sequence[GivenColumn], prefix: str, dialect: str) -> N
         raise ValueError(f"{dialect} does not tell columns {listed(same, len(same))} apart. Rename them before fit.")
 
 
-def _outputs(query: Query, exported: Exported) -> dict[str, SQL]:
+def _outputs(query: Query, exported: Exported, terms: Mapping[str, SQL]) -> dict[str, SQL]:
     dialect, state = query.dialect, query.own("state")
     causes = [dialect.text(cause.name) for cause in sorted(Cause)]
     gone = first_true([(f"{state} = {HAS_GAPS}", causes[Cause.MISSING])], causes[Cause.UNSEEN])
@@ -129,8 +143,10 @@ def _outputs(query: Query, exported: Exported) -> dict[str, SQL]:
     def if_complete(value: SQL, otherwise: SQL = "NULL") -> SQL:
         return first_true([(f"{state} = {COMPLETE}", value)], otherwise)
 
-    return {
-        "label": if_complete(chosen(query.own("label"), _labels(dialect, exported.decider.classes_))),
+    labels = _labels(dialect, exported.decider.classes_)
+    named = {name: if_complete(chosen(own, labels) if name == RUNNER_UP else own) for name, own in terms.items()}
+    return named | {
+        "label": if_complete(chosen(query.own("label"), labels)),
         "trust": if_complete(query.own("trust")),
         "accepted": if_complete(is_accepted, dialect.boolean(False)),
         "cause": if_complete(chosen(query.own("cause"), causes), gone),

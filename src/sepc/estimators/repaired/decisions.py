@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions, positions_of
+from sepc.decisions.letter import Grounds, Words
 from sepc.decisions.row_wise import SHARED, replaced
-from sepc.decisions.sentences import Sentence
+from sepc.decisions.sentences import Reason
 from sepc.estimators.repaired.partition import partition_decisions
 from sepc.estimators.sep.decisions import SEPDecisions
 
@@ -94,11 +95,20 @@ class RepairedDecisions(Decisions):
         columns |= {"repaired": self.repaired}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
-    def _reason_parts(self) -> list[Sentence]:
-        """The reasons for a single decision, as sentences, without the verdict."""
-        only = self._single()
-        first, *others = only.inner._only._reason_parts()
-        return [first.after("By the repaired model: ") if only.repaired else first, *others]
+    def _reasons(self) -> list[Reason]:
+        """The reasons for every decision, without the verdicts."""
+        outer = np.flatnonzero(~self.repaired)
+        reasons = dict(zip(outer.tolist(), self.parts.outer[self.position[outer]]._reasons(), strict=True))
+        for region, decided in self.parts.inner.items():
+            rows = np.flatnonzero(self.repaired & (self.region == region))
+            pairs = zip(rows.tolist(), decided[self.position[rows]]._reasons(), strict=True)
+            reasons |= {i: own.after("By the repaired model: ") for i, own in pairs}
+        return [reasons[i] for i in range(len(self))]
+
+    def _grounds(self, words: Words) -> Grounds:
+        """What the only decision rests on, for a letter, in these words."""
+        decided = self.parts.inner[int(self.region[0])] if self.repaired[0] else self.parts.outer
+        return decided[self.position]._grounds(words)
 
 
 def _in_order_of(classes: NDArray[Any], own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:

@@ -15,8 +15,9 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.deferred import deferred
 from sepc.decisions.kinds import Cause
+from sepc.decisions.letter import Grounds, Words
 from sepc.decisions.row_wise import given_fields, replaced
-from sepc.decisions.sentences import Sentence
+from sepc.decisions.sentences import Reason, Sentence
 
 
 class Lack(IntEnum):
@@ -77,19 +78,30 @@ class SelectiveDecisions(Decisions):
         """Columns that only decisions of this class have."""
         return self.inner._own_columns()
 
-    def _reason_parts(self) -> list[Sentence]:
-        """The reasons for a single decision, as sentences, without the verdict."""
-        covers = "The promise covers it." if self.accepted[0] else "The promise does not cover it."
-        return [*self.inner._reason_parts(), Sentence(covers)]
+    def _reasons(self) -> list[Reason]:
+        """The reasons for every decision, without the verdicts."""
+        covers = ["The promise covers it." if own else "The promise does not cover it." for own in self.accepted]
+        return [own.with_sentence(text) for own, text in zip(self.inner._reasons(), covers, strict=True)]
 
-    def _verdict(self) -> Sentence:
-        """Why a single row was not accepted, and what would settle it; empty if it was."""
-        cause, own = Cause(self.cause[0]), Cause(self.inner.cause[0])
-        is_about_trust = cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
-        if not is_about_trust:
-            return super()._verdict()
-        needs = NEEDS[Lack(self.lack[0])]
-        return Sentence(f"Not accepted ({cause.name}): {needs}; a person should decide.")
+    def _grounds(self, words: Words) -> Grounds:
+        """What the only decision rests on, for a letter, in these words."""
+        return self.inner._grounds(words)
+
+    def _verdicts(self) -> list[Sentence]:
+        """Why each row was not accepted, and what would settle it; empty if it was."""
+        return [
+            self._about_trust(i, cause) if _is_about_trust(cause, own) else usual
+            for i, (cause, own, usual) in enumerate(zip(self.cause, self.inner.cause, super()._verdicts(), strict=True))
+        ]
+
+    def _about_trust(self, i: int, cause: int) -> Sentence:
+        needs = NEEDS[Lack(self.lack[i])]
+        return Sentence(f"Not accepted ({Cause(cause).name}): {needs}; a person should decide.")
+
+
+def _is_about_trust(cause: int, own: int) -> bool:
+    """Whether a row is refused for want of trust alone, given the estimator's own cause."""
+    return cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
 
 
 def _causes(uncovered: Cause, accepted: BoolArray, own: IntArray) -> IntArray:

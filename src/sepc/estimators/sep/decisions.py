@@ -14,9 +14,11 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import Preparation, origin_of
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.deferred import deferred
+from sepc.decisions.letter import Grounds, Words
 from sepc.decisions.row_wise import SHARED, replaced
-from sepc.decisions.sentences import Sentence
-from sepc.estimators.sep.reasons import sentences_about
+from sepc.decisions.sentences import Reason
+from sepc.estimators.sep.grounds import grounds_of
+from sepc.estimators.sep.reasons import SEPReasons
 from sepc.model.causes import look_up_causes
 from sepc.model.certain import is_certain, likely_values, possible_ellipsoids, settled_by
 from sepc.model.empty_categories import EmptyCategory
@@ -116,7 +118,7 @@ class SEPDecisions(Decisions):
     def terms(self) -> Terms:
         """What each feature and each ellipsoid adds to the log-odds of the label against the runner-up."""
         label = np.searchsorted(self.model.classes, self.label)
-        return terms_of(self.model, self.rows, label, self.gauge)
+        return terms_of(self.model, self.given_rows, label, self.gauge)
 
     def _renamed(self, features: Sequence[str], restore: Restore | None = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
@@ -130,9 +132,13 @@ class SEPDecisions(Decisions):
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
-    def _reason_parts(self) -> list[Sentence]:
-        """The reasons for a single decision, as sentences, without the verdict."""
-        return sentences_about(self._single())
+    def _reasons(self) -> list[Reason]:
+        """The reasons for every decision, without the verdicts."""
+        return SEPReasons(self).all()
+
+    def _grounds(self, words: Words) -> Grounds:
+        """What the only decision rests on, for a letter, in these words."""
+        return grounds_of(self, words)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,6 +24,7 @@ from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitt
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.fold_models import out_of_fold, refitted
 from sepc.estimators.sep.given_tables import complete, prepare
+from sepc.estimators.sep.importances import importances_of
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.training_set import (
@@ -107,6 +108,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         partitioned, of more than 40,000 also those that were not weighed. Not kept in model files.
     model_ : SEPModel
         The arrays that all decisions are computed from. They hold no training rows except isolated ones.
+    feature_importances_ : (n_features_in_,) array
+        How much each column matters: the mean size of its term in log-odds; with weights only.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -308,6 +311,20 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             refuse_text(X, kind)
         elif not is_table(X):
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """How much each column matters: the mean size of its term in log-odds over the training rows.
+
+        0 for columns that are left out. With several classes, the size of a term is the largest difference that it
+        makes between two of them. What ellipsoids add belongs to no single column, and is not counted here.
+        """
+        check_is_fitted(self)
+        if self.model_.weights is None:
+            raise AttributeError(f"With trust={self.trust!r} columns have no terms, and so no importances.")
+        sizes = importances_of(self.model_, self.preparation_)
+        names = getattr(self, "feature_names_in_", self.model_.feature_names)
+        return np.array([sizes.get(str(name), 0.0) for name in names])
 
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sepc._typing import IntArray
 from sepc.decisions.decisions import NO_REGIONS, Decision, Decisions, positions_of
+from sepc.decisions.letter import Grounds, Words
 from sepc.decisions.row_wise import SHARED
-from sepc.decisions.sentences import Sentence
+from sepc.decisions.sentences import Reason
 from sepc.estimators.stratified.strata import POOLED, Strata
 
 
@@ -90,11 +91,19 @@ class StratifiedDecisions(Decisions):
         """Columns that only decisions of this class have."""
         return {"stratum": self.stratum}
 
-    def _reason_parts(self) -> list[Sentence]:
-        """The reasons for a single decision, as sentences, without the verdict."""
-        only = self._single()
-        first, *others = only.inner._only._reason_parts()
-        return [first.after(f"{only.among}: "), *others]
+    def _reasons(self) -> list[Reason]:
+        """The reasons for every decision, without the verdicts."""
+        reasons: dict[int, Reason] = {}
+        for stratum, decided in self.parts.decisions.items():
+            rows = np.flatnonzero(self.stratum == stratum)
+            pairs = zip(rows.tolist(), decided[self.position[rows]]._reasons(), strict=True)
+            reasons |= {i: own.after(f"{self[i].among}: ") for i, own in pairs}
+        return [reasons[i] for i in range(len(self))]
+
+    def _grounds(self, words: Words) -> Grounds:
+        """What the only decision rests on, for a letter, in these words."""
+        decided = next(own for stratum, own in self.parts.decisions.items() if stratum == self.stratum[0])
+        return decided[self.position]._grounds(words)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

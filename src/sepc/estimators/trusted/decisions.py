@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +13,9 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
 from sepc.decisions.deferred import deferred
 from sepc.decisions.row_wise import SHARED, replaced
-from sepc.decisions.sentences import Sentence
+from sepc.decisions.sentences import Reason, Sentence
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.reasons import about_features, about_gaps, placed
+from sepc.estimators.sep.reasons import SEPReasons
 from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.wording import decimal, percent, shown
 
@@ -68,12 +68,12 @@ class TrustedDecisions(Decisions):
         """How far out the row lies in the partition, as in `SEPDecisions`."""
         return self.partition.gauge
 
-    @property
+    @cached_property
     def support(self) -> FloatArray:
         """The partition's probability of the label."""
         return probability_of(self.partition.probabilities, positions_of(self.label, self.partition.classes))
 
-    @property
+    @cached_property
     def agreement(self) -> BoolArray:
         """Whether the partition gives the same label."""
         return np.asarray(self.partition.label == self.label)
@@ -86,21 +86,29 @@ class TrustedDecisions(Decisions):
         """Columns that only decisions of this class have."""
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
-    def _reason_parts(self) -> list[Sentence]:
-        """The reasons for a single decision, as sentences, without the verdict."""
-        # What it looks like is told by the partition, whose own cause may be another one.
-        decision = replaced(self.partition, cause=np.asarray(self.cause))[0]
-        head = f"{shown(self.label[0])} by {self.model.base} with trust {decimal(self.trust[0])}"
-        sure = "" if np.isnan(self.base_trust[0]) else f" (itself {percent(self.base_trust[0])} sure)"
-        return [
-            placed(head, decision, sure),
-            Sentence(self._opinion_of_the_partition()),
-            *about_gaps(decision),
-            *about_features(decision),
-        ]
+    def _reasons(self) -> list[Reason]:
+        """The reasons for every decision, without the verdicts.
 
-    def _opinion_of_the_partition(self) -> str:
-        if self.agreement[0]:
-            return f"The nearest cases agree ({percent(self.support[0])})."
-        own = f"{shown(self.partition.label[0])} ({percent(self.partition.trust[0])})"
+        They explain the trust. Why the other model gives its label is not known here.
+        """
+        # What a row looks like is told by the partition, whose own cause may be another one.
+        partition = SEPReasons(replaced(self.partition, cause=np.asarray(self.cause)))
+        return [self._reason(i, partition) for i in range(len(self))]
+
+    def _reason(self, i: int, partition: SEPReasons) -> Reason:
+        head = f"{shown(self.label[i])} by {self.model.base} with trust {decimal(self.trust[i])}"
+        sure = "" if np.isnan(self.base_trust[i]) else f" (itself {percent(self.base_trust[i])} sure)"
+        opinion = self._opinion_of_the_partition(i)
+        sentences = (
+            partition.placed(i, head, sure),
+            Sentence(opinion),
+            *partition.about_gaps(i),
+            *partition.about_features(i, by=self.model.base),
+        )
+        return Reason(sentences, f"{head}. {opinion}")
+
+    def _opinion_of_the_partition(self, i: int) -> str:
+        if self.agreement[i]:
+            return f"The nearest cases agree ({percent(self.support[i])})."
+        own = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
         return f"The nearest cases say {own} instead."

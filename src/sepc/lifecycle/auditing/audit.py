@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,15 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.lifecycle.auditing.disjuncts import Disjunct, find_disjuncts
 from sepc.lifecycle.auditing.feedback import Feedback, feedback_of
+from sepc.lifecycle.auditing.overall_test import PART_OF_ALL_ROWS, OverallTest, check_all_rows
 from sepc.lifecycle.auditing.region_tests import RegionTests, check_regions
+from sepc.lifecycle.column_changes.column_change import ColumnChange, columns_in_short, columns_in_words
+from sepc.lifecycle.column_changes.column_rows import column_rows
+from sepc.lifecycle.column_changes.column_table import column_tables
+from sepc.lifecycle.column_changes.comparing import column_changes
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result
+from sepc.reporting.result_page import PageTable
 from sepc.wording import AS_SET, counted, percent
 
 if TYPE_CHECKING:
@@ -32,8 +38,10 @@ MOST_LISTED = 10
 def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: int = 0) -> Audit:
     """Compare the trust that a model claims with labels that arrived later.
 
-    Each region is tested: is it wrong more often than the trust of its decisions says? A scan for clusters looks for
-    errors that these tests miss, because they are few in a large region or spread over several.
+    All rows together are tested, and then each region: is it wrong more often than the trust of its decisions says? A
+    scan for clusters looks for errors that these tests miss, because they are few in a large region or spread over
+    several. Columns whose values are not as in training are named, with a guess at what happened to them where that is
+    simple, such as another unit.
 
     Parameters
     ----------
@@ -45,8 +53,8 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     y : array of shape (n,)
         The true labels.
     fdr : float, default=0.1
-        False discovery rate: the expected share of false alarms among the failing regions, and among the clusters, is
-        at most this.
+        False discovery rate: the expected share of false alarms among all rows together and the failing regions, and
+        among the clusters, is at most this. All rows together are tested at a quarter of it, the regions at the rest.
     random_state : int, default=0
         Seed of the draws behind the p-values of clusters.
 
@@ -77,20 +85,22 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     """
     if not 0.0 < fdr < 1.0:
         raise ValueError(f"fdr is {fdr!r}; it is a share of false alarms, so it must lie strictly between 0 and 1.")
-    return audit_feedback(feedback_of(model, X, y), X, np.asarray(y), fdr, random_state)
+    feedback = feedback_of(model, X, y)
+    columns = column_changes(column_rows(feedback.decisions, X, np.asarray(y)))
+    return replace(audit_feedback(feedback, X, np.asarray(y), fdr, random_state), columns=columns)
 
 
 def audit_feedback(feedback: Feedback, X: Any, y: NDArray[Any], fdr: float, random_state: int) -> Audit:
-    """`audit`, given the decisions on the rows."""
+    """`audit`, given the decisions on the rows, without the comparison of columns."""
     wrong, risk = ~feedback.right, feedback.claimed_risk
-    no_regions = np.empty(0, dtype=np.int64)
+    no_regions, level = np.empty(0, dtype=np.int64), (1.0 - PART_OF_ALL_ROWS) * fdr
     regions = (
-        check_regions(no_regions, wrong[:0], risk[:0], fdr)
+        check_regions(no_regions, wrong[:0], risk[:0], level)
         if feedback.region is None
-        else check_regions(feedback.region, wrong, risk, fdr, feedback.region_name)
+        else check_regions(feedback.region, wrong, risk, level, feedback.region_name)
     )
     disjuncts = find_disjuncts(X, y, feedback, fdr, random_state)
-    return Audit(regions, disjuncts, len(wrong), int(wrong.sum()), float(risk.sum()), fdr)
+    return Audit(check_all_rows(wrong, risk, fdr), regions, disjuncts, fdr)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,23 +109,38 @@ class Audit(Result, ShownAsCard):
 
     Attributes
     ----------
+    overall : OverallTest
+        Whether all rows together are wrong more often than they claim.
     regions : RegionTests
         Rows, errors, expected errors and p-values of each region with feedback; empty for models without regions.
     disjuncts : tuple of Disjunct
         Clusters of consistently wrong rows, the most unusual first.
-    n_rows, n_errors : int
-        Feedback rows, and the wrong ones.
-    expected : float
-        The number of errors expected by the trust of the decisions.
     fdr : float
+    columns : tuple of ColumnChange
+        Columns whose values are not as in training: those with a guess at what happened first, then those that moved
+        farthest.
     """
 
+    overall: OverallTest
     regions: RegionTests
     disjuncts: tuple[Disjunct, ...]
-    n_rows: int
-    n_errors: int
-    expected: float
     fdr: float
+    columns: tuple[ColumnChange, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Feedback rows."""
+        return self.overall.n_rows
+
+    @property
+    def n_errors(self) -> int:
+        """The wrong ones of them."""
+        return self.overall.n_errors
+
+    @property
+    def expected(self) -> float:
+        """The number of errors expected by the trust of the decisions."""
+        return self.overall.expected
 
     @property
     def failing(self) -> IntArray:
@@ -151,7 +176,9 @@ class Audit(Result, ShownAsCard):
         n_tested, n_clustered = int(regions.tested.sum()), sum(len(disjunct.rows) for disjunct in self.disjuncts)
         text = f"{len(failing):,} of {n_tested:,} tested" if len(regions) else "none to test"
         facts = (
+            ("columns that moved", columns_in_short(self.columns)),
             ("wrong", f"{self.n_errors:,} of {self.n_rows:,} rows, {self.expected:,.1f} expected by trust"),
+            ("all rows together", f"{'fail' if self.overall.fails else 'keep their claim'} (z {self.overall.z:.1f})"),
             ("failing regions", text),
             (
                 "clusters of wrong rows",
@@ -162,8 +189,12 @@ class Audit(Result, ShownAsCard):
         rows = [regions.cells(i) for i in np.searchsorted(regions.region, failing).tolist()]
         rows += [disjunct.cells() for disjunct in self.disjuncts]
         note = "In words: print(audit). As DataFrames: to_frame(), disjuncts_to_frame()"
-        title = f"Audit of {counted(self.n_rows, 'row')}: {_headline(len(failing), len(self.disjuncts))}"
+        found = _headline(self.overall.fails, len(failing), len(self.disjuncts), len(self.columns))
+        title = f"Audit of {counted(self.n_rows, 'row')}: {found}"
         return Card(title, facts, HEAD, tuple(rows), note)
+
+    def _tables(self) -> list[PageTable]:
+        return [*column_tables(self.columns), *super()._tables()]
 
     def _chart(self) -> Chart:
         """Error rates by trust and by feedback: of failing regions and clusters, or else of the largest regions."""
@@ -185,12 +216,19 @@ class Audit(Result, ShownAsCard):
         return self.summary()
 
     def summary(self) -> str:
-        """What the audit found, in words: first what fails most, then the rest."""
-        overall = f"{self.n_rows:,} rows of feedback: {self.n_errors:,} wrong, {self.expected:,.1f} expected by trust."
-        return "\n".join([self.headline(), overall, *self._region_lines(), *self._disjunct_lines()])
+        """What the audit found, in words: columns that moved, all rows together, and then regions and clusters."""
+        whole = [] if self.overall.fails else [self.overall.summary()]
+        others = [own for own in self.columns if not own.is_guessed]
+        columns = ["Moved, for no simple reason:", *_listed([str(own) for own in others], "column")] if others else []
+        return "\n".join([self.headline(), *whole, *columns, *self._region_lines(), *self._disjunct_lines()])
 
     def headline(self) -> str:
-        """How many regions fail, and where most rows are wrong beyond what is expected, in a sentence."""
+        """Columns with a guess, whether the whole fails, how many regions do, and where most rows are wrong."""
+        columns = columns_in_words([own for own in self.columns if own.is_guessed])
+        whole = self.overall.summary() if self.overall.fails else ""
+        return " ".join(part for part in (columns, whole, self._region_headline()) if part)
+
+    def _region_headline(self) -> str:
         regions, n_failing = self.regions, len(self.failing)
         if len(regions) == 0:
             return f"{counted(len(self.disjuncts), 'cluster')} of wrong rows; the model has no regions to test."
@@ -206,7 +244,7 @@ class Audit(Result, ShownAsCard):
     def _region_lines(self) -> list[str]:
         if len(self.regions) == 0:
             return []
-        failing, fdr = self.failing, percent(self.fdr, AS_SET)
+        failing, fdr = self.failing, percent((1.0 - PART_OF_ALL_ROWS) * self.fdr, AS_SET)
         tested = f"{counted(int(self.regions.tested.sum()), 'region')} with enough rows to test"
         lines = [f"Wrong more often than they claim, of {tested} (FDR {fdr}):" if len(failing) else f"{tested}."]
         places = np.searchsorted(self.regions.region, failing).tolist()
@@ -227,7 +265,10 @@ def _listed(lines: list[str], what: str) -> list[str]:
     return [f"- {line}" for line in lines[:MOST_LISTED]] + more
 
 
-def _headline(n_failing: int, n_clusters: int) -> str:
+def _headline(whole_fails: bool, n_failing: int, n_clusters: int, n_columns: int) -> str:
+    whole = ["the model as a whole fails"] if whole_fails else []
+    columns = [f"{counted(n_columns, 'column')} moved"] if n_columns else []
     if n_failing == n_clusters == 0:
-        return "nothing suspicious"
-    return f"{counted(n_failing, 'failing region')}, {counted(n_clusters, 'cluster')} of wrong rows"
+        return ", ".join([*columns, *whole]) or "nothing suspicious"
+    found = [counted(n_failing, "failing region"), f"{counted(n_clusters, 'cluster')} of wrong rows"]
+    return ", ".join([*columns, *whole, *found])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sepc.cards import Card, ShownInLists
 from sepc.decisions.frames import frame_of
+from sepc.lifecycle.column_changes.column_change import ColumnChange, columns_in_short, columns_in_words
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, KINDS, OUTSIDE, SHARE
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
@@ -51,6 +52,9 @@ class Alarm(Result, ShownInLists):
     moved : tuple of FeatureShift
         Features whose mean shifted in and around the region, the largest shift first; for the kind "feature", that
         feature comes first.
+    columns : tuple of ColumnChange
+        Columns of the latest rows whose values are not as in training, with a guess at what happened to them: those
+        with a guess first, then those that moved farthest.
     """
 
     kind: str = text(*KINDS)
@@ -62,6 +66,7 @@ class Alarm(Result, ShownInLists):
     n_since: int = whole()
     log_evidence: float = number()
     moved: tuple[FeatureShift, ...] = parts(FeatureShift)
+    columns: tuple[ColumnChange, ...] = parts(ColumnChange, default=(), may_lack=True)
 
     def flaw(self) -> str | None:
         """What no monitor tells, if it is in this alarm."""
@@ -106,7 +111,12 @@ class Alarm(Result, ShownInLists):
         return self.where, self.rate, percent(self.before), percent(self.now), f"{self.n_rows:,}"
 
     def summary(self) -> str:
-        """The alarm in a sentence or two."""
+        """The alarm in a few sentences: the columns that moved, and then where and what changed."""
+        columns = columns_in_words(self.columns)
+        return f"{columns} {self.rate_in_words()}" if columns else self.rate_in_words()
+
+    def rate_in_words(self) -> str:
+        """Where and what changed, without the columns."""
         where = "All rows" if self.region == ALL_ROWS else self.where
         text = f"{where}: {self.rate} {percent(self.before)} before, "
         text += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
@@ -122,6 +132,7 @@ class Alarm(Result, ShownInLists):
     def _card(self) -> Card:
         where, rate, before, now, n_rows = self.cells()
         facts = (
+            ("columns that moved", columns_in_short(self.columns)),
             ("where", where),
             ("what changed", rate),
             ("before", before),
@@ -138,7 +149,8 @@ class Alarm(Result, ShownInLists):
 def alarm_frame(alarms: Sequence[Alarm]) -> pd.DataFrame:
     """Alarms as a pandas DataFrame, a row for each."""
     columns = {name: [getattr(alarm, name) for alarm in alarms] for name in COLUMNS}
-    return frame_of(columns | {"shifted": [alarm.shifted for alarm in alarms]})
+    words = {"shifted": [alarm.shifted for alarm in alarms]}
+    return frame_of(columns | words | {"columns": [columns_in_short(alarm.columns) for alarm in alarms]})
 
 
 def alarm_chart(alarms: Sequence[Alarm]) -> Chart:

@@ -19,10 +19,15 @@ from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.estimators.unwrapping import classifier_name
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
+from sepc.lifecycle.column_changes.column_change import ColumnChange, columns_in_short, columns_in_words
+from sepc.lifecycle.column_changes.column_rows import ColumnRows, column_rows
+from sepc.lifecycle.column_changes.column_table import column_tables
+from sepc.lifecycle.column_changes.comparing import latest_changes
+from sepc.lifecycle.column_changes.recent_rows import RecentRows
 from sepc.lifecycle.located_rows import LocatedRows, locate, sep_models
 from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
 from sepc.lifecycle.monitoring.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
-from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settled, with_rows
+from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settled, with_columns, with_rows
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
 from sepc.lifecycle.monitoring.streams import Streams, new_token
 from sepc.lifecycle.monitoring.tally import Tally
@@ -59,7 +64,8 @@ class Monitor(Result, SharedState, ShownAsCard):
     ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
     wrong. Features are also watched over all rows, for changes that are small in every region. The promise: if rows
     keep coming from the same source as the reference, there is never an alarm with probability `confidence`, however
-    long the stream and however often one looks.
+    long the stream and however often one looks. An alarm also says which columns of the latest rows are not as in
+    training, and guesses what happened to them where that is simple, such as another unit.
 
     `summary` says what was found, `to_frame` is a table of the alarms, `plot` a picture, and `to_html` a page. Threads
     may share a monitor: no row is lost, and updates wait for one another.
@@ -95,15 +101,17 @@ class Monitor(Result, SharedState, ShownAsCard):
     """
 
     _token: str
+    # The latest rows, of this process only: files and copies do not have them.
+    _recent: RecentRows
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A new monitor with a token of its own, also if it is a copy or comes from a file."""
         monitor = super().__new__(cls)
-        monitor._token = new_token()
+        monitor._token, monitor._recent = new_token(), RecentRows()
         return monitor
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_token"}
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_token", "_recent")}
 
     def __init__(self, model: Any, X_ref: Any, y_ref: ArrayLike | None = None, *, confidence: float = 0.95) -> None:
         if not 0.0 < confidence < 1.0:
@@ -143,7 +151,8 @@ class Monitor(Result, SharedState, ShownAsCard):
             The alarms that these rows raised, the clearest first.
         """
         located = locate(self.model, X)
-        return self._take(self._counted(located) if y is None else self._counted(located) + self._labels(located, y))
+        tally = self._counted(located) if y is None else self._counted(located) + self._labels(located, y)
+        return self._take(tally, column_rows(located.decisions, X))
 
     def update_labels(self, X: Any, y: ArrayLike) -> list[Alarm]:
         """Take labels that arrived later, of rows that `update` has seen before.
@@ -173,6 +182,14 @@ class Monitor(Result, SharedState, ShownAsCard):
         rows = {name: np.append(tally.rows, tally.n) for name, tally in tallies.items()}
         return frame_of({"region": region, "where": where, **rows, **columns})
 
+    def column_changes(self) -> tuple[ColumnChange, ...]:
+        """The columns of the latest rows that are not as in training, whether or not there is an alarm.
+
+        The latest rows are the last 2,000 that this monitor has seen itself, in this process. The promise about alarms
+        does not cover them: each look has a chance of about 1 % to name a column without a change.
+        """
+        return latest_changes(self._recent.together(), self._recent.n_last)
+
     def fresh(self) -> Monitor:
         """A monitor with the same reference that has seen nothing, for another process."""
         return self._with(self._state.fresh)
@@ -191,23 +208,29 @@ class Monitor(Result, SharedState, ShownAsCard):
             If the monitors have different references, or if two of them go on from the same one, a copy or a file
             loaded twice: the rows that they share would count twice.
         """
-        seen, own = self._state.seen, self.fresh().to_bytes()
+        seen, own, recent = self._state.seen, self.fresh().to_bytes(), self._recent
         for other in others:
             if other.fresh().to_bytes() != own:
                 raise ValueError("The monitors differ in their model, reference or confidence; make them with fresh().")
             seen = seen.merged(other._state.seen)
-        return self._with(settled(replace(self._state, seen=seen), self._rates))
+            for rows in other._recent.batches:
+                recent = recent.added(rows)
+        merged = self._with(settled(replace(self._state, seen=seen), self._rates))
+        merged._recent = recent
+        merged._name_columns(len(self.alarms))
+        return merged
 
     def summary(self) -> str:
         """How many alarms there were, the strongest of them, and then the others, in words."""
         alarms, rows = self.alarms, counted(self.n_rows, "row")
         if len(alarms) < 2:
-            return f"1 alarm after {rows}. {alarms[0]}" if alarms else f"No alarm after {rows}."
+            return f"1 alarm after {rows}. {alarms[0]}" if alarms else f"No alarm after {rows}.{self._changed_anyway()}"
         strongest = max(alarms, key=lambda alarm: alarm.log_evidence)
-        others = [f"- {alarm}" for alarm in alarms if alarm is not strongest]
+        others = [f"- {alarm.rate_in_words()}" for alarm in alarms if alarm is not strongest]
         more = [f"- and {counted(len(others) - MOST_LISTED, 'more alarm')}"] if len(others) > MOST_LISTED else []
-        head = f"{len(alarms):,} alarms after {rows}; the strongest: {strongest}"
-        return "\n".join([head, *others[:MOST_LISTED], *more])
+        columns = columns_in_words(self._columns())
+        head = f"{len(alarms):,} alarms after {rows}; the strongest: {strongest.rate_in_words()}"
+        return "\n".join([f"{columns} {head}" if columns else head, *others[:MOST_LISTED], *more])
 
     def to_frame(self) -> pd.DataFrame:
         """The alarms as a pandas DataFrame, a row for each, in order."""
@@ -241,7 +264,9 @@ class Monitor(Result, SharedState, ShownAsCard):
 
     def _card(self) -> Card:
         reference = counted(self._state.reference.n, "row")
+        columns = (("columns that moved", columns_in_short(self._columns())),) if self.alarms else ()
         facts = (
+            *columns,
             ("rows seen", f"{self.n_rows:,}"),
             ("reference", f"{reference}, {'with labels' if self.watches_errors else 'without labels'}"),
             (
@@ -276,7 +301,17 @@ class Monitor(Result, SharedState, ShownAsCard):
     def _tables(self) -> list[PageTable]:
         head = (*HEAD, "shifted", "decisions there")
         rows = [(*alarm.cells(), alarm.shifted, alarm.consequence) for alarm in self.alarms]
-        return [table_of(head, rows, "Alarms")] if rows else []
+        alarms = [table_of(head, rows, "Alarms")] if rows else []
+        return [*column_tables(self._columns()), *alarms]
+
+    def _changed_anyway(self) -> str:
+        """Columns that were changed though no rate was, such as an empty one whose gaps are filled in."""
+        guessed = [own for own in self.column_changes() if own.is_guessed]
+        return f" But {columns_in_words(guessed)}" if guessed else ""
+
+    def _columns(self) -> tuple[ColumnChange, ...]:
+        """The columns that moved, by the latest alarm that names some."""
+        return next((alarm.columns for alarm in reversed(self.alarms) if alarm.columns), ())
 
     def _notes(self) -> tuple[str, ...]:
         return (AFTER_ALARM if self.alarms else NO_ALARM,)
@@ -290,12 +325,20 @@ class Monitor(Result, SharedState, ShownAsCard):
         return monitor
 
     @one_at_a_time
-    def _take(self, tally: Tally) -> list[Alarm]:
+    def _take(self, tally: Tally, rows: ColumnRows | None = None) -> list[Alarm]:
         if tally.labelled.any() and not self.watches_errors:
             raise ValueError("The reference has no labels to compare with; give some: Monitor(model, X_ref, y_ref).")
         n_before = len(self.alarms)
+        self._recent = self._recent.added(rows)
         self._state = with_rows(self._state, self._rates, tally, self._token)
+        self._name_columns(n_before)
         return list(self.alarms[n_before:])
+
+    def _name_columns(self, n_before: int) -> None:
+        """Add the columns that moved to the alarms that are new."""
+        if len(self.alarms) > n_before:
+            columns = latest_changes(self._recent.together(), self._recent.n_last)
+            self._state = with_columns(self._state, columns, n_before)
 
     def _counted(self, located: LocatedRows) -> Tally:
         # Clipped so that the sum of their squares is finite: a file can hold no other.

@@ -58,6 +58,7 @@ def _alarm_from(reader: Reader, watched: MonitoredRates) -> Alarm:
     if not (region in near if kind == OUTSIDE else region < watched.n_regions - 1):
         raise reader.wrong("is an alarm about something that is not watched")
     alarm = record_from(Alarm, reader, where=describe_region(watched.model, region))
-    if not {shift.name for shift in alarm.moved} <= set(watched.model.feature_names):
+    named = {shift.name for shift in alarm.moved} | {column.name for column in alarm.columns}
+    if not named <= set(watched.model.feature_names):
         raise reader.wrong("names a feature that the model does not have")
     return alarm

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
+from sepc.lifecycle.column_changes.column_change import ColumnChange
 from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.change_evidence import log_evidence, log_price, most_log_evidence
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift, shifted_features
@@ -19,6 +20,8 @@ from sepc.records import floats, given, number, part, record, texts
 
 # Regions whose share changed by more standard deviations than this are included in the search for shifted features.
 CLEARLY = 3.0
+# Columns that moved, in an alarm.
+MOST_COLUMNS = 5
 
 
 @record
@@ -79,6 +82,12 @@ def settled(state: MonitorState, watched: MonitoredRates) -> MonitorState:
     while (alarm := _clearest(state, watched)) is not None:
         state = replace(state, alarms=(*state.alarms, alarm))
     return replace(state, seen=state.seen.renewed())
+
+
+def with_columns(state: MonitorState, columns: tuple[ColumnChange, ...], n_before: int) -> MonitorState:
+    """The state with the columns that moved in the alarms that are new: all but the first ones."""
+    alarms = [replace(alarm, columns=columns[:MOST_COLUMNS]) for alarm in state.alarms[n_before:]]
+    return replace(state, alarms=(*state.alarms[:n_before], *alarms))
 
 
 def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:

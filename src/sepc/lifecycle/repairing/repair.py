@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, IntArray
 from sepc.decisions.decisions import Decisions, positions_of
+from sepc.errors import MovedColumnsError
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.repaired.changes import Change
@@ -25,6 +26,9 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import layers
 from sepc.lifecycle.auditing.audit import Audit, audit_feedback
 from sepc.lifecycle.auditing.feedback import Feedback, feedback_of
+from sepc.lifecycle.column_changes.column_change import columns_in_words
+from sepc.lifecycle.column_changes.column_rows import column_rows
+from sepc.lifecycle.column_changes.comparing import column_changes, moved_far
 from sepc.lifecycle.located_rows import decide_in_memory
 from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions
 from sepc.statistics.binomial import sign_test
@@ -49,6 +53,7 @@ def repair(
     confidence: float = 0.9,
     cv: int = 5,
     random_state: int = 0,
+    despite_moved_columns: bool = False,
 ) -> Any:
     """Give failing regions a model of their own, fitted on the feedback that lies there.
 
@@ -79,6 +84,9 @@ def repair(
         that is kept is fitted on all folds.
     random_state : int, default=0
         For folds and audits. Folds depend on the values of rows, not on their order.
+    despite_moved_columns : bool, default=False
+        Whether to repair although columns of the feedback are not as in training: another unit, names of categories, an
+        empty column. A repair would fit new models to what is probably an error in the data.
 
     Returns
     -------
@@ -86,6 +94,11 @@ def repair(
         Its `summary()` says what was changed. Its `fit` is a full refit. For a pipeline, a pipeline with the same first
         steps that ends in one. The promise of a `SelectiveClassifier` was about other labels and is gone; make a new
         one on rows that were not used here: ``SelectiveClassifier(FrozenEstimator(repaired), ...).fit(X, y)``.
+
+    Raises
+    ------
+    MovedColumnsError
+        If columns of the feedback were changed in a way that can be told, or moved far within the classes.
 
     Notes
     -----
@@ -116,6 +129,8 @@ def repair(
     inside = _inside_of(model)
     labels = _known_labels(y, inside)
     feedback = feedback_of(model, X, labels)
+    if not despite_moved_columns:
+        _refuse_moved_columns(feedback.decisions, X, labels)
     rows = _located(feedback.decisions, labels)
     folds = rows.folds(cv, random_state)
     if regions is None:
@@ -137,6 +152,18 @@ def repair(
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
     repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise)
     return _put_back(repaired, model)
+
+
+def _refuse_moved_columns(decisions: Decisions, X: Any, labels: NDArray[Any]) -> None:
+    """Raise if columns of the feedback are so far from training that the data are to be looked at first."""
+    moved = moved_far(column_changes(column_rows(decisions, X, labels)))
+    if moved:
+        it = "it is as it should be" if len(moved) == 1 else "they are as they should be"
+        raise MovedColumnsError(
+            f"{columns_in_words(moved)} A repair would fit new models to this. If it is an error, correct the rows; if "
+            f"{it}, give despite_moved_columns=True (sepc repair: --despite-moved-columns).",
+            moved,
+        )
 
 
 def _known_labels(y: Any, inside: _Inside) -> NDArray[Any]:

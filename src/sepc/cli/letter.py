@@ -1,0 +1,133 @@
+"""`sepc explain --letter`: a letter about one decision, for the person it is about."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sepc.cli.messages import InputError, say
+from sepc.cli.model_columns import scorer_for
+from sepc.cli.model_file import load_model
+from sepc.cli.option_values import names_in
+from sepc.cli.result_files import check_writable
+from sepc.cli.rows import RowReader, open_table
+from sepc.cli.source import check_readable, source_from
+from sepc.io.atomic_files import write_whole
+from sepc.wording import counted
+
+HTML_ENDINGS = (".html", ".htm")
+
+
+def add_letter_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a letter."""
+    letter = parser.add_argument_group("a letter to the person concerned")
+    letter.add_argument("--letter", action="store_true", help="write a letter about the row that --row names")
+    letter.add_argument("--organisation", metavar="NAME", help="who decides")
+    letter.add_argument("--model-name", metavar="NAME", help="the name of the model; that of its file by default")
+    letter.add_argument("--contact", metavar="TEXT", help="whom to ask: a name, an address, a telephone number")
+    letter.add_argument("--person", default="", metavar="NAME", help="the name of the person")
+    letter.add_argument("--reference", default="", metavar="TEXT", help="what the case is filed under")
+    letter.add_argument("--decided", default="", metavar="TEXT", help="what was decided, in words")
+    letter.add_argument(
+        "--label-words", action="append", default=[], metavar="LABEL=WORDS", help="a label in words; may be repeated"
+    )
+    letter.add_argument(
+        "--column-words", action="append", default=[], metavar="COLUMN=WORDS", help="a column in words; may be repeated"
+    )
+    letter.add_argument("--review", choices=("asked", "will", "did"), help="whether a person looks at it")
+    letter.add_argument("--reviewer", default="", metavar="NAME", help="the person who looks at it")
+    letter.add_argument("--to", metavar="LABEL", help="say what would have to change for this label")
+    letter.add_argument("--fixed", type=names_in, default=[], metavar="A,B", help="columns that cannot change")
+    letter.add_argument("--template", metavar="FILE", help="a template of your own, with fields such as $decision")
+    letter.add_argument("--output", metavar="FILE", help="the file to write; HTML if it ends in .html, else text")
+
+
+def write_letter(options: argparse.Namespace) -> None:
+    """Decide on the row, and print or write the letter."""
+    if not options.row or len(options.row) != 1:
+        raise InputError("A letter is about one row; name it with --row.")
+    for name in ("organisation", "contact"):
+        if not getattr(options, name):
+            raise InputError(f"A letter needs --{name}.")
+    if options.output:
+        check_writable(options.output, options.data)
+    text = _rendered(_letter(options), options)
+    if options.output:
+        write_whole(options.output, text.encode())
+    said = f"Written to {options.output}" if options.output else text.rstrip("\n")
+    say(options, said, {"row": options.row[0], "letter": text, "output": options.output})
+
+
+def _letter(options: argparse.Namespace) -> Any:
+    estimator = load_model(options.model)
+    X = _row(estimator, options)
+    from sepc.estimators.base import decide_rows
+
+    found = None
+    if options.to is not None:
+        from sepc.recourses.recourse import recourse
+
+        try:
+            found = recourse(estimator, X, to=_label(estimator, options.to), fixed=options.fixed)
+        except (TypeError, ValueError) as error:
+            raise InputError(str(error)) from error
+    return decide_rows(estimator, X)[0].letter(
+        organisation=options.organisation,
+        model=options.model_name or Path(options.model).stem,
+        contact=options.contact,
+        person=options.person,
+        reference=options.reference,
+        decided=options.decided,
+        labels=_pairs(options.label_words, "--label-words"),
+        columns=_pairs(options.column_words, "--column-words"),
+        recourse=found,
+        review=options.review,
+        reviewer=options.reviewer,
+    )
+
+
+def _row(estimator: Any, options: argparse.Namespace) -> Any:
+    """The row as the model takes it."""
+    (wanted,) = options.row
+    n_rows = 0
+    with open_table(source_from(options)) as table:
+        scorer = scorer_for(estimator, table, options.features)
+        rows = RowReader(table, scorer.features)
+        with rows.batches(options) as batches:
+            for batch in batches:
+                n_rows = batch.last_row
+                if batch.first_row <= wanted <= n_rows:
+                    return scorer.table(rows.arrays(batch.only(wanted)))
+        name = table.source.name
+    raise InputError(f"{name} has {counted(n_rows, 'row')}; there is no row {wanted:,}.")
+
+
+def _label(estimator: Any, text: str) -> Any:
+    """The label of the model that is written like this."""
+    known = {str(label): label for label in estimator.classes_.tolist()}
+    if text not in known:
+        raise InputError(f"There is no label {text!r}; the labels are {', '.join(map(repr, known))}.")
+    return known[text]
+
+
+def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """What words are given for which name."""
+    for text in given:
+        if "=" not in text:
+            raise InputError(f"{option} {text!r} has no equals sign; give it as NAME=WORDS.")
+    return {text.partition("=")[0]: text.partition("=")[2] for text in given}
+
+
+def _rendered(letter: Any, options: argparse.Namespace) -> str:
+    """The letter as HTML or text, in a template of the user's own if there is one."""
+    is_page = bool(options.output) and options.output.lower().endswith(HTML_ENDINGS)
+    render = letter.to_html if is_page else letter.to_text
+    if not options.template:
+        return str(render())
+    check_readable(options.template)
+    try:
+        return str(render(Path(options.template).read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise InputError(f"{options.template}: {error}") from error

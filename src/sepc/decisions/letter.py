@@ -1,0 +1,254 @@
+"""A letter of one page about a decision, for the person it is about; organisations may bring their own template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import date as calendar_date
+from enum import Enum
+from html import escape
+from string import Template
+from textwrap import fill
+from typing import Any
+
+from sepc.decisions.letter_templates import HTML, TEXT
+from sepc.wording import did_you_mean, listed, name_of, visible
+
+# Columns of a line of plain text.
+WIDTH = 80
+NOTHING_AGAINST = "None of your values speaks clearly against it."
+
+
+class Review(Enum):
+    """Whether a person looks at a decision: on request, before anything is decided, or has done so."""
+
+    ASKED = "asked"
+    WILL = "will"
+    DID = "did"
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What a decision rests on, in words for the person it is about, the most important first.
+
+    Attributes
+    ----------
+    speaks_for, speaks_against : tuple of str
+        Values of theirs, beside what is usual.
+    missing : tuple of str
+        What is not known of them.
+    """
+
+    speaks_for: tuple[str, ...] = ()
+    speaks_against: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Words:
+    """Labels and columns in the words that an organisation has for them."""
+
+    labels: Mapping[Any, str]
+    columns: Mapping[str, str]
+
+    def label(self, label: Any) -> str:
+        """A label in these words, else in quotation marks."""
+        name = name_of(label)
+        return {str(own): words for own, words in self.labels.items()}.get(name, f"“{name}”")
+
+    def about(self, text: str, column: str) -> str:
+        """A text that begins with the name of a column, with the words for it instead."""
+        is_known = column in self.columns and text.startswith(column)
+        return f"{self.columns[column]}{text[len(column) :]}" if is_known else text
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a letter: a sentence, and the points of a list below it."""
+
+    lead: str
+    points: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """As plain text, in lines that are not too long."""
+        points = [fill(visible(point), WIDTH, initial_indent="  - ", subsequent_indent="    ") for point in self.points]
+        return "\n".join([fill(visible(self.lead), WIDTH), *points])
+
+    def html(self) -> str:
+        """As HTML."""
+        if not self.lead:
+            return ""
+        points = "".join(f"<li>{escape(visible(point))}</li>" for point in self.points)
+        return f"<p>{escape(visible(self.lead))}</p>" + (f"<ul>{points}</ul>" if points else "")
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A letter: ``print`` shows it as plain text, `to_html` makes a page.
+
+    The attributes are the fields that a template may use, as ``$decision``; those that are empty leave nothing.
+
+    Attributes
+    ----------
+    title, date, person, reference, organisation, model : Block
+        `person` is a greeting.
+    decision : Block
+        What was decided, and by what.
+    reasons, against : Block
+        On which values of theirs, and what speaks against it.
+    changes : Block
+        What would have to change; empty unless asked for.
+    review : Block
+        Whether a person looks at it.
+    contact : Block
+        Whom to ask.
+    """
+
+    title: Block
+    date: Block
+    person: Block
+    reference: Block
+    organisation: Block
+    model: Block
+    decision: Block
+    reasons: Block
+    against: Block
+    changes: Block
+    review: Block
+    contact: Block
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, template: str = TEXT) -> str:
+        """The letter as plain text, with this template for `string.Template`."""
+        filled = _filled(template, {name: block.text() for name, block in self._blocks().items()})
+        paragraphs = (part.strip("\n") for part in filled.split("\n\n"))
+        return "\n\n".join(part for part in paragraphs if part.strip()) + "\n"
+
+    def to_html(self, template: str = HTML) -> str:
+        """The letter as one HTML page, with this template for `string.Template`; what it fills in is escaped."""
+        blocks = self._blocks()
+        lines = ("title", "date", "organisation", "model")
+        html = {name: escape(visible(own.lead)) if name in lines else own.html() for name, own in blocks.items()}
+        return _filled(template, html)
+
+    def _blocks(self) -> dict[str, Block]:
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    asked = Template(template)
+    unknown = [name for name in asked.get_identifiers() if name not in values]
+    if unknown:
+        known = listed(f"${name}" for name in values)
+        similar = did_you_mean(unknown[:1], values)
+        raise ValueError(f"The template has a field ${unknown[0]}; a letter has {known}.{similar}")
+    try:
+        return asked.substitute(values)
+    except ValueError as error:
+        raise ValueError(f"The template cannot be read: {error}. Write $$ for a dollar sign.") from error
+
+
+def letter_about(
+    decision: Any,
+    grounds: Grounds,
+    *,
+    organisation: str,
+    model: str,
+    contact: str,
+    person: str = "",
+    reference: str = "",
+    decided: str = "",
+    labels: Mapping[Any, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    recourse: Any = None,
+    review: str | None = None,
+    reviewer: str = "",
+    date: str | None = None,
+) -> Letter:
+    """Put a letter together; see `Decision.letter`."""
+    kind = Review(review) if review is not None else Review.ASKED if decision.accepted else Review.WILL
+    words = Words(labels or {}, columns or {})
+    label = words.label(decision.label)
+    return Letter(
+        title=Block(f"About the decision on your case{f' {reference}' if reference else ''}"),
+        date=Block(calendar_date.today().isoformat() if date is None else date),
+        person=Block(f"Dear {person}," if person else "Dear Sir or Madam,"),
+        reference=Block(f"Your reference: {reference}" if reference else ""),
+        organisation=Block(organisation),
+        model=Block(model),
+        decision=_decision(decision, kind, decided or label, label, organisation, model),
+        reasons=_reasons(grounds),
+        against=_against(grounds),
+        changes=Block("") if recourse is None else _changes(decision, recourse, words),
+        review=_review(kind, reviewer),
+        contact=Block(f"If you have questions, or think that something here is wrong, please ask: {contact}."),
+    )
+
+
+def _decision(decision: Any, kind: Review, decided: str, label: str, organisation: str, model: str) -> Block:
+    often = _how_often(decision.trust)
+    if kind is Review.WILL:
+        sure = f", and expects to be right {often}" if often else ""
+        lead = (
+            f"Nothing is decided on your case yet. A computer model of {organisation}, {model}, suggests {label}{sure}"
+        )
+        return Block(f"{lead}{'' if decision.accepted else '; that is not sure enough to decide without a person'}.")
+    by = "with the help of" if kind is Review.DID else "by"
+    what = f"{organisation} has decided on your case: {decided}. This was done {by} a computer model, {model}."
+    if kind is Review.DID:
+        return Block(f"{what} The model suggested {label}{f', and expects to be right {often}' if often else ''}.")
+    return Block(f"{what} By its own estimate, the model is right {often}." if often else what)
+
+
+def _how_often(trust: float) -> str:
+    """A trust in words; empty if there is none."""
+    if trust != trust:
+        return ""
+    n = round(100.0 * float(trust))
+    return f"in {'over 99' if n > 99 else f'about {n}'} of 100 such cases"
+
+
+def _reasons(grounds: Grounds) -> Block:
+    missing = f" Not known of you, and so not used: {listed(grounds.missing)}." if grounds.missing else ""
+    if not grounds.speaks_for:
+        return Block(f"The model gives no reasons in terms of single values of yours.{missing}")
+    return Block(f"These of your values spoke most for it, the strongest first.{missing}", grounds.speaks_for)
+
+
+def _against(grounds: Grounds) -> Block:
+    if not grounds.speaks_for and not grounds.speaks_against:
+        return Block("")
+    if not grounds.speaks_against:
+        return Block(NOTHING_AGAINST)
+    return Block("These spoke most against it, the strongest first.", grounds.speaks_against)
+
+
+def _changes(decision: Any, recourse: Any, words: Words) -> Block:
+    own = recourse.decision
+    if own.label != decision.label or own.trust != decision.trust:
+        raise ValueError("The recourse is about another row than the decision; give one that was found for this row.")
+    to = words.label(recourse.to)
+    if not recourse.answers:
+        return Block(f"Within what can change, nothing was found that would lead the model to {to}.")
+    changes: Sequence[Any] = recourse.answers[0].changes
+    if not changes:
+        return Block(f"For {to}, nothing would have to change.")
+    lead = (
+        f"The model would say {to} if this were different, and all else the same. There may be other ways, and this "
+        "is no promise."
+    )
+    return Block(lead, tuple(words.about(change.words, change.feature) for change in changes))
+
+
+def _review(kind: Review, reviewer: str) -> Block:
+    if kind is Review.DID:
+        return Block(f"A person has looked at your case and made the decision{f': {reviewer}' if reviewer else ''}.")
+    if kind is Review.WILL:
+        return Block(f"A person will look at your case and decide{f': {reviewer}' if reviewer else ''}.")
+    who = f" ({reviewer})" if reviewer else ""
+    return Block(
+        f"No person has looked at this decision so far. You may ask for a person{who} to look at it, say what you "
+        "think of it, and object to it."
+    )

@@ -1,0 +1,55 @@
+"""What a decision rests on, in words for the person it is about: values beside what is usual, and no log-odds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sepc.columns.preparation import origin_of
+from sepc.decisions.letter import Grounds, Words
+from sepc.estimators.sep.named_terms import NamedTerms, known_columns
+from sepc.estimators.sep.told_rows import ToldRows
+from sepc.wording import name_of
+
+# Values that are named on each side.
+MOST_FOR, MOST_AGAINST = 5, 3
+# A term of less than this share of the largest is not worth naming.
+LEAST_SHARE = 0.1
+
+
+def grounds_of(decisions: Any, words: Words) -> Grounds:
+    """The grounds of the only one of some `SEPDecisions`, in these words."""
+    model = decisions.model
+    features = zip(model.feature_names, decisions.missing[0], strict=True)
+    missing = tuple(dict.fromkeys(name_of(origin_of(own)) for own, is_gone in features if is_gone))
+    if model.usual is None or model.weights is None or len(model.classes) == 1:
+        return Grounds(missing=missing)
+    told = ToldRows(model, model.usual, decisions.rows)
+    terms = NamedTerms(decisions.terms(), told)
+    known = known_columns(decisions.missing, told.column_of)[0]
+    own = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
+    owners = [int(np.searchsorted(model.classes, label)) for label in (decisions.label[0], terms.terms.runner_up[0])]
+    sides = []
+    for sign, most in ((1.0, MOST_FOR), (-1.0, MOST_AGAINST)):
+        least = LEAST_SHARE * max((abs(term.value) for term in own), default=0.0)
+        chosen = [term.feature for term in own if sign * term.value >= least][:most]
+        sides.append(tuple(_point(told, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
+    speaks_for, speaks_against = sides
+    return Grounds(speaks_for, speaks_against, missing)
+
+
+def _point(told: ToldRows, j: int | None, owners: list[int], words: Words) -> str:
+    """A value beside what is usual for the label that it speaks for and the other one, where that shows why."""
+    favoured, other = (words.label(told.model.classes[owner]) for owner in owners)
+    if j is None:
+        return f"your values taken together: they are more like earlier cases of {favoured} than of {other}"
+    value = words.about(told.value(0, j), told.name(j))
+    if told.shows(0, j, *owners) <= 0:
+        return value
+    (usual, is_share), (rival, _) = (told.usual_among(0, j, owner) for owner in owners)
+    if not usual or not rival:
+        return value
+    if is_share:
+        return f"{value} (as {usual} of earlier cases of {favoured} like yours, and {rival} of those of {other})"
+    return f"{value} (usual for earlier cases of {favoured} like yours: {usual}; for those of {other}: {rival})"

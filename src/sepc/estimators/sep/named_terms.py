@@ -1,0 +1,148 @@
+"""Which terms of a decision a reason names: the largest for the label and against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.estimators.sep.told_rows import ToldRows, summed_by_column
+from sepc.model.names import names_of
+from sepc.model.terms import Terms
+
+# The named terms are at least this share of the sum of all sizes, unless they are more than so many.
+COVERED, MOST_TERMS = 0.7, 8
+# With more columns than these, that would be too many to read, and fewer are named.
+MANY_COLUMNS, FEWER_TERMS = 20, 5
+# A smaller term would be shown as zero.
+LEAST_TERM = 0.005
+# Up to this gauge a row is near an ellipsoid.
+NEAR = 2.0
+
+
+class NamedTerm(NamedTuple):
+    """A term of one decision: a column, given as its first feature, or the place among groups and single cases."""
+
+    feature: int | None
+    value: float
+
+
+class Group(NamedTuple):
+    """An ellipsoid that counts for the place of a row, and how the row lies to it: in, near or outside."""
+
+    ellipsoid: int
+    relation: str
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTerms:
+    """The terms of decisions by column; those of all ellipsoids and isolated rows together are the place of a row."""
+
+    terms: Terms
+    told: ToldRows
+
+    @cached_property
+    def columns(self) -> IntArray:
+        """The first feature of each column."""
+        return np.unique(self.told.column_of)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """The terms of all columns, and the place, of shape (n, columns + 1)."""
+        known = np.ones(self.terms.features.shape, dtype=bool)
+        by_column = summed_by_column(self.terms.features, known, self.told.column_of)[:, self.columns]
+        return np.column_stack([by_column, self.terms.ellipsoids.sum(axis=1) + self.terms.isolated])
+
+    def named(self, i: int, is_refused: bool) -> list[NamedTerm]:
+        """The terms that are named for a row, the largest first.
+
+        Always among them is the largest for the label and, if the row is refused, the largest against it.
+        """
+        own = self.sizes[i]
+        order = np.argsort(-np.abs(own), kind="stable")
+        so_far = np.cumsum(np.abs(own[order]))
+        n_named = min(int((so_far < COVERED * so_far[-1]).sum()) + 1, self._most)
+        best, worst = int(own.argmax()), int(own.argmin())
+        chosen = set(order[:n_named].tolist()) | ({best} if own[best] > 0.0 else set())
+        if is_refused and own[worst] < 0.0:
+            chosen.add(worst)
+        return [self._term(i, j) for j in order.tolist() if j in chosen and abs(own[j]) >= LEAST_TERM]
+
+    def largest(self, i: int) -> list[NamedTerm]:
+        """All terms of a row that are not too small to be shown, the largest first."""
+        order = np.argsort(-np.abs(self.sizes[i]), kind="stable").tolist()
+        return [self._term(i, j) for j in order if abs(self.sizes[i, j]) >= LEAST_TERM]
+
+    def extremes(self, i: int) -> tuple[NamedTerm | None, NamedTerm | None]:
+        """The largest term for the label of a row, and the largest against it, if there are such."""
+        own = self.sizes[i]
+        best, worst = int(own.argmax()), int(own.argmin())
+        return (
+            self._term(i, best) if own[best] >= LEAST_TERM else None,
+            self._term(i, worst) if own[worst] <= -LEAST_TERM else None,
+        )
+
+    def _term(self, i: int, j: int) -> NamedTerm:
+        return NamedTerm(self._features[j], float(self.sizes[i, j]))
+
+    @cached_property
+    def _features(self) -> list[int | None]:
+        return [*self.columns.tolist(), None]
+
+    @cached_property
+    def _most(self) -> int:
+        return MOST_TERMS if len(self.columns) <= MANY_COLUMNS else FEWER_TERMS
+
+    def rest(self, i: int, named: list[NamedTerm]) -> tuple[int, float]:
+        """How many other columns there are, and what they and the place, if it is not named, add together."""
+        n_features = sum(own.feature is not None for own in named)
+        return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(own.value for own in named))
+
+    def group(self, i: int, label: int, runner_up: int) -> Group | None:
+        """The ellipsoid that adds most to the place of a row in its direction, if the row's lie to it explains that.
+
+        A row that lies in or near a group is likened to the label that most of its cases have; one that lies outside is
+        not.
+        """
+        own = self.terms.ellipsoids[i]
+        place = float(self.sizes[i, -1])
+        toward = own * np.sign(place)
+        if abs(float(self.terms.isolated[i])) > toward.max(initial=0.0):
+            return None
+        favoured, other = (label, runner_up) if place > 0.0 else (runner_up, label)
+        gauges = self.told.gauges[i]
+        inside, mostly = gauges <= 1.0 + self.told.model.slack, self._mostly
+        explains = np.where(inside, mostly == favoured, (mostly == other) | ((mostly == favoured) & (gauges <= NEAR)))
+        if not (explains & (toward > 0.0)).any():
+            return None
+        k = int(np.where(explains, toward, -np.inf).argmax())
+        relation = "in" if inside[k] else "near" if mostly[k] == favoured else "outside"
+        return Group(k, relation)
+
+    def name_of_group(self, k: int) -> str:
+        """The name of an ellipsoid."""
+        return names_of(self.terms.model).ellipsoids[k]
+
+    def counts_of_group(self, k: int) -> IntArray:
+        """Training rows of each class in an ellipsoid."""
+        return np.asarray(self._counts[k])
+
+    @cached_property
+    def _counts(self) -> IntArray:
+        model = self.terms.model
+        return model.counts_at(np.arange(model.n_ellipsoids))
+
+    @cached_property
+    def _mostly(self) -> IntArray:
+        """The class that most training rows in each ellipsoid have."""
+        return np.asarray(self._counts.argmax(axis=1))
+
+
+def known_columns(missing: BoolArray, column_of: IntArray) -> BoolArray:
+    """Which columns are known, at their first features, given which features are missing, of shape (n, d)."""
+    gone = np.zeros_like(missing)
+    np.logical_or.at(gone.T, column_of, missing.T)
+    return ~gone

@@ -1,0 +1,200 @@
+"""Values of rows in words, beside what is usual for the training cases that are most like them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.membership import tiles_of_squared_radii
+from sepc.model.names import feature_name, told_value
+from sepc.model.sep_model import SEPModel
+from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
+from sepc.wording import cases_of, name_of, percent, short
+
+LONGEST_CATEGORY = 30
+# A value shows what a feature says if it is this many times as frequent.
+CLEARLY_MORE = 1.5
+# Less frequent values are unusual.
+RARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class ToldRows:
+    """Speaks of the features of rows, of which it computes what is needed once for all of them.
+
+    Rows are complete; features that were missing are not to be spoken of. `i` is the position of a row, `j` of a
+    feature and `owner` of a class.
+    """
+
+    model: SEPModel
+    usual: UsualValues
+    rows: FloatArray
+
+    @cached_property
+    def gauges(self) -> FloatArray:
+        """The gauge of every row in every ellipsoid, of shape (n, K)."""
+        return gauges_of(self.model, self.rows)
+
+    @cached_property
+    def nearest(self) -> IntArray:
+        """The ellipsoid where each row lies deepest, or that is nearest to it; -1 if there are none."""
+        return self.gauges.argmin(axis=1) if self.model.n_ellipsoids else np.full(len(self.rows), ANYWHERE)
+
+    @cached_property
+    def column_of(self) -> IntArray:
+        """The feature that stands for the column of each feature."""
+        first = [own.kind is not FeatureKind.PART for own in self.usual.spoken]
+        return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
+
+    @cached_property
+    def is_in_own_units(self) -> bool:
+        """Whether values are known in the user's own units."""
+        return self._own is not None
+
+    def name(self, j: int) -> str:
+        """The name of a feature."""
+        return self._names[j]
+
+    def value(self, i: int, j: int) -> str:
+        """A feature and its value; the name alone if the value is not known in the user's own units."""
+        if self._is_category(j):
+            return f"{self._names[j]} {self._category(i, j)}"
+        return self._names[j] if self._own is None else f"{self._names[j]} {self._told(j, self._own[i, j])}"
+
+    def groups(self, owner: int) -> IntArray:
+        """For every row the group of a class that is most like it: where it lies deepest, or that is nearest to it."""
+        if owner not in self._groups:
+            around, every = self.usual.ellipsoids_of(owner), self.usual.group(ANYWHERE, owner)
+            assert every is not None  # Every class has a group of all its rows.
+            known = np.array([self.usual.group(int(k), owner) for k in around] or [every])
+            place = self.gauges[:, around].argmin(axis=1) if len(around) else np.zeros(len(self.rows), dtype=np.int64)
+            self._groups[owner] = known[place]
+        return self._groups[owner]
+
+    def group_around(self, i: int, owner: int) -> int:
+        """The group of the nearest ellipsoid; that of a class if there is none."""
+        if not self.model.n_ellipsoids:
+            return int(self.groups(owner)[i])
+        nearest = int(self.nearest[i])
+        group = self.usual.group(nearest, int(self.model.owners[nearest]))
+        return int(self.groups(int(self.model.owners[nearest]))[i]) if group is None else group
+
+    def usual_for(self, i: int, j: int, owner: int, is_first: bool) -> str:
+        """What is usual for cases of a class like a row; empty if it cannot be told."""
+        group = int(self.groups(owner)[i])
+        label, share = self.model.classes[owner], self._share(i, j, group)
+        like_it = " like it" if is_first and self.usual.ellipsoid[group] != ANYWHERE else ""
+        if share is not None:
+            return f"{percent(share, 0)} of {cases_of(label, like_it) if is_first else name_of(label)}"
+        if self._own is None:
+            return ""
+        return f"{cases_of(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
+
+    def usual_among(self, i: int, j: int, owner: int) -> tuple[str, bool]:
+        """The usual range for cases of a class like a row, or the share with its value, and whether it is a share.
+
+        The range is empty if values are not known in the user's own units.
+        """
+        group = int(self.groups(owner)[i])
+        share = self._share(i, j, group)
+        if share is not None:
+            return percent(share, 0), True
+        return ("" if self._own is None else self._usual_range(j, group)), False
+
+    def shows(self, i: int, j: int, owner: int, other: int) -> int:
+        """1 if the value is nearer to what is usual for the first class than for the second, 0 if in both, else -1."""
+        like_it, unlike_it = int(self.groups(owner)[i]), int(self.groups(other)[i])
+        share, rival = self._share(i, j, like_it), self._share(i, j, unlike_it)
+        if share is None or rival is None:
+            own, apart = self._distance(i, j, like_it), self._distance(i, j, unlike_it)
+            return int(own < apart) if own < apart or own == 0.0 else -1
+        if share == 0.0 or rival >= CLEARLY_MORE * share:
+            return -1
+        return int(share >= CLEARLY_MORE * rival)
+
+    def is_outside(self, i: int, j: int, group: int) -> bool:
+        """Whether the value is not usual in a group."""
+        share = self._share(i, j, group)
+        return share < RARE if share is not None else self._distance(i, j, group) > 0.0
+
+    def set_against_all(self, i: int, j: int, nearest: int, is_first: bool) -> str:
+        """A feature, its value and the range of all training cases or, if it lies within, what is usual in a group."""
+        share = self._share(i, j, nearest)
+        if share is not None:
+            return f"{self.value(i, j)} ({percent(share, 0)} of the nearest{' cases' if is_first else ''})"
+        if self._own is None:
+            return self._names[j]
+        lowest, highest = self.usual.overall[j, 0], self.usual.overall[j, -1]
+        if not lowest <= self._own[i, j] <= highest:
+            everyone = "all training cases" if is_first else "all cases"
+            return f"{self.value(i, j)} ({everyone} {self._range(j, lowest, highest)})"
+        return f"{self.value(i, j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [feature_name(self.model, j) for j in range(len(self.model.feature_names))]
+
+    @cached_property
+    def _groups(self) -> dict[int, IntArray]:
+        return {}
+
+    @cached_property
+    def _own(self) -> FloatArray | None:
+        """The rows in the user's own features; None if there is no way back to these."""
+        return self.usual.in_own_units(self.rows[:, : len(self.usual.spoken)])
+
+    def _distance(self, i: int, j: int, group: int) -> float:
+        """How far the value lies outside what is usual in a group, infinity at the end of all numbers; 0 within."""
+        low, high = map(float, self.usual.ranges[group, j])
+        # Without a way back, both are in the model's features.
+        value = float(self.rows[i, j] if self._own is None else self._own[i, j])
+        return max(low - value, value - high, 0.0)
+
+    def _share(self, i: int, j: int, group: int) -> float | None:
+        """How frequent the value is in a group; None if the feature has many values."""
+        if self._is_category(j):
+            return self.usual.category_share(group, j, self._code(i, j))
+        return self.usual.level_share(group, j, float(self.rows[i, j]))
+
+    def _usual_range(self, j: int, group: int) -> str:
+        return self._range(j, *self.usual.ranges[group, j])
+
+    def _range(self, j: int, low: float, high: float) -> str:
+        first, last = self._told(j, low), self._told(j, high)
+        return first if first == last else f"{first} to {last}"
+
+    def _told(self, j: int, value: float) -> str:
+        return told_value(self.usual, j, float(value))
+
+    def _is_category(self, j: int) -> bool:
+        return self.usual.spoken[j].kind is FeatureKind.CATEGORY
+
+    def _code(self, i: int, j: int) -> int:
+        return int(self.rows[i, len(self.usual.spoken) + self.usual.code_column(j)])
+
+    def _category(self, i: int, j: int) -> str:
+        names, code = self.usual.spoken[j].categories, self._code(i, j)
+        return short(names[code], LONGEST_CATEGORY) if code < len(names) else "unknown"
+
+
+def gauges_of(model: SEPModel, rows: FloatArray) -> FloatArray:
+    """The gauge of every row in every ellipsoid, of shape (n, K)."""
+    gauges = np.empty((len(rows), model.n_ellipsoids))
+    for place, squared in tiles_of_squared_radii(model.standardize(rows), model.stack):
+        gauges[place] = np.sqrt(squared)
+    return gauges
+
+
+def summed_by_column(values: FloatArray, known: BoolArray, column_of: IntArray) -> FloatArray:
+    """Values of features, of shape (n, d), summed over those of a column at its first feature; unknown ones are 0."""
+    summed = np.zeros_like(values)
+    np.add.at(summed.T, column_of, np.where(known, values, 0.0).T)
+    return summed
+
+
+def _those(label: Any) -> str:
+    return name_of(label) if isinstance(label, str) else f"of {name_of(label)}:"

@@ -1,0 +1,167 @@
+"""What to do with the rows and with the model, in a few sentences that follow from the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sepc.decisions.kinds import Cause
+from sepc.reporting.by_columns import ColumnResults, GroupResult
+from sepc.reporting.held_out import Group, HeldOut
+from sepc.reporting.region_rows import RegionTable
+from sepc.reporting.reported_rows import ReportedRow
+from sepc.reporting.trust_check import TrustCheck, alarms
+from sepc.statistics.binomial import fewer_p_value
+from sepc.wording import counted, listed, percent
+
+# Rows that an action names, and actions in all.
+N_NAMED, MOST = 4, 8
+# A label that an accepted row contradicts with this trust may be wrong itself.
+SURE = 0.98
+# More rows like those of a region are asked for if so many are refused there for want of evidence.
+N_LACKING = 5
+# A column matters so little, as a share of all, that it could be left out.
+LEAST_SHARE = 0.002
+# A group fares worse if chance would explain it with a probability below this, shared among all groups.
+LEVEL = 0.01
+
+DO_ABOUT = {
+    Cause.OVERLAP: "labels mix there: a person, or another column that tells them apart, has to decide",
+    Cause.UNSEEN: "nothing like them was seen in training: check their values first",
+    Cause.THIN: "there is too little evidence: labels for rows like these would settle them",
+    Cause.DRIFTED: "the cases that come there have changed: label some of them, and repair the model",
+    Cause.MISSING: "they have gaps: fetch what is missing, and ask again",
+    Cause.UNEXPLAINED: "the model does not say why",
+}
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something to do.
+
+    Attributes
+    ----------
+    do : str
+        In a few words.
+    why : str
+        What it follows from, and how.
+    section : str
+        The part of the report with the details; empty if there is none.
+    """
+
+    do: str
+    why: str
+    section: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What actions are derived from; `n_lacking` counts rows without enough evidence by region."""
+
+    held_out: HeldOut
+    causes: Sequence[Group]
+    checks: Sequence[TrustCheck]
+    wrong: Sequence[ReportedRow]
+    regions: RegionTable | None
+    importances: Sequence[tuple[str, float]]
+    results: Sequence[ColumnResults]
+    n_lacking: Mapping[int, int]
+
+
+def actions_of(known: Known) -> tuple[Action, ...]:
+    """What to do, the most urgent first."""
+    ways = (_distrust, _review, _check_labels, _look_at_groups, _collect, _leave_out)
+    return tuple(action for way in ways for action in way(known))[:MOST]
+
+
+def _distrust(known: Known) -> Iterator[Action]:
+    if alarms(known.checks):
+        why = "More of the accepted labels are wrong than trust or the promise allows, and chance does not explain it."
+        yield Action("Do not use accepted labels unseen", why, "results")
+
+
+def _review(known: Known) -> Iterator[Action]:
+    held_out = known.held_out
+    n, n_accepted = held_out.n_rows - held_out.n_accepted, held_out.n_accepted
+    if n_accepted:
+        right = ""
+        if held_out.n_right_accepted is not None:
+            right = f"; {percent(held_out.n_right_accepted / n_accepted)} of them are right here"
+        yield Action(
+            f"Use the labels of {counted(n_accepted, 'accepted row')}", f"Their trust is high enough{right}.", "results"
+        )
+    if not n:
+        return
+    refused = sorted((cause for cause in known.causes if not cause.n_accepted), key=lambda cause: -cause.n_rows)
+    parts = [f"{cause.n_rows:,} because {DO_ABOUT[Cause[cause.name]]}" for cause in refused]
+    why = "; ".join(parts) + "." if parts else "Their trust is too low."
+    yield Action(f"Give {counted(n, 'row')} to a person", f"{why[0].upper()}{why[1:]}", "review")
+
+
+def _check_labels(known: Known) -> Iterator[Action]:
+    """Labels that contradict a very sure model may be wrong themselves."""
+    doubtful = [row for row in known.wrong if row.trust >= SURE]
+    if not doubtful:
+        return
+    named = [f"{row.row} ({row.true_label}; the model says {row.label})" for row in doubtful[:N_NAMED]]
+    which = "this label" if len(named) == 1 else f"these {len(named)} labels"
+    sure = f"the model is at least {percent(SURE)} sure of another label"
+    yield Action(f"Check {which} first", f"Row{'' if len(named) == 1 else 's'} {listed(named)}: {sure}.", "wrong")
+
+
+def _look_at_groups(known: Known) -> Iterator[Action]:
+    """Groups whose accepted labels are right less often than those of all others."""
+    groups = [(column, group) for column in known.results for group in column.groups]
+    worst: list[tuple[float, ColumnResults, GroupResult, float]] = []
+    for column, group in groups:
+        if group.n_right_accepted is None or not group.n_accepted:
+            continue
+        n_others = sum(own.n_accepted for own in column.groups) - group.n_accepted
+        n_right = sum(own.n_right_accepted or 0 for own in column.groups) - group.n_right_accepted
+        if not n_others:
+            continue
+        p = fewer_p_value(group.n_right_accepted, group.n_accepted, n_right, n_others)
+        if p <= LEVEL / len(groups):
+            worst.append((p, column, group, n_right / n_others))
+    for _, column, group, others in sorted(worst, key=lambda own: own[0])[:2]:
+        share = (group.n_right_accepted or 0) / group.n_accepted
+        yield Action(
+            f"Look at accepted rows with {column.column} {group.name}",
+            f"{percent(share)} of them are right, of the others {percent(others)}; chance hardly explains that.",
+            "by-column",
+        )
+
+
+def _collect(known: Known) -> Iterator[Action]:
+    """The region where most rows are refused for want of evidence; where labels mix, more rows would not help."""
+    if known.regions is None:
+        return
+    places = {row.region: row for row in (*known.regions.rows, *known.regions.outside)}
+    lacking = {region: n for region, n in known.n_lacking.items() if region in places and region >= 0}
+    most = max(lacking, key=lambda region: lacking[region], default=None)
+    if most is None or lacking[most] < N_LACKING:
+        return
+    place = places[most]
+    where = (
+        f"training had {counted(place.n_training, 'row')} there" if place.n_training else "it is outside all regions"
+    )
+    yield Action(
+        f"Collect more labelled rows like these: {place.name}",
+        f"{lacking[most]:,} of {counted(place.n_rows, 'row')} there are not accepted for want of evidence; {where}.",
+        "regions",
+    )
+
+
+def _leave_out(known: Known) -> Iterator[Action]:
+    """Columns that hardly matter."""
+    total = sum(size for _, size in known.importances)
+    if not total or len(known.importances) < 3:
+        return
+    idle = [name for name, size in known.importances if size < LEAST_SHARE * total]
+    if idle and len(idle) < len(known.importances):
+        named = listed(idle, N_NAMED)
+        yield Action(
+            f"Try without {'column' if len(idle) == 1 else 'columns'} {named}",
+            f"{'It adds' if len(idle) == 1 else 'They add'} next to nothing to any label.",
+            "matters",
+        )

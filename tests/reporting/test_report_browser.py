@@ -1,0 +1,132 @@
+"""The page in a real browser: the slider and the filters, used by a script; needs Chromium.
+
+The environment variable `SEPC_BROWSER` names the program if it is not on the path.
+"""
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from optional import package_or_skip
+from sklearn.datasets import make_moons
+
+from sepc import SEPClassifier, report
+
+pd = package_or_skip("pandas")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = os.environ.get("SEPC_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")]
+
+USED = """
+<script>
+"use strict";
+var told = {}, list = document.querySelector("#review .row-list"), slider = document.getElementById("threshold");
+function shown() {
+  return Array.from(list.querySelectorAll("tbody tr")).filter(function (row) { return !row.hidden; });
+}
+function texts(n) { return shown().map(function (row) { return row.cells[n].firstChild.textContent; }); }
+function figure(name) { return document.querySelector("[data-told=" + name + "]").textContent; }
+function set(value) { slider.value = value; slider.dispatchEvent(new Event("input")); }
+told.atFirst = shown().length;
+told.now = [figure("accepted-more"), figure("right-more"), figure("person-more")];
+set(0);
+told.all = [figure("accepted-more"), figure("right-more"), figure("person-more")];
+set(slider.max);
+told.none = [figure("accepted"), figure("person-more"), slider.getAttribute("aria-valuetext")];
+document.querySelector("#thresholds-tried button").click();
+told.back = Number(slider.value);
+var selects = Array.from(list.querySelectorAll("select"));
+told.filters = selects.map(function (one) { return one.labels[0].firstChild.textContent.trim(); });
+var cause = selects[told.filters.indexOf("cause")], sex = selects[told.filters.indexOf("sex")];
+cause.value = cause.options[1].value;
+cause.dispatchEvent(new Event("change"));
+list.querySelector(".filters button").click();
+told.cause = cause.value;
+told.causes = texts(4);
+sex.value = "m";
+sex.dispatchEvent(new Event("change"));
+told.sexes = texts(6);
+cause.value = "";
+sex.value = "";
+sex.dispatchEvent(new Event("change"));
+told.open = shown().length;
+list.querySelectorAll("th button")[3].click();
+told.sorted = shown().map(function (row) { return Number(row.cells[3].dataset.sort); });
+told.wide = document.documentElement.scrollWidth;
+var pre = document.createElement("pre");
+pre.id = "told";
+pre.textContent = JSON.stringify(told);
+document.body.appendChild(pre);
+</script>
+"""
+
+
+def opened(path, width=1200):
+    words = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--window-size={width},900",
+        "--dump-dom",
+        path.as_uri(),
+    ]
+    return subprocess.run([BROWSER, *words], capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def made():
+    X, y = make_moons(600, noise=0.35, random_state=0)
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(sex=np.where(np.arange(600) % 3, "f", "m"))
+    labels = np.where(y, "ill", "well")
+    model = SEPClassifier(min_trust=0.9).fit(table.loc[::2, ["a", "b"]], labels[::2])
+    return report(model, table[1::2], labels[1::2], by="sex")
+
+
+def test_the_policy_lets_the_script_of_the_page_run(made, tmp_path):
+    made.to_html(tmp_path / "page.html")
+    page = opened(tmp_path / "page.html")
+    assert re.search(r'id="thresholds-tried"(?![^>]*hidden)', page)
+    n_accepted = made.figures.held_out.n_accepted
+    assert f"{n_accepted} of 300 rows" in page[page.index("thresholds-tried") :]
+    assert "<select" in page
+
+
+def test_slider_filters_and_sorting(made, tmp_path):
+    without_policy = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", made.to_html())
+    (tmp_path / "page.html").write_text(without_policy.replace("</body>", f"{USED}</body>"), encoding="utf-8")
+    page = opened(tmp_path / "page.html")
+    told = json.loads(html.unescape(re.search(r'<pre id="told">(.*?)</pre>', page)[1]))
+    held_out, review, thresholds = made.figures.held_out, made.figures.review, made.figures.thresholds
+    assert told["atFirst"] == 10
+    n, n_accepted, n_right = held_out.n_rows, held_out.n_accepted, held_out.n_right_accepted
+    assert told["now"][0] == f"{n_accepted} of {n} rows"
+    assert told["now"][1].startswith(f"{n_right} of {n_accepted}; 95\u00a0% interval ")
+    assert told["now"][2] == f"{n - n_accepted} of {n} rows"
+    assert told["all"][0] == "300 of 300 rows"
+    assert told["all"][1].startswith(f"{held_out.n_right} of 300; ")
+    assert told["none"] == ["0\u00a0%", "300 of 300 rows", "trust of at least 1"]
+    assert told["back"] == thresholds.now
+    assert {"predicted label", "true label", "cause", "region", "sex"} <= set(told["filters"])
+    causes = [row.cause for row in review if row.cause == told["cause"]]
+    assert told["causes"] == causes
+    assert told["sexes"] == ["m"] * sum(row.cause == told["cause"] and dict(row.groups)["sex"] == "m" for row in review)
+    assert told["open"] == len(review)
+    assert told["sorted"] == sorted((float(f"{row.trust:.10g}") for row in review), reverse=True)
+    assert told["wide"] <= 1200
+
+
+@pytest.mark.parametrize("width", [500, 1200])
+def test_nothing_is_wider_than_the_window(made, tmp_path, width):
+    """Headless windows are at least 500 pixels wide."""
+    seen = "<script>document.title = document.documentElement.scrollWidth + ' ' + window.innerWidth</script>"
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", made.to_html())
+    (tmp_path / "page.html").write_text(page.replace("</body>", f"{seen}</body>"), encoding="utf-8")
+    wide, window = map(int, re.search(r"<title>(\d+) (\d+)</title>", opened(tmp_path / "page.html", width)).groups())
+    assert wide <= window
