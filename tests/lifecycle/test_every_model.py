@@ -82,7 +82,8 @@ def fitted(name, how):
     return fit_alone(name, X, y) if how == "alone" else FrozenEstimator(fit_alone(name, X, y))
 
 
-@pytest.mark.quick_cases(
+# One of each kind, and something around some of them.
+with_some_around_others = pytest.mark.quick_cases(
     "weights-alone",
     "weights-pipeline",
     "counts-alone",
@@ -91,6 +92,9 @@ def fitted(name, how):
     "repaired-alone",
     "repaired trusted-alone",
 )
+
+
+@with_some_around_others
 @pytest.mark.slow_cases("trusted-search", "trusted-selective around a pipeline", "selective around trusted-alone")
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_every_model_is_monitored(name, how):
@@ -115,6 +119,7 @@ def test_every_model_is_monitored(name, how):
     assert (merged.n_rows, merged.alarms) == (1000, ())
 
 
+@with_some_around_others
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_every_model_has_reviews(name, how):
     model, (X, y) = fitted(name, how), rows(1000, 2)

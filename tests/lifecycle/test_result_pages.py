@@ -75,7 +75,7 @@ def reopened():
 @cache
 def repaired():
     X, y = rows(3000, 9, changed=True)
-    frozen = FrozenEstimator(repair(model(), X, y))
+    frozen = FrozenEstimator(repair(model(), X, y, cv=2))
     return RepairResult.of(SelectiveClassifier(frozen, 0.3, random_state=0).fit(*rows(1000, 10)))
 
 
