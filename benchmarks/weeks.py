@@ -57,7 +57,7 @@ def tried(market: Market, start: int) -> dict[str, Any]:
     first = market.fitted(start, start + N_FIT)
     models = (
         first,
-        repair(first, *market.weeks(begin, end)),
+        repair(first, *market.weeks(begin, end), despite_moved_columns=True),
         market.fitted(start, end),
         market.fitted(begin, end),
     )

@@ -259,7 +259,7 @@ def test_a_few_rows_without_labels_are_left_out(place, tmp_path, capsys):
     table.to_csv(tmp_path / "some.csv", index=False)
     ran = run_here(capsys, "audit", place / "model.sepc", tmp_path / "some.csv", "--target", "side")
     assert ran.err == f"sepc: warning: 5 rows of {tmp_path / 'some.csv'} without a label left out\n"
-    assert "1,495 rows of feedback" in ran.out
+    assert "of 1,495 rows are wrong" in ran.out
 
 
 def test_numbers_in_the_file_may_be_text_in_the_model(place, tmp_path, capsys):
