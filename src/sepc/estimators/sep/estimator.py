@@ -108,7 +108,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         partitioned, of more than 40,000 also those that were not weighed. Not kept in model files.
     model_ : SEPModel
         The arrays that all decisions are computed from. They hold no training rows except isolated ones.
-    feature_importances_ : (n_features_in_,) array
+    feature_importances_ : array
         How much each column matters: the mean size of its term in log-odds; with weights only.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
