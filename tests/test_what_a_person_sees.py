@@ -264,9 +264,7 @@ def test_a_list_of_alarms_is_a_line_each():
 def test_printing_says_all_of_it():
     assert len(str(reported()).splitlines()) > 2 * MOST_LINES
     assert str(landscape()) == landscape().summary()
-    assert str(audited()).startswith(
-        f"{len(audited().failing)} of {len(audited().regions)} regions fail; the largest: "
-    )
-    assert str(monitor().alarms[0]).startswith(f"{monitor().alarms[0].where}: ")
+    assert f"{len(audited().failing)} of {len(audited().regions)} regions fail; the largest: " in str(audited())
+    assert f"{monitor().alarms[0].where}: " in str(monitor().alarms[0])
     assert str(queue().certificate()).startswith("At most 10 % of rows with trust >= ")
     assert str(repaired().changes_[0]).startswith(repaired().changes_[0].where)

@@ -127,13 +127,13 @@ def test_a_fit_sounds_the_alarm_of_the_report(tmp_path, capsys):
     assert alarm in report.splitlines()
 
 
-def test_a_report_begins_with_findings_and_says_which_rows_are_held_out(misspelled, capsys):
+def test_a_report_tells_findings_after_what_to_do_and_which_rows_are_held_out(misspelled, capsys):
     words = ["report", misspelled, "--target", "t", "--text"]
     ran = run_here(capsys, *words, "--test-last", "0.3", "--merge-labels")
     assert "Merged labels" in ran.err
     assert "Held out: the last 30 % of the rows, in the order of the table." in ran.out
     assert "What stands out in the table" in ran.out
-    assert ran.out.index("What stands out in the table") < ran.out.index("What to do first")
+    assert ran.out.index("What to do first") < ran.out.index("What stands out in the table")
 
 
 def test_numbers_as_a_target(tmp_path, capsys):

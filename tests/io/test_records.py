@@ -27,6 +27,7 @@ from sepc.io.reader import Reader
 from sepc.io.records import record_from, record_to_node
 from sepc.io.writer import Writer
 from sepc.lifecycle import Monitor
+from sepc.lifecycle.column_changes.column_change import ColumnChange
 from sepc.lifecycle.monitoring.alarms import Alarm
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor_state import MonitorState
@@ -135,6 +136,7 @@ def examples():
         Streams: (seen, of_regions, {}),
         MonitorState: (state, of_regions, {}),
         FeatureShift: (shifted, {}, {}),
+        ColumnChange: (ColumnChange("x0", "factor", 60.0, "", 0.6, 0.1, 0.5, False, 1.0, 60.0, 9.0, 50), {}, {}),
         Alarm: (Alarm("feature", 3, "here", 0.1, 0.4, 50, 90, 12.5, (shifted,)), {}, {"where": "here"}),
         Bands: (bands, {}, {}),
         Evidence: (Evidence(bands, 0.1, 0.9, two, two - 1, two, two), {}, shares),
@@ -158,7 +160,7 @@ KINDS += [
     Segment,
     Stream,
 ]
-KINDS += [Streams, MonitorState, FeatureShift, Alarm, Bands, Evidence, PendingReview]
+KINDS += [Streams, MonitorState, FeatureShift, ColumnChange, Alarm, Bands, Evidence, PendingReview]
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
@@ -256,9 +258,10 @@ def broken(kind, name, declaration):
             yield node, others if worse is None else {**others, name: worse}
         return
     others = {key: value for key, value in node.items() if key != name}
-    if not (isinstance(declaration, Number) and declaration.or_infinite):  # Such a value may be missing.
+    may_lack = isinstance(declaration, Parts) and declaration.may_lack
+    if not (may_lack or (isinstance(declaration, Number) and declaration.or_infinite)):
         yield others, arrays
-    for worse in worse_values(declaration):
+    for worse in (own for own in worse_values(declaration) if not (may_lack and own is None)):
         yield {**others, name: worse}, arrays
 
 

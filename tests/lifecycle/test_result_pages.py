@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sepc import SelectiveClassifier, SEPClassifier
 from sepc.lifecycle import Monitor, RepairResult, ReviewQueue, audit, repair
 from sepc.lifecycle.results.charts import MOST_SHOWN, BarChart, Pair, PairChart, left_out
-from sepc.wording import percent, visible
+from sepc.wording import name_of, percent, visible
 
 pd, matplotlib = package_or_skip("pandas"), package_or_skip("matplotlib")
 
@@ -203,7 +203,7 @@ def test_the_table_of_alarms_has_a_row_for_each():
     assert len(monitor("before any row").to_frame()) == 0
     columns, (head, *shown) = Page(watching.to_html()).tables[:2]
     assert columns[0] == ["column", "moved", "probably", "evidence"]
-    assert [row[0] for row in columns[1:]] == [own.name for own in watching.alarms[-1].columns]
+    assert [row[0] for row in columns[1:]] == [name_of(own.name) for own in watching.alarms[-1].columns]
     assert head == ["where", "what changed", "before", "now", "rows", "shifted", "decisions there"]
     assert shown == [[*alarm.cells(), alarm.shifted, alarm.consequence] for alarm in watching.alarms]
 

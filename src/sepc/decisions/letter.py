@@ -16,6 +16,8 @@ from sepc.wording import did_you_mean, listed, name_of, visible
 
 # Columns of a line of plain text.
 WIDTH = 80
+# Trust is told as how many of so many cases.
+OF_CASES = 100
 NOTHING_AGAINST = "None of your values speaks clearly against it."
 
 
@@ -206,8 +208,8 @@ def _how_often(trust: float) -> str:
     """A trust in words; empty if there is none."""
     if trust != trust:
         return ""
-    n = round(100.0 * float(trust))
-    return f"in {'over 99' if n > 99 else f'about {n}'} of 100 such cases"
+    n = round(OF_CASES * float(trust))
+    return f"in {'over 99' if n > 99 else f'about {n}'} of {OF_CASES} such cases"
 
 
 def _reasons(grounds: Grounds) -> Block:

@@ -125,7 +125,8 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
   }
   var at = numbers("at"), accepted = numbers("accepted"), right = numbers("right");
   var low = numbers("low"), high = numbers("high");
-  function percent(share) { return (100 * share).toFixed(1).replace(/[.]0$/, "") + "\\u00a0%"; }
+  var PERCENT = {style: "percent", maximumFractionDigits: 1};
+  function percent(share) { return share.toLocaleString("en", PERCENT).replace("%", "\\u00a0%"); }
   function many(count) { return count.toLocaleString("en"); }
   function tell(name, text) { box.querySelector("[data-told=" + name + "]").textContent = text; }
   function show() {

@@ -72,7 +72,7 @@ def check_all_rows(wrong: BoolArray, claimed_risk: FloatArray, fdr: float) -> Ov
     >>> wrong = np.arange(1000) < 130
     >>> test = check_all_rows(wrong, np.full(1000, 0.1), fdr=0.1)
     >>> test.fails, round(test.z, 1), round(test.p_value, 4)
-    (True, 3.2, 0.0014)
+    (True, 3.2, 0.0013)
     """
     n_errors, risk = int(wrong.sum()), np.clip(claimed_risk, 0.0, 1.0)
     deviation = float(np.sqrt((risk * (1.0 - risk)).sum()))

@@ -32,6 +32,8 @@ NEARER = 0.05
 FAR = 0.3
 
 
+# Huge values overflow, and are then far from training.
+@np.errstate(over="ignore", invalid="ignore")
 def column_changes(rows: ColumnRows | None, n_windows: int = 1) -> tuple[ColumnChange, ...]:
     """The columns that are not as in training: those with a guess first, then those that moved farthest.
 

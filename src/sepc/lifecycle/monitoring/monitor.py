@@ -95,8 +95,8 @@ class Monitor(Result, SharedState, ShownAsCard):
     >>> alarms = monitor.update(X[2500:] + [0.0, 1.0])
     >>> alarms[0].moved[0].name
     'x1'
-    >>> print(monitor.summary().split(";")[0])
-    5 alarms after 1,500 rows
+    >>> print(monitor.summary().split(" (")[0])
+    x1 moved: median 0.358 in training, 1.22 now
     >>> page = monitor.to_html()  # to write it: monitor.to_html("monitor.html")
     """
 
