@@ -140,9 +140,9 @@ def test_flat_ellipsoids_are_measured_only_where_rows_come_near_them(monkeypatch
     assert len(stacked(centers, roots).rough) == 6
     measured = []
 
-    def count(columns, center, root):
-        measured.append(center)
-        return np.zeros(columns.shape[1])
+    def count(columns, centers, roots):
+        measured.extend(centers)
+        return np.zeros((len(centers), columns.shape[1]))
 
     monkeypatch.setattr("sepc.model.membership._measured", count)
     squared_radii(10.0 + rng.normal(size=(500, 8)), centers, roots)

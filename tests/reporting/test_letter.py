@@ -50,13 +50,13 @@ def check(letter, decision, label, names):
     for given in ("Heart Clinic", "Heart model 3", "Dr Ada Lang, +44 20 7946 0000"):
         assert given in text
         assert given in page
-    assert "spoke most for it" in text
+    assert "counted most towards it" in text
     assert "against it" in text
     assert len(letter.reasons.points) >= 1
     told = [point for point in (*letter.reasons.points, *letter.against.points) if not point.startswith("your values")]
     assert all(any(point.startswith(str(name)) for name in names) for point in told)
     assert "person" in words_in(letter.review.lead)
-    assert ("Nothing is decided" in text) is not decision.accepted
+    assert ("has not been decided yet" in text) is not decision.accepted
     assert not re.search(r"log-odds|trust|ellipsoid|region|THIN|OVERLAP|UNSEEN|[+-]\d\.\d\b\)", text)
     assert len(text.split()) < 450
     assert max(map(len, str(letter).splitlines())) <= 80
@@ -89,7 +89,7 @@ def test_what_would_have_to_change(moons, classifier, decisions):
     found = sepc.recourse(classifier, moons[0].iloc[[i]], to=1, fixed=["sex"])
     words = {"chol": "cholesterol in mg/dl", "age": "age in years"}
     letter = decisions[i].letter(**GIVEN, labels=WORDS, recourse=found, columns=words)
-    assert letter.changes.lead.startswith("The model would say heart disease if this were different")
+    assert letter.changes.lead.startswith("The model would suggest heart disease if the following were different")
     assert len(letter.changes.points) == len(found.answers[0].changes)
     assert all(point.startswith(tuple(words.values())) for point in letter.changes.points)
     assert "sex" not in " ".join(letter.changes.points)
@@ -111,7 +111,7 @@ def test_it_says_whether_a_person_looks_at_it(decisions, review, told):
     letter = decisions[0].letter(**GIVEN, review=review, reviewer="Ms Roe", decided="you get the loan", labels=WORDS)
     assert told in words_in(str(letter))
     assert ("you get the loan" in str(letter)) is (review != "will")
-    assert ("Nothing is decided" in str(letter)) is (review == "will")
+    assert ("has not been decided yet" in str(letter)) is (review == "will")
     with pytest.raises(ValueError, match="not a valid Review"):
         decisions[0].letter(**GIVEN, review="maybe")
 
@@ -131,7 +131,7 @@ def test_a_template_of_ones_own(decisions):
 def test_gaps_are_told(moons, classifier):
     row = moons[0].iloc[[3]].assign(chol=np.nan)
     letter = classifier.decide(row)[0].letter(**GIVEN)
-    assert "Not known of you, and so not used: chol." in words_in(str(letter))
+    assert "These values were missing, so they were not used: chol." in words_in(str(letter))
     assert not any(point.startswith("chol") for point in letter.reasons.points)
 
 
@@ -150,5 +150,5 @@ def test_letters_of_every_estimator(moons, classifier, kind):
     letter = model.decide(rows[:5])[2].letter(**GIVEN)
     has_reasons = kind not in ("trusted", "counts")
     assert bool(letter.reasons.points) is has_reasons
-    assert ("no reasons in terms of single values" in words_in(str(letter))) is not has_reasons
+    assert ("no reasons in terms of individual values" in words_in(str(letter))) is not has_reasons
     assert "Dr Ada Lang" in words_in(str(letter))

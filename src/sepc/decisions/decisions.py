@@ -15,7 +15,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.deferred import deferrable_column, deferred
 from sepc.decisions.frames import column_of_names, frame_of
 from sepc.decisions.kinds import Cause, Rule, verdict, verdict_in_brief
-from sepc.decisions.letter import Grounds, Letter, Words, letter_about
+from sepc.decisions.letter import Grounds, Handling, Letter, Words, letter_about
 from sepc.decisions.row_wise import SHARED, OneRow, RowWise, given_fields, replaced
 from sepc.decisions.sentences import Reason, Sentence, joined
 from sepc.wording import decimal, percent, shown
@@ -234,23 +234,9 @@ class Decision(ShownAsCard, OneRow):
         Letter
             ``print`` it, or use ``to_text`` and ``to_html``, with a template of your own if you like.
         """
-        grounds = self._only._grounds(Words(labels or {}, columns or {}))
-        return letter_about(
-            self,
-            grounds,
-            organisation=organisation,
-            model=model,
-            contact=contact,
-            person=person,
-            reference=reference,
-            decided=decided,
-            labels=labels,
-            columns=columns,
-            recourse=recourse,
-            review=review,
-            reviewer=reviewer,
-            date=date,
-        )
+        words = Words(labels or {}, columns or {})
+        handling = Handling(organisation, model, contact, person, reference, decided, review, reviewer, date)
+        return letter_about(self, self._only._grounds(words), handling, words, recourse)
 
     def __repr__(self) -> str:
         return f"Decision({shown(self.label)}, trust {decimal(self.trust)}, {self.cause.name})"

@@ -18,7 +18,7 @@ from sepc.wording import did_you_mean, listed, name_of, visible
 WIDTH = 80
 # Trust is told as how many of so many cases.
 OF_CASES = 100
-NOTHING_AGAINST = "None of your values speaks clearly against it."
+NOTHING_AGAINST = "None of your values counted clearly against it."
 
 
 class Review(Enum):
@@ -152,55 +152,57 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
         raise ValueError(f"The template cannot be read: {error}. Write $$ for a dollar sign.") from error
 
 
-def letter_about(
-    decision: Any,
-    grounds: Grounds,
-    *,
-    organisation: str,
-    model: str,
-    contact: str,
-    person: str = "",
-    reference: str = "",
-    decided: str = "",
-    labels: Mapping[Any, str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    recourse: Any = None,
-    review: str | None = None,
-    reviewer: str = "",
-    date: str | None = None,
-) -> Letter:
+@dataclass(frozen=True)
+class Handling:
+    """Who handles a case, and how; the fields are parameters of `Decision.letter`."""
+
+    organisation: str
+    model: str
+    contact: str
+    person: str
+    reference: str
+    decided: str
+    review: str | None
+    reviewer: str
+    date: str | None
+
+    def kind(self, is_accepted: bool) -> Review:
+        """Whether a person looks at the case."""
+        if self.review is not None:
+            return Review(self.review)
+        return Review.ASKED if is_accepted else Review.WILL
+
+
+def letter_about(decision: Any, grounds: Grounds, handling: Handling, words: Words, recourse: Any) -> Letter:
     """Put a letter together; see `Decision.letter`."""
-    kind = Review(review) if review is not None else Review.ASKED if decision.accepted else Review.WILL
-    words = Words(labels or {}, columns or {})
-    label = words.label(decision.label)
+    kind, reference = handling.kind(decision.accepted), handling.reference
     return Letter(
         title=Block(f"About the decision on your case{f' {reference}' if reference else ''}"),
-        date=Block(calendar_date.today().isoformat() if date is None else date),
-        person=Block(f"Dear {person}," if person else "Dear Sir or Madam,"),
+        date=Block(calendar_date.today().isoformat() if handling.date is None else handling.date),
+        person=Block(f"Dear {handling.person}," if handling.person else "Dear Sir or Madam,"),
         reference=Block(f"Your reference: {reference}" if reference else ""),
-        organisation=Block(organisation),
-        model=Block(model),
-        decision=_decision(decision, kind, decided or label, label, organisation, model),
+        organisation=Block(handling.organisation),
+        model=Block(handling.model),
+        decision=_decision(decision, kind, handling, words.label(decision.label)),
         reasons=_reasons(grounds),
         against=_against(grounds),
         changes=Block("") if recourse is None else _changes(decision, recourse, words),
-        review=_review(kind, reviewer),
-        contact=Block(f"If you have questions, or think that something here is wrong, please ask: {contact}."),
+        review=_review(kind, handling.reviewer),
+        contact=Block(f"If you have questions, or think that something here is wrong, please ask: {handling.contact}."),
     )
 
 
-def _decision(decision: Any, kind: Review, decided: str, label: str, organisation: str, model: str) -> Block:
-    often = _how_often(decision.trust)
+def _decision(decision: Any, kind: Review, handling: Handling, label: str) -> Block:
+    often, organisation, model = _how_often(decision.trust), handling.organisation, handling.model
     if kind is Review.WILL:
-        sure = f", and expects to be right {often}" if often else ""
-        lead = (
-            f"Nothing is decided on your case yet. A computer model of {organisation}, {model}, suggests {label}{sure}"
-        )
-        return Block(f"{lead}{'' if decision.accepted else '; that is not sure enough to decide without a person'}.")
+        sure = f" and expects to be right {often}" if often else ""
+        lead = f"Your case has not been decided yet. {organisation}'s computer model, {model}, suggests {label}{sure}"
+        return Block(f"{lead}{'' if decision.accepted else '; that is not certain enough to decide without a person'}.")
     by = "with the help of" if kind is Review.DID else "by"
-    what = f"{organisation} has decided on your case: {decided}. This was done {by} a computer model, {model}."
+    decided = handling.decided or label
+    what = f"{organisation} has decided your case: {decided}. The decision was made {by} a computer model, {model}."
     if kind is Review.DID:
-        return Block(f"{what} The model suggested {label}{f', and expects to be right {often}' if often else ''}.")
+        return Block(f"{what} The model suggested {label}{f' and expects to be right {often}' if often else ''}.")
     return Block(f"{what} By its own estimate, the model is right {often}." if often else what)
 
 
@@ -213,10 +215,12 @@ def _how_often(trust: float) -> str:
 
 
 def _reasons(grounds: Grounds) -> Block:
-    missing = f" Not known of you, and so not used: {listed(grounds.missing)}." if grounds.missing else ""
+    missing = (
+        f" These values were missing, so they were not used: {listed(grounds.missing)}." if grounds.missing else ""
+    )
     if not grounds.speaks_for:
-        return Block(f"The model gives no reasons in terms of single values of yours.{missing}")
-    return Block(f"These of your values spoke most for it, the strongest first.{missing}", grounds.speaks_for)
+        return Block(f"The model gives no reasons in terms of individual values.{missing}")
+    return Block(f"These values counted most towards it, most important first.{missing}", grounds.speaks_for)
 
 
 def _against(grounds: Grounds) -> Block:
@@ -224,7 +228,7 @@ def _against(grounds: Grounds) -> Block:
         return Block("")
     if not grounds.speaks_against:
         return Block(NOTHING_AGAINST)
-    return Block("These spoke most against it, the strongest first.", grounds.speaks_against)
+    return Block("These counted most against it, most important first.", grounds.speaks_against)
 
 
 def _changes(decision: Any, recourse: Any, words: Words) -> Block:
@@ -236,10 +240,10 @@ def _changes(decision: Any, recourse: Any, words: Words) -> Block:
         return Block(f"Within what can change, nothing was found that would lead the model to {to}.")
     changes: Sequence[Any] = recourse.answers[0].changes
     if not changes:
-        return Block(f"For {to}, nothing would have to change.")
+        return Block(f"Nothing would have to change for {to}.")
     lead = (
-        f"The model would say {to} if this were different, and all else the same. There may be other ways, and this "
-        "is no promise."
+        f"The model would suggest {to} if the following were different and everything else stayed the same. There may "
+        "be other ways, and this is not a promise."
     )
     return Block(lead, tuple(words.about(change.words, change.feature) for change in changes))
 
@@ -251,6 +255,6 @@ def _review(kind: Review, reviewer: str) -> Block:
         return Block(f"A person will look at your case and decide{f': {reviewer}' if reviewer else ''}.")
     who = f" ({reviewer})" if reviewer else ""
     return Block(
-        f"No person has looked at this decision so far. You may ask for a person{who} to look at it, say what you "
-        "think of it, and object to it."
+        f"No person has looked at this decision so far. You may ask a person{who} to review it, give your view, and "
+        "contest it."
     )

@@ -45,9 +45,11 @@ def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iter
 
     Rows are in the user's own features, with NaN for gaps; codes of categories may follow.
     """
-    kinds, d = kinds_of(model), len(model.shift)
-    gaps = np.isnan(rows[:, :d])
+    gaps = np.isnan(rows[:, : len(model.shift)])
     lacking = np.flatnonzero(gaps.any(axis=1))
+    if len(lacking) == 0:
+        return
+    kinds = kinds_of(model)
     patterns, which = np.unique(gaps[lacking], axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     for start in range(0, len(lacking), BLOCK_ROWS):

@@ -32,6 +32,9 @@ MAX_TILE_SLABS = 15
 # Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
 MOST_NUMBERS = 2**22
 
+# Offsets from centers that are measured at a time: few rows are measured in many ellipsoids at once.
+MEASURED_ENTRIES = 2**16
+
 # With more monomials than this, a tile of them would take hundreds of megabytes, and every row is measured instead.
 MOST_MONOMIALS = 2**17
 
@@ -166,7 +169,10 @@ def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[t
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):
             is_measured = monomials.size == 0
-            squares = _all_measured(own, stack) if is_measured else _polynomials(own, monomials[:, :n_columns], stack)
+            if is_measured:
+                squares = _measured(own, stack.centers, stack.roots)
+            else:
+                squares = _polynomials(own, len(tile), monomials[:, :n_columns], stack)
         yield slice(start, start + len(tile)), own, squares
 
 
@@ -187,15 +193,8 @@ def _slabs(columns: FloatArray) -> FloatArray:
     return columns.reshape(len(columns), columns.shape[1] // SLAB_ROWS, SLAB_ROWS).transpose(1, 0, 2)
 
 
-def _all_measured(columns: FloatArray, stack: Stack) -> FloatArray:
-    """Squared radii without polynomials."""
-    squares = np.empty((len(stack.centers), columns.shape[1]))
-    for k, (center, root) in enumerate(zip(stack.centers, stack.roots, strict=True)):
-        squares[k] = _measured(columns, center, root)
-    return squares
-
-
-def _polynomials(columns: FloatArray, monomials: FloatArray, stack: Stack) -> FloatArray:
+def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack: Stack) -> FloatArray:
+    """Squared radii by polynomials, measured where these leave a doubt; what pads the rows is not measured."""
     coordinates = monomials[-1 - len(columns) : -1]
     np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
     np.minimum(coordinates, stack.farthest, out=coordinates)
@@ -204,9 +203,9 @@ def _polynomials(columns: FloatArray, monomials: FloatArray, stack: Stack) -> Fl
     squares = slabwise(stack.coefficients, monomials)
     if not _lie_apart(squares, stack):
         is_sure = _are_believed(squares, coordinates, stack)
-        for k in np.flatnonzero(~is_sure.all(axis=1)):
-            measured = _measured(columns, stack.centers[k], stack.roots[k])
-            np.copyto(squares[k], measured, where=~is_sure[k])
+        doubtful = np.flatnonzero(~is_sure[:, :n_rows].all(axis=1))
+        measured = _measured(columns, stack.centers[doubtful], stack.roots[doubtful])
+        squares[doubtful] = np.where(is_sure[doubtful], squares[doubtful], measured)
     return np.maximum(squares, 0.0, out=squares)
 
 
@@ -230,10 +229,19 @@ def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) ->
     return is_sure
 
 
-def _measured(columns: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
-    """Squared radii in one ellipsoid. The center goes first: a difference of two products would lose the digits."""
-    mapped = slabwise(root, columns - center[:, np.newaxis])
-    squares: FloatArray = np.einsum("ij,ij->j", mapped, mapped)
+def _measured(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
+    """Squared radii in some ellipsoids. The center goes first: a difference of two products would lose the digits."""
+    d, n = columns.shape
+    squares = np.empty((len(centers), n))
+    step = max(1, MEASURED_ENTRIES // max(1, columns.size))
+    for start in range(0, len(centers), step):
+        own = slice(start, start + step)
+        offsets = (columns - centers[own, :, np.newaxis]).reshape(-1, d, n // SLAB_ROWS, SLAB_ROWS)
+        mapped = np.empty_like(offsets)
+        slabs, out = offsets.transpose(0, 2, 1, 3), mapped.transpose(0, 2, 1, 3)
+        np.matmul(roots[own, np.newaxis], slabs, out=out)
+        flat = mapped.reshape(-1, d, n)
+        np.einsum("kij,kij->kj", flat, flat, out=squares[own])
     # A difference of infinities: too far away for a float.
     squares[np.isnan(squares)] = np.inf
     return squares

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray
-from sepc.columns.table import column_names, column_of, exact_column_of, is_table, typed, with_columns
+from sepc.columns.table import column_names, column_of, exact_column_of, is_gap, is_table, typed, with_columns
 from sepc.statistics.binomial import rate_interval
 from sepc.wording import did_you_mean, name_of, quantity, shown
 
@@ -106,7 +106,7 @@ def grouped(values: NDArray[Any]) -> NDArray[Any]:
         gone = np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
         if len(np.unique(values[~gone])) > MOST_VALUES:
             return _ranges(values, gone)
-    return np.array([MISSING if _is_gap(value) else _told(value) for value in values], dtype=object)
+    return np.array([MISSING if is_gap(value) else _told(value) for value in values], dtype=object)
 
 
 def _ranges(values: NDArray[Any], gone: BoolArray) -> NDArray[Any]:
@@ -119,10 +119,6 @@ def _ranges(values: NDArray[Any], gone: BoolArray) -> NDArray[Any]:
         if inside.any():
             names[inside] = f"{_told(values[inside].min())} to {_told(values[inside].max())}"
     return names
-
-
-def _is_gap(value: Any) -> bool:
-    return value is None or value != value
 
 
 def _told(value: Any) -> str:

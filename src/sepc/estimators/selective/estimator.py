@@ -320,15 +320,9 @@ class SelectiveClassifier(KeptLabels[SelectiveDecisions]):
     def summary(self) -> str:
         """What is promised: a sentence for every promise, or why it cannot be made."""
         check_is_fitted(self)
-        unnamed = [label for label in self.classes_ if label not in self.controls_]
+        unknown = np.setdiff1d(self.classes_, self.estimator_.classes_)
         return promise_in_words(
-            self.controls_,
-            self.confidence_,
-            self.groups_,
-            self.shift_,
-            unnamed if isinstance(self.max_risk, Mapping) else (),
-            np.setdiff1d(self.classes_, self.estimator_.classes_),
-            0.0 if self.groups_ is None else cast(float, self.max_risk),
+            self.controls_, self.confidence_, self.groups_, self.shift_, self.max_risk, self.classes_, unknown
         )
 
     def __str__(self) -> str:

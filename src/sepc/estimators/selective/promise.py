@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from sepc.errors import NoPromiseWarning
 from sepc.estimators.selective.cost_control import CostControl
+from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.group_control import HARM_SHARE, Groups, NoHarm
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_check import ShiftCheck
@@ -23,15 +24,19 @@ def promise_in_words(
     confidence: float,
     groups: Groups | None,
     shift: Shift | None,
-    unnamed: Iterable[Any] = (),
-    unknown: Iterable[Any] = (),
-    max_risk: float = 0.0,
+    max_risk: float | Mapping[Any, float] | Costs,
+    classes: Iterable[Any],
+    unknown: Iterable[Any],
 ) -> str:
     """A sentence for every promise, for labels that it does not name, and for those the classifier does not know.
 
-    `max_risk` is what was asked for in every group, if there are groups.
+    `max_risk` is what was asked for, of all rows or of those of each label, or costs.
     """
-    lines = [] if groups is None or controls else [_no_group_sentences(groups, max_risk, confidence)]
+    unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
+    lines = []
+    if groups is not None and not controls:
+        # Groups are promised one risk.
+        lines.append(_no_group_sentences(groups, cast(float, max_risk), confidence))
     for key, control in controls.items():
         if isinstance(control, CostControl):
             lines.append(cost_sentence(control, confidence))

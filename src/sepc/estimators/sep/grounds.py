@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sepc.columns.preparation import origin_of
 from sepc.decisions.letter import Grounds, Words
 from sepc.estimators.sep.named_terms import NamedTerms, known_columns
-from sepc.estimators.sep.told_rows import ToldRows
-from sepc.wording import name_of
+from sepc.estimators.sep.told_rows import ToldRows, missing_columns
 
 # Values that are named on each side.
 MOST_FOR, MOST_AGAINST = 5, 3
@@ -21,8 +19,7 @@ LEAST_SHARE = 0.1
 def grounds_of(decisions: Any, words: Words) -> Grounds:
     """The grounds of the only one of some `SEPDecisions`, in these words."""
     model = decisions.model
-    features = zip(model.feature_names, decisions.missing[0], strict=True)
-    missing = tuple(dict.fromkeys(name_of(origin_of(own)) for own, is_gone in features if is_gone))
+    missing = tuple(missing_columns(model, decisions.missing[0]))
     if model.usual is None or model.weights is None or len(model.classes) == 1:
         return Grounds(missing=missing)
     told = ToldRows(model, model.usual, decisions.rows)

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import BoolArray, IntArray
-from sepc.columns.preparation import origin_of
 from sepc.decisions.kinds import Cause, Rule
 from sepc.decisions.sentences import Reason, Sentence, Shorter
 from sepc.estimators.sep.named_terms import NamedTerm, NamedTerms, known_columns
 from sepc.estimators.sep.telling_features import separating, unusual
-from sepc.estimators.sep.told_rows import ToldRows, gauges_of
+from sepc.estimators.sep.told_rows import ToldRows, gauges_of, missing_columns
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
@@ -40,9 +39,7 @@ class Loss(IntEnum):
     SECOND_FEATURE = 5
     FIRST_DETAIL = 6
     MISSING_NAMES = 7
-    OTHER_COUNTS = 8
-    FIRST_FEATURE = 8
-    NOTES = 8
+    SENTENCE = 8
     PLACE = 10
 
 
@@ -78,10 +75,10 @@ class SEPReasons:
     def about_gaps(self, i: int) -> list[Sentence]:
         """What is missing, which of it to fetch first, and categories that training did not have."""
         notes = str(self.decisions.notes[i])
-        sentences = [Sentence(notes, (Shorter(Loss.NOTES, ""),))] if notes else []
+        sentences = [Sentence(notes, (Shorter(Loss.SENTENCE, ""),))] if notes else []
         if not self.decisions.missing[i].any():
             return sentences
-        names = self.missing_names(i)
+        names = missing_columns(self.decisions.model, self.decisions.missing[i])
         verb = "is" if len(names) == 1 else "are"
         fewer = Shorter(Loss.MISSING_NAMES, f"{counted(len(names), 'value')} {verb} missing.")
         sentences.append(Sentence(f"{listed(names, MOST_MISSING)} {verb} missing.", (fewer,)))
@@ -90,13 +87,8 @@ class SEPReasons:
             first, share = asked[0]
             often = f": {round(share * N_DRAWS)} of {N_DRAWS} likely values would settle the case" if share else ""
             fetch = f"Fetch {name_of(first)}{' first' if len(asked) > 1 else ''}"
-            sentences.append(Sentence(f"{fetch}{often}.", (Shorter(Loss.NOTES, f"{fetch}."),)))
+            sentences.append(Sentence(f"{fetch}{often}.", (Shorter(Loss.SENTENCE, f"{fetch}."),)))
         return sentences
-
-    def missing_names(self, i: int) -> list[str]:
-        """The columns that are missing; a gap in a category is told as what it was decided on."""
-        features = zip(self.decisions.model.feature_names, self.decisions.missing[i], strict=True)
-        return list(dict.fromkeys(name_of(origin_of(name)) for name, gone in features if gone))
 
     def about_features(self, i: int, by: str = "") -> list[Sentence]:
         """What is unusual about a row unlike all others, and the terms that gave the label.
@@ -177,7 +169,7 @@ class SEPReasons:
         taken = faded - float(self.decisions.trust[i])
         if taken >= LEAST_LOSS and self.decisions.missing[i].any():
             sentences.append(f"What is missing takes {decimal(taken)} of trust.")
-        return [Sentence(own, (Shorter(Loss.NOTES, ""),)) for own in sentences]
+        return [Sentence(own, (Shorter(Loss.SENTENCE, ""),)) for own in sentences]
 
     def _line(self, i: int) -> str:
         """The largest term for the label and the largest against it, in a few words."""
@@ -191,7 +183,7 @@ class SEPReasons:
         nearest = told.group_around(i, int(self._labels[i]))
         strange = [j for j in unusual(told, i, self._known[i]) if told.is_outside(i, j, nearest)]
         if not strange:
-            return [Sentence("Its values were seen one by one, but not together.", (Shorter(Loss.FIRST_FEATURE, ""),))]
+            return [Sentence("Its values were seen one by one, but not together.", (Shorter(Loss.SENTENCE, ""),))]
         return _features_in_lengths(
             "Unusual: ", strange, lambda j, n: told.set_against_all(i, j, nearest, is_first=n == 0)
         )
@@ -224,7 +216,7 @@ class SEPReasons:
             return []
         is_one = self._is_beside_a_single_case(i) or decisions.counts[i].sum() == 1
         sentence = f"By {'that case' if is_one else 'these'} alone it would be {shown(decisions.counts_label[i])}."
-        return [Sentence(sentence, (Shorter(Loss.OTHER_COUNTS, ""),))]
+        return [Sentence(sentence, (Shorter(Loss.SENTENCE, ""),))]
 
     def _place(self, i: int) -> str:
         """The training cases that the row lies among or beside, with their labels."""
@@ -316,7 +308,7 @@ class SEPReasons:
 def _features_in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], str]) -> list[Sentence]:
     """A sentence about the first three of some features, or fewer of them, or none; no sentence if there are none."""
     told = [tell(j, n) for n, j in enumerate(features[:MOST_FEATURES])]
-    losses = (Loss.FIRST_FEATURE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
+    losses = (Loss.SENTENCE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
     shorter = [Shorter(losses[n], f"{lead}{listed(told[:n])}." if n else "") for n in range(len(told) - 1, -1, -1)]
     return [Sentence(f"{lead}{listed(told)}.", tuple(shorter))] if told else []
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.columns.preparation import origin_of
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.names import feature_name, told_value
 from sepc.model.sep_model import SEPModel
@@ -49,11 +50,6 @@ class ToldRows:
         """The feature that stands for the column of each feature."""
         first = [own.kind is not FeatureKind.PART for own in self.usual.spoken]
         return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
-
-    @cached_property
-    def is_in_own_units(self) -> bool:
-        """Whether values are known in the user's own units."""
-        return self._own is not None
 
     def name(self, j: int) -> str:
         """The name of a feature."""
@@ -187,6 +183,12 @@ def gauges_of(model: SEPModel, rows: FloatArray) -> FloatArray:
     for place, squared in tiles_of_squared_radii(model.standardize(rows), model.stack):
         gauges[place] = np.sqrt(squared)
     return gauges
+
+
+def missing_columns(model: SEPModel, missing: BoolArray) -> list[str]:
+    """The names of the columns of which features are missing; `missing` is of shape (d,)."""
+    features = zip(model.feature_names, missing, strict=True)
+    return list(dict.fromkeys(name_of(origin_of(name)) for name, is_gone in features if is_gone))
 
 
 def summed_by_column(values: FloatArray, known: BoolArray, column_of: IntArray) -> FloatArray:
