@@ -7,7 +7,7 @@ SITE ?= https://sepc-project.github.io/sepc/
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-label-studio docs links site follow bench bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -126,6 +126,9 @@ bench:
 	$(PY) benchmarks/monitor.py --output benchmarks/results/monitor.json
 	$(PY) benchmarks/review.py --output benchmarks/results/review.json
 	$(PY) benchmarks/write_tables.py
+
+bench-kernels:  ## fails if a kernel takes 1.5 times as long as it did, beside a bare matrix product; half a minute
+	$(PY) benchmarks/kernels.py --compare benchmarks/results/kernels.json
 
 bench-speed:  ## how long everything takes beside other models; a quarter of an hour; SECTIONS="bulk rows" runs these again
 	OMP_NUM_THREADS=1 $(PY) benchmarks/speed.py --output benchmarks/results/speed.json --images docs/images \
