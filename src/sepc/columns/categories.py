@@ -123,9 +123,9 @@ def folds_of(rows: FloatArray, labels: IntArray, seed: int) -> IntArray:
     """
     folds, hashes = np.full(len(labels), -1, dtype=np.int64), row_hashes(rows, seed)
     for label in np.unique(labels):
-        own = np.flatnonzero(labels == label)
-        if len(own) > 1:
-            folds[own[np.argsort(hashes[own], kind="stable")]] = np.arange(len(own)) % N_FOLDS
+        of_class = np.flatnonzero(labels == label)
+        if len(of_class) > 1:
+            folds[of_class[np.argsort(hashes[of_class], kind="stable")]] = np.arange(len(of_class)) % N_FOLDS
     return folds
 
 

@@ -109,8 +109,8 @@ def read_number(text: str, unit: str, decimal: str, thousands: str, *, needs_uni
 @lru_cache
 def _usual(unit: str, decimal: str, thousands: str) -> re.Pattern[str]:
     """Numbers as most cells have them, which are read faster than all that people may write."""
-    own, digits = re.escape(unit), _pattern(decimal, thousands).pattern
-    return re.compile(rf"(?:{own} ?)?([+-]?(?:{digits}))(?: ?{own})?" if unit else rf"([+-]?(?:{digits}))")
+    escaped, digits = re.escape(unit), _pattern(decimal, thousands).pattern
+    return re.compile(rf"(?:{escaped} ?)?([+-]?(?:{digits}))(?: ?{escaped})?" if unit else rf"([+-]?(?:{digits}))")
 
 
 @lru_cache

@@ -45,7 +45,9 @@ class Preparation:
         """Which of its parts do not belong to its columns, if any."""
         if len({column.name for column in self.columns}) < len(self.columns):
             return "has two columns of the same name"
-        if [own.name for own in self.all_categories] != [column.name for column in self._of_kind(Kind.CATEGORY)]:
+        if [categories.name for categories in self.all_categories] != [
+            column.name for column in self._of_kind(Kind.CATEGORY)
+        ]:
             return "has categories of a column that holds none, or none of one that does"
         if list(self.seasons) != [column.name for column in self._of_kind(Kind.DATE) if column.name in self.seasons]:
             return "has a time of year of a column that holds no dates"
@@ -67,19 +69,19 @@ class Preparation:
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name those to use in keep.")
         used = _used(X, columns)
-        of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
+        of_kind = {kind: [pair for pair in used if pair[0].kind is kind] for kind in Kind}
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
         known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
         folds = folds_of(unfitted._rows(used, {}), labels, seed) if known else labels
         fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
-        own = cls(columns, tuple(categories for categories, _ in fits), seasons)
-        return own, own._rows(used, {categories.name: encoded for categories, encoded in fits})
+        preparation = cls(columns, tuple(categories for categories, _ in fits), seasons)
+        return preparation, preparation._rows(used, {categories.name: encoded for categories, encoded in fits})
 
     @cached_property
     def categories(self) -> Mapping[str, Categories]:
         """The categories of each column that has some, by its name."""
-        return {own.name: own for own in self.all_categories}
+        return {categories.name: categories for categories in self.all_categories}
 
     @cached_property
     def features(self) -> tuple[tuple[str, str], ...]:
@@ -187,9 +189,9 @@ class Preparation:
         features, codes = [], []
         for column, values in used:
             if column.kind is Kind.CATEGORY:
-                own = self.categories[column.name]
-                codes.append(own.codes_of(values).astype(np.float64))
-                features.append(encoded.get(column.name, own.encoded(codes[-1].astype(np.int64))))
+                categories = self.categories[column.name]
+                codes.append(categories.codes_of(values).astype(np.float64))
+                features.append(encoded.get(column.name, categories.encoded(codes[-1].astype(np.int64))))
             elif column.kind is Kind.DATE:
                 features.append(self._date(column.name, values))
             else:

@@ -95,15 +95,17 @@ def _may_be_date(text: str) -> bool:
 
 
 def _durations(texts: Sequence[str]) -> Written | None:
-    found = [own for own in map(duration_of, texts) if own is not None]
-    if len(found) < READABLE * len(texts) or (len(texts) < FEWEST_BARE and not all(own.units for own in found)):
+    found = [duration for duration in map(duration_of, texts) if duration is not None]
+    if len(found) < READABLE * len(texts) or (
+        len(texts) < FEWEST_BARE and not all(duration.units for duration in found)
+    ):
         return None
     return Written.duration(_common_unit(found))
 
 
 def _common_unit(durations: Sequence[DurationText]) -> str:
     """The unit that all are written in; seconds if there are several."""
-    units = {own.units for own in durations}
+    units = {duration.units for duration in durations}
     (first, *others) = units
     return first[0] if not others and len(first) == 1 else "second"
 
@@ -115,7 +117,7 @@ def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
     unit = _unit(found, len(texts))
     if not isinstance(unit, str):
         return unit
-    alike = {text: own for text, own in found.items() if own.unit in (unit, "" if unit != NEEDED else unit)}
+    alike = {text: number for text, number in found.items() if number.unit in (unit, "" if unit != NEEDED else unit)}
     if not unit and _are_codes(list(alike.values())):
         return None
     if len(alike) < READABLE * len(texts):
@@ -169,7 +171,7 @@ def _are_codes(numbers: Sequence[NumberText]) -> bool:
 def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Written | Doubt | None:
     """The signs for decimals and thousands, as far as the whole column tells."""
     digits = [number.digits for number in found.values()]
-    group = next((sign for sign in " '" if any(sign in own for own in digits)), "")
+    group = next((sign for sign in " '" if any(sign in text for text in digits)), "")
     ways = {".": group or ",", ",": group or "."}
     values = {
         decimal: [value_of(number, decimal, thousands) for number in found.values()]
@@ -181,7 +183,7 @@ def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Writte
         ",": sum(point is None and comma is not None for _, point, comma in each),
     }
     differ = [text for text, point, comma in each if None not in (point, comma) and point != comma]
-    n_read = {decimal: sum(value is not None for value in own) for decimal, own in values.items()}
+    n_read = {decimal: sum(value is not None for value in numbers) for decimal, numbers in values.items()}
     best, other = sorted(n_read, key=lambda decimal: only[decimal], reverse=True)
     enough = READABLE * n_texts
     if n_read[best] < enough:
@@ -194,7 +196,7 @@ def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Writte
         if not told:
             return _either(differ[0], values, [text for text, _, _ in each])
         best = told
-    has_signs = any(not own.isdigit() for own in digits)
+    has_signs = any(not text.isdigit() for text in digits)
     return Written.number(unit, best, ways[best] if has_signs else "")
 
 
@@ -203,8 +205,8 @@ def _by_plain_numbers(digits: Sequence[str], example: str, n_groups: int) -> str
 
     If separators stand between thousands, numbers below 1,000 have none, and all others have some.
     """
-    n_short = sum(own.isdigit() and len(own) <= 3 for own in digits)
-    n_long = sum(own.isdigit() and len(own) > 3 for own in digits)
+    n_short = sum(text.isdigit() and len(text) <= 3 for text in digits)
+    n_long = sum(text.isdigit() and len(text) > 3 for text in digits)
     sign = "," if "," in example else "."
     if n_groups < FEWEST_GROUPS or max(n_short, n_long) < FEWEST_PLAIN:
         return ""
@@ -221,7 +223,7 @@ def _two_ways(each: Sequence[tuple[str, float | None, float | None]]) -> Doubt:
 
 
 def _either(text: str, values: dict[str, list[float | None]], texts: list[str]) -> Doubt:
-    low, high = (f"{own[texts.index(text)]:,}".removesuffix(".0") for own in values.values())
+    low, high = (f"{numbers[texts.index(text)]:,}".removesuffix(".0") for numbers in values.values())
     return Doubt(
         f"{shown(text)}, which may be {low} or {high}, and no other text tells which", "Convert the column to numbers"
     )

@@ -38,8 +38,8 @@ def column_names(X: Any) -> list[Any]:
 def with_columns(X: Any, names: Sequence[Any]) -> Any:
     """The table with just these columns, in this order; those that it lacks are all gaps."""
     if hasattr(X, "reindex"):
-        own = X if X.columns.is_unique else X[[name for name in names if name in X.columns]]
-        return own.reindex(columns=names)
+        table = X if X.columns.is_unique else X[[name for name in names if name in X.columns]]
+        return table.reindex(columns=names)
     lacking = [name for name in names if name not in column_names(X)]
     if hasattr(X, "append_column"):
         for name in lacking:
@@ -67,11 +67,11 @@ def typed(values: NDArray[Any]) -> NDArray[Any]:
         return values.astype("timedelta64[us]")
     objects = _with_none(values.astype(object))
     types = set(map(type, objects.tolist())) - {type(None)}
-    if all(issubclass(own, NUMBERS) for own in types):
+    if all(issubclass(cell_type, NUMBERS) for cell_type in types):
         return numbers_of(objects)
-    if all(issubclass(own, date) for own in types):
+    if all(issubclass(cell_type, date) for cell_type in types):
         return dates_of(objects)
-    if all(issubclass(own, timedelta) for own in types):
+    if all(issubclass(cell_type, timedelta) for cell_type in types):
         return np.array(objects, dtype="timedelta64[us]")
     return objects
 
@@ -108,7 +108,7 @@ def _with_none(objects: NDArray[Any]) -> NDArray[Any]:
 
 def _refuse_nested(objects: NDArray[Any], name: Any) -> None:
     """Raise if a cell holds several values, as lists do; such cells cannot be compared as categories are."""
-    nested = next((own for own in set(map(type, objects.tolist())) if own.__hash__ is None), None)
+    nested = next((cell_type for cell_type in set(map(type, objects.tolist())) if cell_type.__hash__ is None), None)
     if nested is not None:
         kind = NESTED.get(nested, f"values of type {nested.__name__}")
         raise ValueError(

@@ -95,8 +95,8 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         pairs = zip(self._reasons(), self._verdicts(), strict=True)
         if brief:
             causes = (Cause(cause) for cause in self.cause)
-            return [own.brief + verdict_in_brief(cause) for (own, _), cause in zip(pairs, causes, strict=True)]
-        return [joined([*own.sentences, verdict]) for own, verdict in pairs]
+            return [reason.brief + verdict_in_brief(cause) for (reason, _), cause in zip(pairs, causes, strict=True)]
+        return [joined([*reason.sentences, verdict]) for reason, verdict in pairs]
 
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with the index of the DataFrame given to `decide`.
@@ -108,8 +108,8 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns of `to_frame` as arrays, with causes and rules as numbers."""
-        own = ("label", "trust", "accepted", "cause", "region")
-        columns: dict[str, Any] = {name: getattr(self, name) for name in own} | self._own_columns()
+        common = ("label", "trust", "accepted", "cause", "region")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in common} | self._own_columns()
         return columns | {f"p_{label}": self.probabilities[:, i] for i, label in enumerate(self.classes)}
 
     def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:

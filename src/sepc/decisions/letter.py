@@ -56,7 +56,7 @@ class Words:
     def label(self, label: Any) -> str:
         """A label in these words, else in quotation marks."""
         name = name_of(label)
-        return {str(own): words for own, words in self.labels.items()}.get(name, f"“{name}”")
+        return {str(key): words for key, words in self.labels.items()}.get(name, f"“{name}”")
 
     def about(self, text: str, column: str) -> str:
         """A text that begins with the name of a column, with the words for it instead."""
@@ -132,11 +132,11 @@ class Letter:
         """The letter as one HTML page, with this template for `string.Template`; what it fills in is escaped."""
         blocks = self._blocks()
         lines = ("title", "date", "organisation", "model")
-        html = {name: escape(visible(own.lead)) if name in lines else own.html() for name, own in blocks.items()}
+        html = {name: escape(visible(block.lead)) if name in lines else block.html() for name, block in blocks.items()}
         return _filled(template, html)
 
     def _blocks(self) -> dict[str, Block]:
-        return {own.name: getattr(self, own.name) for own in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -232,8 +232,8 @@ def _against(grounds: Grounds) -> Block:
 
 
 def _changes(decision: Any, recourse: Any, words: Words) -> Block:
-    own = recourse.decision
-    if own.label != decision.label or own.trust != decision.trust:
+    before = recourse.decision
+    if before.label != decision.label or before.trust != decision.trust:
         raise ValueError("The recourse is about another row than the decision; give one that was found for this row.")
     to = words.label(recourse.to)
     if not recourse.answers:

@@ -58,12 +58,12 @@ def joined(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
     ('A rather long first sentence. More about it.', 'A rather long first sentence. More.', 'Short. More.', 'Short.')
     """
     rest = list(sentences)
-    n_words = [len(own.text.split()) for own in rest]
+    n_words = [len(sentence.text.split()) for sentence in rest]
     while sum(n_words) > most_words:
-        steps = [(own.shorter[0].loss, i) for i, own in enumerate(rest) if own.shorter]
+        steps = [(sentence.shorter[0].loss, i) for i, sentence in enumerate(rest) if sentence.shorter]
         loss, i = min(steps, default=(IMPORTANT, -1))
         if i < 0 or (loss >= IMPORTANT and sum(n_words) <= MOST_AT_ALL):
             break
         rest[i] = Sentence(rest[i].shorter[0].text, rest[i].shorter[1:])
         n_words[i] = len(rest[i].text.split())
-    return " ".join(own.text for own in rest if own.text)
+    return " ".join(sentence.text for sentence in rest if sentence.text)

@@ -68,8 +68,8 @@ class Exported:
         if not isinstance(inner, SEPClassifier):
             raise TypeError(_refusal(model, inner, target))
         check_is_fitted(inner)
-        own = np.full(len(inner.classes_), float(inner.min_trust))
-        thresholds = _promised(model, inner.classes_) if is_promised else own
+        by_min_trust = np.full(len(inner.classes_), float(inner.min_trust))
+        thresholds = _promised(model, inner.classes_) if is_promised else by_min_trust
         return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
 
     @cached_property

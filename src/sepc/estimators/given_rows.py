@@ -170,8 +170,8 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
 def _complaint_of_row(lacking: list[str], names: list[str], records: list[Mapping[Any, Any]]) -> str:
     """The complaint about the first row that lacks something."""
     i, row = next((i, row) for i, row in enumerate(records) if any(name not in row for name in lacking))
-    own = [name for name in lacking if name not in row]
-    return _complaint(own, names, row, f"In row {i} there" if len(records) > 1 else "There")
+    absent = [name for name in lacking if name not in row]
+    return _complaint(absent, names, row, f"In row {i} there" if len(records) > 1 else "There")
 
 
 def _record(row: Any) -> Mapping[Any, Any]:

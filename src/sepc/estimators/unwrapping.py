@@ -142,8 +142,8 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
     if hasattr(classifier, "strata_"):
         return {**column_kinds(classifier.pooled_), **dict.fromkeys(classifier.strata_.by, Kind.CATEGORY)}
     if hasattr(classifier, "preparation_"):
-        own = classifier.preparation_
-        return {} if own is None else {column.name: column.kind for column in own.columns}
+        preparation = classifier.preparation_
+        return {} if preparation is None else {column.name: column.kind for column in preparation.columns}
     return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}
 
 
@@ -155,8 +155,8 @@ def fitted_names(model: Any) -> list[str] | None:
 
 def group_columns(model: Any) -> tuple[Any, ...]:
     """The columns that promises are made by, as names or positions; they need not be features."""
-    own = unwrap(model)
-    groups = None if own.before else getattr(own.classifier, "groups_", None)
+    unwrapped = unwrap(model)
+    groups = None if unwrapped.before else getattr(unwrapped.classifier, "groups_", None)
     return () if groups is None else groups.by
 
 
@@ -165,9 +165,9 @@ def needed_columns(model: Any) -> set[str] | None:
 
     The others are columns that a fit has left out, such as ids.
     """
-    own = unwrap(model)
-    classifier = own.classifier
-    if own.before or not hasattr(classifier, "decide") or hasattr(classifier, "transformer_"):
+    unwrapped = unwrap(model)
+    classifier = unwrapped.classifier
+    if unwrapped.before or not hasattr(classifier, "decide") or hasattr(classifier, "transformer_"):
         return None
     if hasattr(classifier, "preparation_"):
         preparation = classifier.preparation_
@@ -186,10 +186,16 @@ def needed_columns(model: Any) -> set[str] | None:
 
 def written_columns(model: Any) -> frozenset[str]:
     """The columns that a model reads as numbers or dates, though they come as text."""
-    own = preparation_of(model)
-    return frozenset(column.name for column in own.columns if column.written is not None) if own else frozenset()
+    preparation = preparation_of(model)
+    return (
+        frozenset(column.name for column in preparation.columns if column.written is not None)
+        if preparation
+        else frozenset()
+    )
 
 
 def preparation_of(model: Any) -> Preparation | None:
     """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers alone."""
-    return next((own.classifier.preparation_ for own in layers(model) if hasattr(own.classifier, "preparation_")), None)
+    return next(
+        (layer.classifier.preparation_ for layer in layers(model) if hasattr(layer.classifier, "preparation_")), None
+    )

@@ -57,13 +57,13 @@ class EmptyCategory:
 
 def n_ways(empty: Sequence[EmptyCategory]) -> int:
     """How many ways there are to fill in empty categories."""
-    return prod(len(own.fillings) for own in empty)
+    return prod(len(column.fillings) for column in empty)
 
 
 def filled_in(row: FloatArray, empty: Sequence[EmptyCategory]) -> Iterator[FloatArray]:
     """The row with every combination of categories in place of those that are empty."""
-    for chosen in product(*(own.fillings for own in empty)):
+    for chosen in product(*(column.fillings for column in empty)):
         complete = row.copy()
-        for own, filling in zip(empty, chosen, strict=True):
-            complete[own.positions] = filling
+        for column, filling in zip(empty, chosen, strict=True):
+            complete[column.positions] = filling
         yield complete

@@ -164,16 +164,16 @@ def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[t
     for start in range(0, len(rows), max(1, tile_rows)):
         tile = rows[start : start + tile_rows]
         n_columns = whole_slabs(len(tile))
-        own = columns[:, :n_columns]
-        own[:, : len(tile)] = tile.T
+        padded = columns[:, :n_columns]
+        padded[:, : len(tile)] = tile.T
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):
             is_measured = monomials.size == 0
             if is_measured:
-                squares = _measured(own, stack.centers, stack.roots)
+                squares = _measured(padded, stack.centers, stack.roots)
             else:
-                squares = _polynomials(own, len(tile), monomials[:, :n_columns], stack)
-        yield slice(start, start + len(tile)), own, squares
+                squares = _polynomials(padded, len(tile), monomials[:, :n_columns], stack)
+        yield slice(start, start + len(tile)), padded, squares
 
 
 def whole_slabs(n: int) -> int:
@@ -235,13 +235,13 @@ def _measured(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> Fl
     squares = np.empty((len(centers), n))
     step = max(1, MEASURED_ENTRIES // max(1, columns.size))
     for start in range(0, len(centers), step):
-        own = slice(start, start + step)
-        offsets = (columns - centers[own, :, np.newaxis]).reshape(-1, d, n // SLAB_ROWS, SLAB_ROWS)
+        some = slice(start, start + step)
+        offsets = (columns - centers[some, :, np.newaxis]).reshape(-1, d, n // SLAB_ROWS, SLAB_ROWS)
         mapped = np.empty_like(offsets)
         slabs, out = offsets.transpose(0, 2, 1, 3), mapped.transpose(0, 2, 1, 3)
-        np.matmul(roots[own, np.newaxis], slabs, out=out)
+        np.matmul(roots[some, np.newaxis], slabs, out=out)
         flat = mapped.reshape(-1, d, n)
-        np.einsum("kij,kij->kj", flat, flat, out=squares[own])
+        np.einsum("kij,kij->kj", flat, flat, out=squares[some])
     # A difference of infinities: too far away for a float.
     squares[np.isnan(squares)] = np.inf
     return squares

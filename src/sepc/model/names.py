@@ -97,15 +97,15 @@ def _ellipsoid_names(model: SEPModel) -> tuple[str, ...]:
 
 def _names_inside(model: SEPModel, ellipsoids: Sequence[str]) -> tuple[str, ...]:
     sets = [np.flatnonzero(row).tolist() for row in model.table.memberships]
-    shared = iter(_told_apart(model, [own for own in sets if len(own) > 1]))
+    shared = iter(_told_apart(model, [ellipsoid_set for ellipsoid_set in sets if len(ellipsoid_set) > 1]))
     return _numbered(
         [
-            f"{next(shared)} (where {len(own)} overlap)"
-            if len(own) > 1
-            else ellipsoids[own[0]]
-            if own
+            f"{next(shared)} (where {len(ellipsoid_set)} overlap)"
+            if len(ellipsoid_set) > 1
+            else ellipsoids[ellipsoid_set[0]]
+            if ellipsoid_set
             else SINGLE_CASES
-            for own in sets
+            for ellipsoid_set in sets
         ]
     )
 
@@ -116,13 +116,13 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     if usual is None:
         return name
     standard = model.shift + model.scale * model.isolated[i]
-    own = usual.in_own_units(standard[None, :])
-    values = standard if own is None else own[0]
+    restored = usual.in_own_units(standard[None, :])
+    values = standard if restored is None else restored[0]
     thickness = SAME_VALUE * _spread(usual)
     box = _Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
     # The share of all rows that are at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
-    rarity[[own.kind is not FeatureKind.NUMBER for own in usual.displays]] = np.inf
+    rarity[[display.kind is not FeatureKind.NUMBER for display in usual.displays]] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
     told = [f"{feature_name(model, j)} {told_value(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
     return name + (f" ({', '.join(told)})" if told else "")
@@ -143,7 +143,7 @@ def _spread(usual: TrainingSummary) -> FloatArray:
 def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
     """Names of sets of ellipsoids: of two conditions, or of three where two names would be the same."""
     if model.usual is None or not sets:
-        return [f"ellipsoid {' and '.join(map(str, own))}" for own in sets]
+        return [f"ellipsoid {' and '.join(map(str, ellipsoids))}" for ellipsoids in sets]
     boxes = _boxes_of(model, model.usual, sets)
     rarest = np.argsort(boxes.share, axis=1, kind="stable")[:, :MOST_CONDITIONS].tolist()
     names = [_name(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
@@ -221,24 +221,24 @@ class _Boxes:
     def below(self) -> FloatArray:
         """The share of all training rows below each range, of shape (n, d)."""
         pairs = zip(self.usual.overall, self.low.T, strict=True)
-        return self._shares([np.searchsorted(own, ends) for own, ends in pairs])
+        return self._shares([np.searchsorted(quantiles, ends) for quantiles, ends in pairs])
 
     @cached_property
     def above(self) -> FloatArray:
         """The share of all training rows above each range, of shape (n, d)."""
         pairs = zip(self.usual.overall, self.high.T, strict=True)
-        return 1.0 - self._shares([np.searchsorted(own, ends, side="right") for own, ends in pairs])
+        return 1.0 - self._shares([np.searchsorted(quantiles, ends, side="right") for quantiles, ends in pairs])
 
     @cached_property
     def categories(self) -> dict[int, list[IntArray]]:
         """For each feature of categories and each box, the few that most rows have; empty if there are no such few."""
-        return {j: [_frequent(own) for own in self._of_feature(j)] for j in self.usual.category_features}
+        return {j: [_frequent(shares) for shares in self._of_feature(j)] for j in self.usual.category_features}
 
     @cached_property
     def share(self) -> FloatArray:
         """The share of all training rows within the range or of the categories of each feature; infinite for none."""
         share = 1.0 - self.below - self.above
-        share[:, [j for j, own in enumerate(self.usual.displays) if own.kind is FeatureKind.PART]] = np.inf
+        share[:, [j for j, display in enumerate(self.usual.displays) if display.kind is FeatureKind.PART]] = np.inf
         for j, chosen in self.categories.items():
             everyone = self._everyone(j)
             share[:, j] = [everyone[codes].sum() if len(codes) else np.inf for codes in chosen]
@@ -260,9 +260,9 @@ class _Boxes:
 def _boxes_of(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _Boxes:
     """The boxes of sets of ellipsoids: where their ranges meet or, if they do not, what lies between them."""
     K, d = model.n_ellipsoids, len(model.feature_names)
-    own = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
-    low = np.array([own[ellipsoids, :, 0].max(axis=0) for ellipsoids in sets]).reshape(-1, d)
-    high = np.array([own[ellipsoids, :, 1].min(axis=0) for ellipsoids in sets]).reshape(-1, d)
+    ranges = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
+    low = np.array([ranges[ellipsoids, :, 0].max(axis=0) for ellipsoids in sets]).reshape(-1, d)
+    high = np.array([ranges[ellipsoids, :, 1].min(axis=0) for ellipsoids in sets]).reshape(-1, d)
     shares = np.array([_category_shares(usual, k, int(model.owners[k])) for k in range(K)])
     mixed = np.array([shares[ellipsoids].mean(axis=0) for ellipsoids in sets]).reshape(len(sets), -1)
     return _Boxes(usual, np.minimum(low, high), np.maximum(low, high), mixed)
@@ -275,8 +275,8 @@ def _range(model: SEPModel, usual: TrainingSummary, k: int) -> FloatArray:
         return np.asarray(usual.ranges[group])
     reach = np.linalg.norm(np.linalg.inv(model.roots[k]), axis=1)
     ends = model.shift + model.scale * np.array([model.centers[k] - reach, model.centers[k] + reach])
-    own = usual.in_own_units(ends)
-    return np.sort((ends if own is None else own).T, axis=1)
+    restored = usual.in_own_units(ends)
+    return np.sort((ends if restored is None else restored).T, axis=1)
 
 
 def _category_shares(usual: TrainingSummary, k: int, owner: int) -> FloatArray:

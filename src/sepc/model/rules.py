@@ -230,17 +230,17 @@ def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: floa
     trust = _mean_trust(model, judged, probabilities, label)
     accepted = trust >= min_trust
     chosen = each * n_draws + typical
-    own = {name: values[chosen] for name, values in vars(judged).items()}
+    columns = {name: values[chosen] for name, values in vars(judged).items()}
     would_be = judged.accepted.reshape(n, n_draws).mean(axis=1) > 0.5
-    cause = np.where(would_be | own["accepted"], int(Cause.MISSING), NOT_YET)
-    own |= {
+    cause = np.where(would_be | columns["accepted"], int(Cause.MISSING), NOT_YET)
+    columns |= {
         "label": model.classes[label],
         "trust": trust,
         "accepted": accepted,
         "cause": np.where(accepted, int(Cause.ACCEPTED), cause),
         "probabilities": mean,
     }
-    return completions[each, typical], JudgedRows(**own)
+    return completions[each, typical], JudgedRows(**columns)
 
 
 def _mean_trust(model: SEPModel, judged: JudgedRows, probabilities: FloatArray, label: IntArray) -> FloatArray:

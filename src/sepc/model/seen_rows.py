@@ -55,6 +55,6 @@ class SeenRows:
 
 def _hashes(rows: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
     """Hashes of rows without the numbers that stand for categories, which are others in training than later."""
-    is_given = [own.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for own in displays]
+    is_given = [display.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for display in displays]
     given = np.concatenate([np.array(is_given), np.ones(rows.shape[1] - len(is_given), dtype=bool)])
     return row_hashes(np.ascontiguousarray(rows[:, given]), SEED).view(np.int64)

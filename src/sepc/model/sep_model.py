@@ -127,8 +127,8 @@ class SEPModel(ShownAsCard):
             with np.errstate(all="ignore"):
                 places = (self.shift + self.scale * places for places in (self.centers, self.isolated))
                 roots = (self.roots[start : start + step] for start in range(0, self.n_ellipsoids, step))
-                finite = all(np.isfinite(own).all() for own in places)
-                return finite and all(_are_valid(own, self.scale) for own in roots) and bool(np.isfinite(self.reach))
+                finite = all(np.isfinite(values).all() for values in places)
+                return finite and all(_are_valid(some, self.scale) for some in roots) and bool(np.isfinite(self.reach))
         except (ZeroDivisionError, np.linalg.LinAlgError):
             return False
 

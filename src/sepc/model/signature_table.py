@@ -81,16 +81,16 @@ class SignatureTable(ShownOnOneLine):
 
     def inside_all(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in every ellipsoid of a set, for each of `sets`, of shape (S, C)."""
-        return self._sum_where(sets, lambda own, members: own @ (1.0 - members.T) == 0.0)
+        return self._sum_where(sets, lambda wanted, members: wanted @ (1.0 - members.T) == 0.0)
 
     def inside_any(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in some ellipsoid of a set, for each of `sets`, of shape (S, C)."""
-        return self._sum_where(sets, lambda own, members: own @ members.T > 0.0)
+        return self._sum_where(sets, lambda wanted, members: wanted @ members.T > 0.0)
 
     def inside_only(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in some ellipsoid of a set and in none besides, for each of `sets`; (S, C)."""
         return self._sum_where(
-            sets, lambda own, members: ((1.0 - own) @ members.T == 0.0) & np.atleast_2d(members.any(axis=1))
+            sets, lambda wanted, members: ((1.0 - wanted) @ members.T == 0.0) & np.atleast_2d(members.any(axis=1))
         )
 
     def inside_each(self, ellipsoids: IntArray) -> IntArray:
@@ -130,11 +130,11 @@ class SignatureTable(ShownOnOneLine):
         K, C = self.memberships.shape[1], self.counts.shape[1]
         for part in _blocks(len(self.counts), max(K, C)):
             members, counts = self.memberships[part].astype(np.float32), self.counts[part].astype(np.float64)
-            for own in _blocks(len(sets), max(K, len(members))):
+            for block in _blocks(len(sets), max(K, len(members))):
                 # All numbers are 0 or 1; some BLAS raise flags for what lies beside small matrices of floats.
                 with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                    meant = is_meant(sets[own].astype(np.float32), members)
-                summed[own] += meant.astype(np.float64) @ counts
+                    meant = is_meant(sets[block].astype(np.float32), members)
+                summed[block] += meant.astype(np.float64) @ counts
         return summed.astype(np.int64)
 
     @cached_property

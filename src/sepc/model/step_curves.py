@@ -37,7 +37,7 @@ class StepCurves:
     @classmethod
     def of(cls, features: IntArray, knots: list[FloatArray], levels: list[FloatArray]) -> StepCurves:
         """The curves with these knots, of shapes (s,), and levels, of shapes (s + 1, C), where s differs little."""
-        depth = max(len(own).bit_length() for own in knots)
+        depth = max(len(of_feature).bit_length() for of_feature in knots)
         every = np.full((len(knots), 2**depth - 1), np.nan)
         after = np.zeros((len(knots), 2**depth, levels[0].shape[1]))
         for own_knots, own_levels, all_knots, all_levels in zip(knots, levels, every, after, strict=True):
@@ -74,11 +74,11 @@ class CurveBlock:
 
     def added_to(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """Scores of shape (n, C) with the curves at columns of shape (d, n) added one after the other."""
-        own = columns[self.features]
-        terms = np.empty((len(own) + 1, *scores.shape))
+        of_block = columns[self.features]
+        terms = np.empty((len(of_block) + 1, *scores.shape))
         terms[0] = scores
         for group in self.groups:
-            group.put(own, out=terms[1:])
+            group.put(of_block, out=terms[1:])
         return np.asarray(np.add.reduce(terms, axis=0))
 
 
@@ -102,6 +102,8 @@ def curve_blocks(n_knots: IntArray, knots: FloatArray, levels: FloatArray) -> tu
 
 
 def _grouped(knots: list[FloatArray], levels: list[FloatArray]) -> tuple[StepCurves, ...]:
-    depths = np.array([len(own).bit_length() for own in knots])
+    depths = np.array([len(of_feature).bit_length() for of_feature in knots])
     groups = [np.flatnonzero(depths == depth) for depth in np.unique(depths)]
-    return tuple(StepCurves.of(own, [knots[j] for j in own], [levels[j] for j in own]) for own in groups)
+    return tuple(
+        StepCurves.of(features, [knots[j] for j in features], [levels[j] for j in features]) for features in groups
+    )

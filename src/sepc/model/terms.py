@@ -145,7 +145,7 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
         places.append(where)
     order = np.argsort(np.concatenate(places), kind="stable")
     runner_up, probability, features, ellipsoids, isolated = (
-        np.concatenate(own)[order] for own in zip(*parts, strict=True)
+        np.concatenate(part)[order] for part in zip(*parts, strict=True)
     )
     offsets = model.weights.offsets
     return Terms(
@@ -174,10 +174,10 @@ def _compared(
     standardized, codes = model.standardize(rows), rows[:, len(model.shift) :]
     d, K, C = len(model.feature_names), model.n_ellipsoids, len(model.classes)
     scores, squares = np.empty((len(rows), C)), np.empty((K, len(rows)))
-    for place, columns, own in padded_tiles(standardized, model.stack, C):
+    for place, columns, tile in padded_tiles(standardized, model.stack, C):
         n_rows = place.stop - place.start
-        squares[:, place] = own[:, :n_rows]
-        scores[place] = weights.scores(columns, own, model.isolated)[:, :n_rows].T
+        squares[:, place] = tile[:, :n_rows]
+        scores[place] = weights.scores(columns, tile, model.isolated)[:, :n_rows].T
         scores[place] += weights.category_terms(codes[place]).sum(axis=1)
     mean = scores.reshape(n, n_draws, C).mean(axis=1)
     runner_up, probability = _second(mean, label), softmax(mean, axis=1)[np.arange(n), label]

@@ -101,14 +101,14 @@ class TrainingSummary:
             return "has groups of too few rows"
         if (np.diff(self.ranges, axis=2) < 0.0).any() or (np.diff(self.overall, axis=1) < 0.0).any():
             return "has values that do not ascend"
-        sizes = [len(own.categories) for own in self.displays if own.kind is FeatureKind.CATEGORY]
+        sizes = [len(display.categories) for display in self.displays if display.kind is FeatureKind.CATEGORY]
         if len(self.displays) != len(self.n_levels) or self.category_counts.shape[1] != sum(sizes):
             return "has other features or categories than its columns give"
         if self.n_levels.sum() != len(self.levels):
             return "has levels that do not match its features"
-        for own, parts in ((self.category_counts, sizes), (self.level_counts, self.n_levels[self.n_levels > 0])):
+        for counts, parts in ((self.category_counts, sizes), (self.level_counts, self.n_levels[self.n_levels > 0])):
             starts = np.cumsum([0, *parts])[:-1]
-            if len(starts) and (np.add.reduceat(own, starts, axis=1) != self.n_rows[:, None]).any():
+            if len(starts) and (np.add.reduceat(counts, starts, axis=1) != self.n_rows[:, None]).any():
                 return "counts values of more or fewer rows than there are"
         return None
 
@@ -143,10 +143,10 @@ class TrainingSummary:
     def level_share(self, group: int, feature: int, value: float) -> float | None:
         """The share of a group's rows that have this value of a feature; None if the feature has many values."""
         end = int(self.n_levels[: feature + 1].sum())
-        own = slice(end - int(self.n_levels[feature]), end)
-        if own.start == own.stop:
+        places = slice(end - int(self.n_levels[feature]), end)
+        if places.start == places.stop:
             return None
-        return float(self.level_counts[group, own][self.levels[own] == value].sum() / self.n_rows[group])
+        return float(self.level_counts[group, places][self.levels[places] == value].sum() / self.n_rows[group])
 
     def categories_of(self, feature: int) -> slice:
         """Where the categories of a feature stand in `category_counts`."""
@@ -160,7 +160,7 @@ class TrainingSummary:
     @cached_property
     def category_features(self) -> list[int]:
         """The features that stand for categories."""
-        return [j for j, own in enumerate(self.displays) if own.kind is FeatureKind.CATEGORY]
+        return [j for j, display in enumerate(self.displays) if display.kind is FeatureKind.CATEGORY]
 
     @cached_property
     def _places(self) -> dict[tuple[int, int], int]:
@@ -200,8 +200,8 @@ def summarise_rows(
     for k in range(inside.shape[1]):
         held = np.flatnonzero(inside[:, k])
         groups += [(k, c, held[owners[held] == c]) for c in np.unique(owners[held]).tolist()]
-    groups = [own for own in groups if own[0] == ANYWHERE or len(own[2]) >= FEWEST_ROWS]
-    levels = [_levels(rows[:, j], own.kind) for j, own in enumerate(displays)]
+    groups = [group for group in groups if group[0] == ANYWHERE or len(group[2]) >= FEWEST_ROWS]
+    levels = [_levels(rows[:, j], display.kind) for j, display in enumerate(displays)]
     return TrainingSummary(
         ellipsoid=np.array([k for k, _, _ in groups], dtype=np.int64),
         owner=np.array([c for _, c, _ in groups], dtype=np.int64),
@@ -210,7 +210,7 @@ def summarise_rows(
         overall=np.array([quantiles_of(column, shares, N_QUANTILES) for column in rows[:, :d].T]),
         displays=tuple(displays),
         category_counts=np.array([_category_counts(rows[held, d:], displays) for _, _, held in groups], dtype=np.int64),
-        n_levels=np.array([len(own) for own in levels], dtype=np.int64),
+        n_levels=np.array([len(values) for values in levels], dtype=np.int64),
         levels=np.concatenate(levels),
         level_counts=np.array([_level_counts(rows[held], levels) for _, _, held in groups], dtype=np.int64),
     )
@@ -225,7 +225,7 @@ def _levels(column: FloatArray, kind: FeatureKind) -> FloatArray:
 
 
 def _level_counts(rows: FloatArray, levels: Sequence[FloatArray]) -> IntArray:
-    counts = [(rows[:, j, None] == own).sum(axis=0) for j, own in enumerate(levels)]
+    counts = [(rows[:, j, None] == values).sum(axis=0) for j, values in enumerate(levels)]
     return np.concatenate(counts)
 
 
@@ -235,7 +235,7 @@ def _range(rows: FloatArray) -> FloatArray:
 
 
 def _category_counts(codes: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
-    sizes = [len(own.categories) for own in displays if own.kind is FeatureKind.CATEGORY]
+    sizes = [len(display.categories) for display in displays if display.kind is FeatureKind.CATEGORY]
     pairs = zip(codes.astype(np.int64).T, sizes, strict=True)
     counts = [np.bincount(column, minlength=size)[:size] for column, size in pairs]
     return np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)

@@ -39,11 +39,11 @@ class Verdicts:
     ) -> None:
         """Copy `others`, or `others[which]`, to the positions `where`; only some of the arrays, if these are named."""
         for name in names:
-            own, values = getattr(self, name), getattr(others, name)
+            entries, values = getattr(self, name), getattr(others, name)
             if which is None or not isinstance(where, slice):
-                own[where] = values if which is None else values[which]
+                entries[where] = values if which is None else values[which]
             else:
-                np.take(values, which, axis=0, out=own[where], mode="wrap")
+                np.take(values, which, axis=0, out=entries[where], mode="wrap")
 
 
 class KeptVerdicts:

@@ -99,7 +99,10 @@ class Answer(ShownInLists):
 
 def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> tuple[FeatureChange, ...]:
     """What differs in a row of the model from the one given, on its way to a class; the dearest change first."""
-    places, columns = limits.model.standardize(row[np.newaxis])[0], {own.features.start: own for own in limits.choices}
+    places, columns = (
+        limits.model.standardize(row[np.newaxis])[0],
+        {choice.features.start: choice for choice in limits.choices},
+    )
     changes = []
     for j in limits.changed(row):
         if j in columns:

@@ -153,7 +153,10 @@ def _usual_box(target: Target, k: int) -> Box:
     group = usual.group(k, target.owner)
     counts = usual.category_counts[usual.group(ANYWHERE, target.owner) if group is None else group]
     return replace(
-        every, options=[_usual(counts[usual.categories_of(own.features.start)], own) for own in target.limits.choices]
+        every,
+        options=[
+            _usual(counts[usual.categories_of(choice.features.start)], choice) for choice in target.limits.choices
+        ],
     )
 
 
@@ -213,8 +216,8 @@ def _without_smallest(limits: Limits, row: FloatArray) -> FloatArray:
         (j for j in limits.changed(row) if limits.prices[j] > 0.0), key=limits.ways(row).__getitem__
     )
     rows = np.tile(row, (len(smallest_first), 1))
-    for own, n in zip(rows, range(len(smallest_first), 0, -1), strict=True):
-        own[smallest_first[:n]] = limits.row[smallest_first[:n]]
+    for variant, n in zip(rows, range(len(smallest_first), 0, -1), strict=True):
+        variant[smallest_first[:n]] = limits.row[smallest_first[:n]]
     return rows
 
 
@@ -243,10 +246,10 @@ def _taken_back(limits: Limits, row: FloatArray) -> FloatArray:
     smallest_first = sorted(numbers, key=limits.ways(row).__getitem__)
     sets = [[j] for j in numbers] + [smallest_first[:i] for i in range(2, len(numbers) + 1)]
     some = np.zeros((len(sets), len(row)), dtype=bool)
-    for own, features in zip(some, sets, strict=True):
-        own[features] = True
+    for is_taken, features in zip(some, sets, strict=True):
+        is_taken[features] = True
     rows = np.concatenate([np.where(some, limits.row + kept * (row - limits.row), row) for kept in KEPT])
-    columns = [limits.n_features + own.column for own in limits.choices if own.features.start in moved]
+    columns = [limits.n_features + choice.column for choice in limits.choices if choice.features.start in moved]
     back = np.tile(row, (len(columns), 1))
     back[np.arange(len(columns)), columns] = limits.row[columns]
     return limits.encoded(limits.rounded(np.concatenate([rows, back])))

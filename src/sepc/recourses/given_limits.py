@@ -134,7 +134,7 @@ class GivenLimits:
         row, values = self.row, self.row.values[: len(self.row.model.shift)]
         low = np.minimum(row.usual.overall[:, 0], values)
         high = np.maximum(row.usual.overall[:, -1], values)
-        fixed = [own.kind in (FeatureKind.DATE, FeatureKind.PART) for own in row.usual.displays]
+        fixed = [display.kind in (FeatureKind.DATE, FeatureKind.PART) for display in row.usual.displays]
         low[fixed], high[fixed] = values[fixed], values[fixed]
         for limit in given:
             if limit.allowed is None:
@@ -151,20 +151,24 @@ class GivenLimits:
             for i, name in enumerate(columns)
         ]
 
-    def _choice(self, name: str, i: int, own: int, given: Iterable[GivenLimit]) -> Choice:
+    def _choice(self, name: str, i: int, current: int, given: Iterable[GivenLimit]) -> Choice:
         model, categories, first = self.row.model, self.row.categories(name), self.row.feature(name)
         features = slice(first, first + categories.encodings.shape[1])
         encodings = np.concatenate([categories.encodings, np.zeros((1, categories.encodings.shape[1]))])
-        codes = {code for code, value in enumerate(categories.values) if value is not None} | {own}
+        codes = {code for code, value in enumerate(categories.values) if value is not None} | {current}
         for limit in given:
             codes = set(limit.allowed or ()) if limit.allowed is not None else codes
         allowed = np.array(sorted(codes, key=lambda code: (encodings[code, 0], code)), dtype=np.int64)
         price = self.prices.get(name, 1.0)
-        return Choice(features, i, encodings, model.shift[features], model.scale[features], own, allowed, price)
+        return Choice(features, i, encodings, model.shift[features], model.scale[features], current, allowed, price)
 
     def _column_of_feature(self) -> list[str]:
         preparation = self.row.preparation
-        return list(self.row.model.feature_names) if preparation is None else [own for own, _ in preparation.features]
+        return (
+            list(self.row.model.feature_names)
+            if preparation is None
+            else [column for column, _ in preparation.features]
+        )
 
     def _check(self, low: FloatArray, high: FloatArray, numbers: BoolArray) -> None:
         """Raise if a number has no value left, such as between 0.2 and 0.8 where only whole numbers are known."""
@@ -286,5 +290,5 @@ def _price(key: Any, price: float) -> float:
 def _whole_numbers(row: Row) -> BoolArray:
     """Which features are whole numbers, as far as training tells, and in the row itself."""
     values = row.values[: len(row.model.shift)]
-    is_number = np.array([own.kind is FeatureKind.NUMBER for own in row.usual.displays])
+    is_number = np.array([display.kind is FeatureKind.NUMBER for display in row.usual.displays])
     return np.asarray(is_number & (row.usual.overall % 1.0 == 0.0).all(axis=1) & (values % 1.0 == 0.0))

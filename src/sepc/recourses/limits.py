@@ -97,10 +97,10 @@ class Limits:
     def _allowed(self) -> BoolArray:
         """Which codes are allowed in each column of categories, of shape (Q, most codes)."""
         allowed = np.zeros(
-            (len(self.choices), max((len(own.encodings) for own in self.choices), default=0)), dtype=bool
+            (len(self.choices), max((len(choice.encodings) for choice in self.choices), default=0)), dtype=bool
         )
-        for own, choice in zip(allowed, self.choices, strict=True):
-            own[choice.allowed] = True
+        for is_allowed, choice in zip(allowed, self.choices, strict=True):
+            is_allowed[choice.allowed] = True
         return allowed
 
     def codes(self, rows: FloatArray, choice: Choice) -> FloatArray:
@@ -132,7 +132,7 @@ class Limits:
         columns = [self.n_features + choice.column for choice in self.choices]
         values = [np.unique(np.clip(self.usual.overall[j, QUANTILES], self.low[j], self.high[j])) for j in self.free]
         values += [choice.allowed.astype(np.float64) for choice in self.choices]
-        where = np.repeat([*self.free.tolist(), *columns], [len(own) for own in values])
+        where = np.repeat([*self.free.tolist(), *columns], [len(tried) for tried in values])
         return where.astype(np.int64), np.concatenate([np.empty(0), *values])
 
     def rounded(self, rows: FloatArray) -> FloatArray:
@@ -152,5 +152,5 @@ class Limits:
         low, high = self.low.copy(), self.high.copy()
         fixed = list(features)
         low[fixed] = high[fixed] = self.row[fixed]
-        choices = [own.fixed() if own.features.start in features else own for own in self.choices]
+        choices = [choice.fixed() if choice.features.start in features else choice for choice in self.choices]
         return replace(self, low=low, high=high, choices=choices)

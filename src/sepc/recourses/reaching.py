@@ -62,9 +62,9 @@ class Box:
         """The box of all features, with categories as if they were numbers, at a cost that is never above theirs."""
         low, high, prices, squared = self.low.copy(), self.high.copy(), self.limits.prices.copy(), 0.0
         for options in self.options:
-            own, features = options.relaxed, options.choice.features
-            low[features], high[features], prices[features] = own.low, own.high, own.price
-            squared += own.squared
+            part, features = options.relaxed, options.choice.features
+            low[features], high[features], prices[features] = part.low, part.high, part.price
+            squared += part.squared
         return Relaxed(low, high, prices, squared)
 
     def rows_at(self, places: FloatArray) -> FloatArray:
@@ -102,7 +102,9 @@ class Box:
         return next(self._by_categories(place), None) or next(self._by_numbers(place), [])
 
     def _by_categories(self, place: FloatArray) -> Iterator[list[Box]]:
-        unsettled = [i for i, own in enumerate(self.options) if not own.is_settled(place[own.choice.features])]
+        unsettled = [
+            i for i, options in enumerate(self.options) if not options.is_settled(place[options.choice.features])
+        ]
         if unsettled:
             i = max(unsettled, key=lambda i: len(self.options[i].codes))
             yield [self._with_options(i, part) for part in self.options[i].parts]
@@ -127,7 +129,10 @@ class Box:
         values = np.round(model.shift[whole] + model.scale[whole] * place[whole])
         low[whole] = high[whole] = np.clip((values - model.shift[whole]) / model.scale[whole], low[whole], high[whole])
         return replace(
-            self, low=low, high=high, options=[own.nearest(place[own.choice.features]) for own in self.options]
+            self,
+            low=low,
+            high=high,
+            options=[options.nearest(place[options.choice.features]) for options in self.options],
         )
 
 
@@ -268,4 +273,4 @@ def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     free = (low < high) & (prices > 0.0)
     sizes = np.maximum(((normals[:, free] / prices[free]) ** 2).sum(axis=1), np.finfo(float).tiny)
     multipliers = np.maximum(gauges - 1.0, 0.0) / sizes
-    return [HalfSpace(*own) for own in zip(normals, centers, multipliers.tolist(), strict=True)]
+    return [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]

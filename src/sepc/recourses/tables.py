@@ -58,16 +58,16 @@ class Tables:
             if choice.features.start in changed:
                 name = self.limits.model.feature_names[choice.features.start]
                 values = self.values_of(name, self.limits.codes(rows, choice))
-                own = table[self._name(name)]
-                table[self._name(name)] = _pandas().Series(values, index=table.index, dtype=object).astype(own.dtype)
+                column = table[self._name(name)]
+                table[self._name(name)] = _pandas().Series(values, index=table.index, dtype=object).astype(column.dtype)
         return table
 
     def values_of(self, name: str, codes: FloatArray) -> list[Any]:
         """The categories of a column with these codes; for one not seen in training, what the given row has."""
         assert self.preparation is not None  # Else there are no categories.
         known = self.preparation.categories[name].values
-        own = self.given[self._name(name)].iloc[0]
-        return [known[int(code)] if code < len(known) else own for code in codes]
+        given = self.given[self._name(name)].iloc[0]
+        return [known[int(code)] if code < len(known) else given for code in codes]
 
     def _numbers(self, values: FloatArray, j: int) -> Any:
         name = self.limits.model.feature_names[j]
@@ -80,7 +80,7 @@ class Tables:
 
     def _name(self, name: str) -> Any:
         """The name of a column as the table has it, which may be no text."""
-        return next(own for own in self.given.columns if str(own) == name)
+        return next(column for column in self.given.columns if str(column) == name)
 
 
 def _pandas() -> Any:

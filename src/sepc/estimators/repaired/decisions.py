@@ -102,7 +102,7 @@ class RepairedDecisions(Decisions):
         for region, decided in self.parts.inner.items():
             rows = np.flatnonzero(self.repaired & (self.region == region))
             pairs = zip(rows.tolist(), decided[self.position[rows]]._reasons(), strict=True)
-            reasons |= {i: own.after("By the repaired model: ") for i, own in pairs}
+            reasons |= {i: reason.after("By the repaired model: ") for i, reason in pairs}
         return [reasons[i] for i in range(len(self))]
 
     def _grounds(self, words: Words) -> Grounds:
@@ -111,9 +111,9 @@ class RepairedDecisions(Decisions):
         return decided[self.position]._grounds(words)
 
 
-def _in_order_of(classes: NDArray[Any], own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+def _in_order_of(classes: NDArray[Any], known: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
     """Columns for `classes`, given those for a model's own ones; zeros for a class that it does not know."""
-    place = positions_of(own, classes)
+    place = positions_of(known, classes)
     columns = np.zeros((len(values), len(classes)), dtype=values.dtype)
     columns[:, place[place >= 0]] = values[:, place >= 0]
     return columns

@@ -105,9 +105,9 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
 
     def _decide_in(self, region: int, located: SEPDecisions) -> SEPDecisions:
         """The decisions of a region's own model on rows that lie there."""
-        own = self.repaired_[region]
+        model = self.repaired_[region]
         rows, preparation = located.given_rows, located.preparation
-        return SEPDecisions.of(own.model_, rows, own.min_trust, located.notes, located.empty, preparation)
+        return SEPDecisions.of(model.model_, rows, model.min_trust, located.notes, located.empty, preparation)
 
     def empty_decisions(self) -> RepairedDecisions:
         """Decisions on zero rows, with all columns and their types."""

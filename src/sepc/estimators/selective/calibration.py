@@ -44,5 +44,5 @@ def grid_of(training: Answers | None, label: Any = None) -> FloatArray:
     if training is None:
         return fixed_grid()
     labels, trust = training
-    own = trust if label is None else trust[np.asarray(labels == label)]
-    return quantile_grid(own) if len(own) else fixed_grid()
+    of_label = trust if label is None else trust[np.asarray(labels == label)]
+    return quantile_grid(of_label) if len(of_label) else fixed_grid()

@@ -80,8 +80,10 @@ class SelectiveDecisions(Decisions):
 
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts."""
-        covers = ["The promise covers it." if own else "The promise does not cover it." for own in self.accepted]
-        return [own.with_sentence(text) for own, text in zip(self.inner._reasons(), covers, strict=True)]
+        covers = [
+            "The promise covers it." if is_covered else "The promise does not cover it." for is_covered in self.accepted
+        ]
+        return [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
 
     def _grounds(self, words: Words) -> Grounds:
         """What the only decision rests on, for a letter, in these words."""
@@ -90,8 +92,10 @@ class SelectiveDecisions(Decisions):
     def _verdicts(self) -> list[Sentence]:
         """Why each row was not accepted, and what would settle it; empty if it was."""
         return [
-            self._about_trust(i, cause) if _is_about_trust(cause, own) else usual
-            for i, (cause, own, usual) in enumerate(zip(self.cause, self.inner.cause, super()._verdicts(), strict=True))
+            self._about_trust(i, cause) if _is_about_trust(cause, inner_cause) else usual
+            for i, (cause, inner_cause, usual) in enumerate(
+                zip(self.cause, self.inner.cause, super()._verdicts(), strict=True)
+            )
         ]
 
     def _about_trust(self, i: int, cause: int) -> Sentence:
@@ -99,14 +103,14 @@ class SelectiveDecisions(Decisions):
         return Sentence(f"Not accepted ({Cause(cause).name}): {needs}; a person should decide.")
 
 
-def _is_about_trust(cause: int, own: int) -> bool:
+def _is_about_trust(cause: int, inner_cause: int) -> bool:
     """Whether a row is refused for want of trust alone, given the estimator's own cause."""
-    return cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
+    return cause in (Cause.THIN, Cause.UNEXPLAINED) and inner_cause in (Cause.ACCEPTED, Cause.UNEXPLAINED)
 
 
-def _causes(uncovered: Cause, accepted: BoolArray, own: IntArray) -> IntArray:
+def _causes(uncovered: Cause, accepted: BoolArray, inner_cause: IntArray) -> IntArray:
     """Causes, given those of the estimator and one for rows that it would accept but the promise does not cover."""
-    return np.where(accepted, Cause.ACCEPTED, np.where(own == Cause.ACCEPTED, uncovered, own))
+    return np.where(accepted, Cause.ACCEPTED, np.where(inner_cause == Cause.ACCEPTED, uncovered, inner_cause))
 
 
 def columns_for(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

@@ -130,9 +130,11 @@ def control_groups(
     if one_threshold:
         found = choose_together(rows, grid, max_risk, 1.0 - each) if rows else []
     else:
-        found = [choose_threshold(*own, grid, max_risk, 1.0 - each) for own in rows]
+        found = [choose_threshold(*group, grid, max_risk, 1.0 - each) for group in rows]
     n_tests = max(large, 1) * len(np.unique(grid))
-    harm = [_no_harm(control, own[1], n_tests, HARM_SHARE * level) for control, own in zip(found, rows, strict=True)]
+    harm = [
+        _no_harm(control, group[1], n_tests, HARM_SHARE * level) for control, group in zip(found, rows, strict=True)
+    ]
     return dict(zip(keys, found, strict=True)), dict(zip(keys, harm, strict=True)), 1.0 - each
 
 

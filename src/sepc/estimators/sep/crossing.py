@@ -66,11 +66,11 @@ class Recoder:
             classes = np.unique(self.which[is_known], return_inverse=True)[1]
             folds = folds_of(self.rows[is_known], classes, seed=0)
         for column, codes in zip(self.category_columns, self._codes, strict=True):
-            own = slice(column.feature, column.feature + column.n_features)
+            features = slice(column.feature, column.feature + column.n_features)
             new, known = encodings_like(
-                self.rows[is_known, own], codes[is_known], classes, column.n_categories, self.unit, folds
+                self.rows[is_known, features], codes[is_known], classes, column.n_categories, self.unit, folds
             )
-            rows[is_known, own], rows[is_left_out, own] = known, new[codes[is_left_out]]
+            rows[is_known, features], rows[is_left_out, features] = known, new[codes[is_left_out]]
             encodings.append(new)
         return Recoded(rows, tuple(encodings))
 
@@ -86,8 +86,8 @@ def recoded(
     """Rows with other encodings of their categories."""
     rows = rows.copy()
     codes = rows[:, rows.shape[1] - len(category_columns) :].astype(np.int64).T
-    for column, own, code in zip(category_columns, encodings, codes, strict=True):
-        rows[:, column.feature : column.feature + column.n_features] = own[code]
+    for column, encoding, code in zip(category_columns, encodings, codes, strict=True):
+        rows[:, column.feature : column.feature + column.n_features] = encoding[code]
     return rows
 
 
@@ -136,10 +136,10 @@ def cross(
         return Crossing(folds, (), ())
     seen_by, pieces = [], []
     for fold in range(N_FOLDS):
-        own = recoder.without(folds == fold)
-        each = [own.rows[(recoder.which == k) & (folds != fold)] for k in range(recoder.which.max() + 1)]
+        recoded_rows = recoder.without(folds == fold)
+        each = [recoded_rows.rows[(recoder.which == k) & (folds != fold)] for k in range(recoder.which.max() + 1)]
         pieces.append(partition([ArrayPoints(rows) for rows in each if len(rows)]))
-        seen_by.append(own)
+        seen_by.append(recoded_rows)
     return Crossing(folds, tuple(pieces), tuple(seen_by))
 
 
@@ -166,7 +166,7 @@ def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
 def unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
     """The partition itself, for the rows that are not among those partitioned."""
     hashes, seen = (
-        row_hashes(own, seed=0) for own in (recoder.rows, np.concatenate([one.rows for one in partitioned]))
+        row_hashes(rows, seed=0) for rows in (recoder.rows, np.concatenate([one.rows for one in partitioned]))
     )
     return Crossing(np.where(np.isin(hashes, seen), NOT_USED, 0), (pieces,), (Recoded(recoder.rows, ()),))
 

@@ -173,10 +173,10 @@ class SEPDecision(Decision):
         groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
         groups = {name: group for name, group in groups.items() if group}
         known = likely_values(model, row, [np.array(group) for group in groups.values()])
-        known += [(own.positions, own.likely(model, self.probabilities)) for own in empty]
+        known += [(column.positions, column.likely(model, self.probabilities)) for column in empty]
         if not known:
             return []
-        asked = [*groups, *(names[own.feature] for own in empty)]
+        asked = [*groups, *(names[column.feature] for column in empty)]
         settled = value_of_information(model, row, known, self._only.min_trust)
         ranked = sorted(zip(settled, asked, strict=True), key=lambda item: item[0], reverse=True)
         return [(name, share) for (share, _), name in ranked]
@@ -186,10 +186,10 @@ class SEPDecision(Decision):
         preparation = self._only.preparation
         if preparation is None:
             return []
-        first_code, own = len(preparation.feature_names), preparation.categories.values()
+        first_code, all_categories = len(preparation.feature_names), preparation.categories.values()
         return [
             EmptyCategory.of(int(feature), first_code + q, *categories.known)
-            for q, (feature, categories) in enumerate(zip(preparation.category_features, own, strict=True))
+            for q, (feature, categories) in enumerate(zip(preparation.category_features, all_categories, strict=True))
             if self.empty[q]
         ]
 

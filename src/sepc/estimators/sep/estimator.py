@@ -278,9 +278,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
-        if (own := self.preparation_) is not None:
-            notes, empty = own.notes_on(X, rows), own.empty_in(X, rows)
-            return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, own)
+        if (preparation := self.preparation_) is not None:
+            notes, empty = preparation.notes_on(X, rows), preparation.empty_in(X, rows)
+            return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, preparation)
         # A copy, since causes and reasons are found in these rows later, when `X` may hold others.
         return SEPDecisions.of(self.model_, rows.copy(), self.min_trust)
 
@@ -352,16 +352,16 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         (n, d) array
         """
         check_is_fitted(self)
-        own = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
-        if not own:
+        of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
+        if not of_label:
             known = listed(map(shown, self.classes_), MOST_NAMES)
             raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
-        held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in own], dtype=np.float64)
-        chosen = rng.choice(len(own), size=n, p=held / held.sum())
+        held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in of_label], dtype=np.float64)
+        chosen = rng.choice(len(of_label), size=n, p=held / held.sum())
         rows = np.empty((n, len(self.model_.feature_names)))
-        for k, fitted in enumerate(own):
+        for k, fitted in enumerate(of_label):
             rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
         return rows
 

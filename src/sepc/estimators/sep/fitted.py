@@ -122,8 +122,8 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
             return tuple(self[i] for i in range(len(self))[k])
         number = range(len(self))[k]
         end = int(self._ends[number])
-        own = range(end - int(self.n_cuts[number]), end)
-        return FittedEllipsoid.of(self.model, number, tuple(self._cut(i) for i in own), int(self.n_round[number]))
+        cuts = range(end - int(self.n_cuts[number]), end)
+        return FittedEllipsoid.of(self.model, number, tuple(self._cut(i) for i in cuts), int(self.n_round[number]))
 
     @cached_property
     def _ends(self) -> IntArray:

@@ -105,8 +105,10 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
     Codes of categories count in the weights only. With `out_of_fold`, models are also fitted to parts of the weighed
     rows, if these come from a table without gaps.
     """
-    own = Standardization.of(training.extent)
-    standard = own if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
+    by_deviation = Standardization.of(training.extent)
+    standard = (
+        by_deviation if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
+    )
     n_rows = sum(points.n_points for points in training.classes)
     n_partitioned = settings.n_partitioned(n_rows, training.rows.n_features)
     partitioning = Settings(
@@ -114,7 +116,7 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
         published=settings.published,
         max_rounds=settings.max_rounds,
         max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
-        unit=own.scale / standard.scale,
+        unit=by_deviation.scale / standard.scale,
         local_rows=settings.local_rows,
     )
     common = _Common(training, settings, standard, partitioning.for_share(n_partitioned / n_rows))
@@ -169,7 +171,7 @@ class _Common:
 
     def partition(self, classes: Sequence[PointSet], on_round: Callable[[Round], None] | None = None) -> Pieces:
         """Ellipsoids around rows of the classes, in standard units."""
-        points = [self.standard.of_set(own) for own in classes]
+        points = [self.standard.of_set(points_of_class) for points_of_class in classes]
         return partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
 
     def model(self, pieces: Pieces, classes: Sequence[PointSet], labels: NDArray[Any]) -> SEPModel:
@@ -226,7 +228,7 @@ class _Common:
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:
     """The model with its counts in units of rows, rounded so that they add up; at least 1 where there are any."""
-    table_counts = np.column_stack([_rounded(own * unit) for own in model.table.counts.T])
+    table_counts = np.column_stack([_rounded(counts * unit) for counts in model.table.counts.T])
     table = replace(model.table, counts=table_counts)
     return replace(model, class_counts=table_counts.sum(axis=0), table=table)
 

@@ -66,12 +66,12 @@ def refitted(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRo
     folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))
     found = np.zeros((len(folds), len(classes)))
     for fold in range(N_FOLDS):
-        others, own = np.unique(positions[folds != fold]), positions[folds == fold]
+        others, left_out = np.unique(positions[folds != fold]), positions[folds == fold]
         weights = None if sample_weight is None else np.asarray(sample_weight)[others]
         model = clone(classifier).set_params(out_of_fold=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the same has been said of all rows
             model.fit(_safe_indexing(X, others), labels[others], weights)
         known = np.searchsorted(classes, model.classes_)
-        found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, own))
+        found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, left_out))
     return found

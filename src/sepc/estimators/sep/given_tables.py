@@ -46,7 +46,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         if settings.out_of_fold:
             raise TypeError("out_of_fold is for rows in memory; for files and Dask collections it must be False.")
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
-        labels, counts = training.labels.tolist(), [own.n_points for own in training.classes]
+        labels, counts = training.labels.tolist(), [points.n_points for points in training.classes]
         refuse_numbers(labels, counts)
         check_classification_targets(training.labels)
         warn_of_misspellings(labels, counts)

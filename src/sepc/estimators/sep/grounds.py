@@ -25,12 +25,12 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
     told = RowPhrases(model, model.usual, decisions.rows)
     terms = NamedTerms(decisions.terms(), told)
     known = known_columns(decisions.missing, told.column_of)[0]
-    own = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
+    all_known = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
     owners = [int(np.searchsorted(model.classes, label)) for label in (decisions.label[0], terms.terms.runner_up[0])]
     sides = []
     for sign, most in ((1.0, MOST_FOR), (-1.0, MOST_AGAINST)):
-        least = LEAST_SHARE * max((abs(term.value) for term in own), default=0.0)
-        chosen = [term.feature for term in own if sign * term.value >= least][:most]
+        least = LEAST_SHARE * max((abs(term.value) for term in all_known), default=0.0)
+        chosen = [term.feature for term in all_known if sign * term.value >= least][:most]
         sides.append(tuple(_point(told, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
     speaks_for, speaks_against = sides
     return Grounds(speaks_for, speaks_against, missing)

@@ -61,7 +61,7 @@ def partition_classes(
         n_jobs = 1  # Open files and clients cannot be sent to other processes.
     if effective_n_jobs(n_jobs) > 1:
         on_round = None
-    jobs = (delayed(partition)(own, _others(classes, i), settings, on_round) for i, own in enumerate(classes))
+    jobs = (delayed(partition)(points, _others(classes, i), settings, on_round) for i, points in enumerate(classes))
     return _of_many_classes(tuple(Parallel(n_jobs=n_jobs)(jobs)))
 
 
@@ -89,8 +89,8 @@ def _of_many_classes(parts: tuple[Partition, ...]) -> Pieces:
     kept = [[ellipsoid for ellipsoid in part.ellipsoids if ellipsoid.is_pos] for part in parts]
     return Pieces(
         partitions=parts,
-        ellipsoids=tuple(ellipsoid for own in kept for ellipsoid in own),
-        owners=np.repeat(np.arange(len(parts)), [len(own) for own in kept]),
+        ellipsoids=tuple(ellipsoid for found in kept for ellipsoid in found),
+        owners=np.repeat(np.arange(len(parts)), [len(found) for found in kept]),
         isolated=np.concatenate([part.isolated_pos for part in parts]),
         isolated_owners=np.repeat(np.arange(len(parts)), [len(part.isolated_pos) for part in parts]),
     )

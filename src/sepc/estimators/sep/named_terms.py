@@ -61,15 +61,15 @@ class NamedTerms:
 
         Always among them is the largest for the label and, if the row is refused, the largest against it.
         """
-        own = self.sizes[i]
-        order = np.argsort(-np.abs(own), kind="stable")
-        so_far = np.cumsum(np.abs(own[order]))
+        sizes = self.sizes[i]
+        order = np.argsort(-np.abs(sizes), kind="stable")
+        so_far = np.cumsum(np.abs(sizes[order]))
         n_named = min(int((so_far < COVERED * so_far[-1]).sum()) + 1, self._most)
-        best, worst = int(own.argmax()), int(own.argmin())
-        chosen = set(order[:n_named].tolist()) | ({best} if own[best] > 0.0 else set())
-        if is_refused and own[worst] < 0.0:
+        best, worst = int(sizes.argmax()), int(sizes.argmin())
+        chosen = set(order[:n_named].tolist()) | ({best} if sizes[best] > 0.0 else set())
+        if is_refused and sizes[worst] < 0.0:
             chosen.add(worst)
-        return [self._term(i, j) for j in order.tolist() if j in chosen and abs(own[j]) >= LEAST_TERM]
+        return [self._term(i, j) for j in order.tolist() if j in chosen and abs(sizes[j]) >= LEAST_TERM]
 
     def largest(self, i: int) -> list[NamedTerm]:
         """All terms of a row that are not too small to be shown, the largest first."""
@@ -78,11 +78,11 @@ class NamedTerms:
 
     def extremes(self, i: int) -> tuple[NamedTerm | None, NamedTerm | None]:
         """The largest term for the label of a row, and the largest against it, if there are such."""
-        own = self.sizes[i]
-        best, worst = int(own.argmax()), int(own.argmin())
+        sizes = self.sizes[i]
+        best, worst = int(sizes.argmax()), int(sizes.argmin())
         return (
-            self._term(i, best) if own[best] >= LEAST_TERM else None,
-            self._term(i, worst) if own[worst] <= -LEAST_TERM else None,
+            self._term(i, best) if sizes[best] >= LEAST_TERM else None,
+            self._term(i, worst) if sizes[worst] <= -LEAST_TERM else None,
         )
 
     def _term(self, i: int, j: int) -> NamedTerm:
@@ -98,8 +98,8 @@ class NamedTerms:
 
     def rest(self, i: int, named: list[NamedTerm]) -> tuple[int, float]:
         """How many other columns there are, and what they and the place, if it is not named, add together."""
-        n_features = sum(own.feature is not None for own in named)
-        return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(own.value for own in named))
+        n_features = sum(term.feature is not None for term in named)
+        return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(term.value for term in named))
 
     def group(self, i: int, label: int, runner_up: int) -> Group | None:
         """The ellipsoid that adds most to the place of a row in its direction, if the row's lie to it explains that.
@@ -107,9 +107,9 @@ class NamedTerms:
         A row that lies in or near a group is likened to the label that most of its cases have; one that lies outside is
         not.
         """
-        own = self.terms.ellipsoids[i]
+        by_ellipsoid = self.terms.ellipsoids[i]
         place = float(self.sizes[i, -1])
-        toward = own * np.sign(place)
+        toward = by_ellipsoid * np.sign(place)
         if abs(float(self.terms.isolated[i])) > toward.max(initial=0.0):
             return None
         favoured, other = (label, runner_up) if place > 0.0 else (runner_up, label)

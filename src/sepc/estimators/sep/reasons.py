@@ -106,25 +106,25 @@ class SEPReasons:
     def _about_terms(self, i: int, terms: NamedTerms, by: str) -> list[Sentence]:
         """The largest terms for the label and against it, the rest, and what fading and gaps take from trust."""
         named = terms.named(i, is_refused=not self.decisions.accepted[i])
-        sides = [own for own in named if own.value > 0.0], [own for own in named if own.value < 0.0]
+        sides = [term for term in named if term.value > 0.0], [term for term in named if term.value < 0.0]
         rival, total = shown(terms.terms.runner_up[i]), float(terms.terms.log_odds[i])
         subject, odds = shown(terms.terms.label[i]) if by else "it", f"og-odds against {rival} {total:+.1f}."
         sentences = [
             Sentence(f"{by} gives no reasons; by the nearest cases, {subject} has l{odds}" if by else f"L{odds}")
         ]
-        for own, side in zip(sides, ("For", "Against"), strict=True):
-            sentences += [self._side(i, f"{side} {subject}: ", own, terms)] if own else []
+        for on_side, side in zip(sides, ("For", "Against"), strict=True):
+            sentences += [self._side(i, f"{side} {subject}: ", on_side, terms)] if on_side else []
         n_others, rest = terms.rest(i, named)
         parts = [f"the other {n_others} {'together ' if n_others > 1 else ''}{rest:+.1f}"] if n_others else []
         others = ", ".join([*parts, f"an average case {terms.terms.offset[i]:+.1f}"])
         # Where the terms that are named would not give the sum, what gives it must stay.
-        is_needed = abs(sum(own.value for own in named) - total) > NEEDED * abs(total)
+        is_needed = abs(sum(term.value for term in named) - total) > NEEDED * abs(total)
         sentences.append(Sentence(f"{others[0].upper()}{others[1:]}.", () if is_needed else (Shorter(Loss.REST, ""),)))
         return [*sentences, *self._losses(i, terms.terms)]
 
     def _side(self, i: int, side: str, named: Sequence[NamedTerm], terms: NamedTerms) -> Sentence:
         """A sentence with all of some terms, the first two with a detail, which may be lost."""
-        told = [(self._what(i, own), f"{own.value:+.1f}") for own in named]
+        told = [(self._what(i, term), f"{term.value:+.1f}") for term in named]
         plain = [f"{what} ({value})" for what, value in told]
         shorter: list[Shorter] = []
         text = f"{side}{listed(plain)}."
@@ -157,7 +157,7 @@ class SEPReasons:
         if not self._known[i, term.feature] or told.shows(i, term.feature, *owners) <= 0:
             return ""
         usual = [told.usual_for(i, term.feature, owner, is_first and n == 0) for n, owner in enumerate(owners)]
-        return ", ".join(own for own in usual if own)
+        return ", ".join(text for text in usual if text)
 
     def _losses(self, i: int, terms: Terms) -> list[Sentence]:
         """What distance from training cases and gaps take from the trust that the sum alone would give."""
@@ -169,14 +169,14 @@ class SEPReasons:
         taken = faded - float(self.decisions.trust[i])
         if taken >= LEAST_LOSS and self.decisions.missing[i].any():
             sentences.append(f"What is missing takes {decimal(taken)} of trust.")
-        return [Sentence(own, (Shorter(Loss.SENTENCE, ""),)) for own in sentences]
+        return [Sentence(text, (Shorter(Loss.SENTENCE, ""),)) for text in sentences]
 
     def _line(self, i: int) -> str:
         """The largest term for the label and the largest against it, in a few words."""
         if self._terms is None:
             return ""
         sides = zip(self._terms.extremes(i), ("for", "against"), strict=True)
-        told = [f"{self._what(i, own)} {side} it" for own, side in sides if own is not None]
+        told = [f"{self._what(i, term)} {side} it" for term, side in sides if term is not None]
         return f": {listed(told)}" if told else ""
 
     def _unusual(self, i: int, told: RowPhrases) -> list[Sentence]:
@@ -326,7 +326,7 @@ def counted_cases(model: SEPModel, counts: IntArray, cases: str = "training case
         return f"{listed([*(f'{counts[c]:,} {name_of(model.classes[c])}' for c in named), *more])} {cases}"
     first, *rest = (f"{counts[c]:,} of {shown(model.classes[c])}" for c in named)
     n, of, label = first.partition(" of ")
-    return listed([f"{n} {cases}{of}{label}", *rest, *(f"{own} labels" for own in more)])
+    return listed([f"{n} {cases}{of}{label}", *rest, *(f"{other} labels" for other in more)])
 
 
 def _single(label: Any) -> str:

@@ -48,7 +48,7 @@ class RowPhrases:
     @cached_property
     def column_of(self) -> IntArray:
         """The feature that stands for the column of each feature."""
-        first = [own.kind is not FeatureKind.PART for own in self.usual.displays]
+        first = [display.kind is not FeatureKind.PART for display in self.usual.displays]
         return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
 
     def name(self, j: int) -> str:
@@ -106,8 +106,8 @@ class RowPhrases:
         like_it, unlike_it = int(self.groups(owner)[i]), int(self.groups(other)[i])
         share, rival = self._share(i, j, like_it), self._share(i, j, unlike_it)
         if share is None or rival is None:
-            own, apart = self._distance(i, j, like_it), self._distance(i, j, unlike_it)
-            return int(own < apart) if own < apart or own == 0.0 else -1
+            near, apart = self._distance(i, j, like_it), self._distance(i, j, unlike_it)
+            return int(near < apart) if near < apart or near == 0.0 else -1
         if share == 0.0 or rival >= CLEARLY_MORE * share:
             return -1
         return int(share >= CLEARLY_MORE * rival)

@@ -15,10 +15,10 @@ LEAST_SHARE = 0.05
 
 def separating(told: RowPhrases, i: int, known: BoolArray, runner_up: int) -> list[int]:
     """Columns that keep a row out of the nearest ellipsoid of the runner-up, the strongest first; none if it is in."""
-    own = np.flatnonzero(told.model.owners == runner_up)
-    if len(own) == 0:
+    ellipsoids = np.flatnonzero(told.model.owners == runner_up)
+    if len(ellipsoids) == 0:
         return []
-    nearest = int(own[told.gauges[i, own].argmin()])
+    nearest = int(ellipsoids[told.gauges[i, ellipsoids].argmin()])
     if told.gauges[i, nearest] <= 1.0 + told.model.slack:
         return []
     return _ranked(feature_shares(told.model, told.rows[i], nearest), known, told)

@@ -78,7 +78,7 @@ def _check_features(reader: Reader, model: SEPModel, preparation: Preparation | 
             raise reader.wrong("has a model with another number of features")
         return
     weights = model.weights
-    sizes = [len(own.values) for own in preparation.categories.values()]
+    sizes = [len(categories.values) for categories in preparation.categories.values()]
     if weights is not None and (
         weights.n_categories.tolist() != sizes
         or weights.category_features.tolist() != preparation.category_features.tolist()

@@ -53,8 +53,8 @@ def filled(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings:
         for where, missing in _patterns(gaps, np.flatnonzero((classes == c) & ~complete)):
             drawn = Pattern.of(mixture, kinds.scores.of(rows[where]), missing).draws()
             chosen = drawn[np.arange(len(where)), where % N_DRAWS]
-            for j, own in zip(np.flatnonzero(missing), chosen.T, strict=True):
-                result[where, j] = kinds.scores.values(own, int(j))
+            for j, scores in zip(np.flatnonzero(missing), chosen.T, strict=True):
+                result[where, j] = kinds.scores.values(scores, int(j))
     return result
 
 
@@ -72,9 +72,9 @@ def _one_a_class(rows: FloatArray, classes: IntArray) -> ImputationMixture:
     n_rows, values = np.bincount(classes, minlength=n_classes), scores.of(rows)
     centers, covariances = map(np.array, zip(*(_normal(values[classes == c]) for c in range(n_classes)), strict=True))
     pooled = np.average(covariances, axis=0, weights=n_rows)
-    own = (n_rows / (n_rows + SHRINKAGE * d))[:, None, None]
+    share = (n_rows / (n_rows + SHRINKAGE * d))[:, None, None]
     return ImputationMixture(
-        scores, centers, own * covariances + (1.0 - own) * pooled, np.diag(n_rows.astype(np.float64))
+        scores, centers, share * covariances + (1.0 - share) * pooled, np.diag(n_rows.astype(np.float64))
     )
 
 

@@ -57,7 +57,9 @@ class GivenColumns:
         if self.preparation is None:
             return ()
         each = zip(self.preparation.category_features.tolist(), self.preparation.categories.values(), strict=True)
-        return tuple(CategoryColumn(first, own.encodings.shape[1], len(own.values)) for first, own in each)
+        return tuple(
+            CategoryColumn(first, categories.encodings.shape[1], len(categories.values)) for first, categories in each
+        )
 
 
 @dataclass(frozen=True, eq=False)

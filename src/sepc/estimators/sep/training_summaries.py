@@ -92,16 +92,16 @@ def _distributions(
     """Means and covariances of the kinds."""
     d, n_classes = scores.shape[1], len(shares)
     by_kind = [scores[kind == g] for g in range(len(owners))]
-    centers = np.array([own.mean(axis=0) for own in by_kind])
-    scatters = np.array([_scatter(own - center) for own, center in zip(by_kind, centers, strict=True)])
+    centers = np.array([members.mean(axis=0) for members in by_kind])
+    scatters = np.array([_scatter(members - center) for members, center in zip(by_kind, centers, strict=True)])
     scatters *= weight_scale
     n_rows, pull = np.bincount(kind) * weight_scale, ROWS_A_FEATURE * d
     everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
     covariances = np.empty_like(scatters)
     for c in range(n_classes):
-        own = np.flatnonzero(owners == c)
-        of_class = (scatters[own].sum(axis=0) + pull * everyone) / (n_rows[own].sum() + pull)
-        covariances[own] = (scatters[own] + pull * of_class) / (n_rows[own] + pull)[:, None, None]
+        kinds = np.flatnonzero(owners == c)
+        of_class = (scatters[kinds].sum(axis=0) + pull * everyone) / (n_rows[kinds].sum() + pull)
+        covariances[kinds] = (scatters[kinds] + pull * of_class) / (n_rows[kinds] + pull)[:, None, None]
     return centers, covariances + RIDGE * np.eye(d)
 
 

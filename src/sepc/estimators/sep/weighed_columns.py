@@ -64,7 +64,9 @@ class PlaceColumns:
 
     def within(self, is_in: BoolArray) -> PlaceColumns:
         """Centred columns of more rows, which are zero for the others; these rows are those of `is_in`."""
-        near, deep, isolated = (_filled(own - own.mean(axis=0), is_in) for own in (self.near, self.deep, self.isolated))
+        near, deep, isolated = (
+            _filled(columns - columns.mean(axis=0), is_in) for columns in (self.near, self.deep, self.isolated)
+        )
         return replace(self, near=near, deep=deep, isolated=isolated)
 
     def beside(self, other: PlaceColumns) -> PlaceColumns:
@@ -113,9 +115,9 @@ class CurveColumns:
     def of(cls, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]) -> CurveColumns:
         """Choose the knots; features made from categories have none."""
         n_most = most_knots(len(rows))
-        encoded = {own.feature + k for own in category_columns for k in range(own.n_features)}
-        knots = [knots_of(own, 0 if j in encoded else n_most) for j, own in enumerate(rows.T)]
-        stepped = [_frequent(code, own.n_categories) for code, own in zip(codes.T, category_columns, strict=True)]
+        encoded = {column.feature + k for column in category_columns for k in range(column.n_features)}
+        knots = [knots_of(values, 0 if j in encoded else n_most) for j, values in enumerate(rows.T)]
+        stepped = [_frequent(code, column.n_categories) for code, column in zip(codes.T, category_columns, strict=True)]
         step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step, category_columns)
 
@@ -128,15 +130,17 @@ class CurveColumns:
         return replace(
             self,
             has_line=lines,
-            knots=[own[: None if kept else 0] for own, kept in zip(self.knots, steps.tolist(), strict=True)],
-            stepped=[own[: None if kept else 0] for own, kept in zip(self.stepped, categories.tolist(), strict=True)],
+            knots=[knots[: None if kept else 0] for knots, kept in zip(self.knots, steps.tolist(), strict=True)],
+            stepped=[
+                codes[: None if kept else 0] for codes, kept in zip(self.stepped, categories.tolist(), strict=True)
+            ],
         )
 
     def beside(self, places: PlaceColumns) -> SteppedColumns:
         """All columns: categories, steps, lines, nearness, depth, isolated rows."""
         lines = np.clip(self.rows[:, self.has_line], -LINE_END, LINE_END)
-        categories = [_places(code, own) for code, own in zip(self.codes.T, self.stepped, strict=True)]
-        steps = [np.searchsorted(own, row, side="right") for own, row in zip(self.knots, self.rows.T, strict=True)]
+        categories = [_places(code, stepped) for code, stepped in zip(self.codes.T, self.stepped, strict=True)]
+        steps = [np.searchsorted(knots, row, side="right") for knots, row in zip(self.knots, self.rows.T, strict=True)]
         n_categories, n_steps = list(map(len, self.stepped)), list(map(len, self.knots))
         return SteppedColumns(
             places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, len(self.rows)).T,
@@ -160,7 +164,7 @@ class CurveColumns:
     def groups(self, places: PlaceColumns) -> IntArray:
         """The group of each column."""
         lines = self.has_line.astype(np.int64).tolist()
-        widths = [own.shape[1] for own in (places.near, places.deep, places.isolated)]
+        widths = [columns.shape[1] for columns in (places.near, places.deep, places.isolated)]
         sizes = [*map(len, self.stepped), *map(len, self.knots), *lines, *widths]
         return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -198,8 +202,8 @@ def weights_of(
         isolated=_extended(isolated, n_isolated),
         isolated_mean=isolated_means @ isolated,
         width=width,
-        category_features=np.array([own.feature for own in curves.category_columns], dtype=np.int64),
-        n_categories=np.array([own.n_categories for own in curves.category_columns], dtype=np.int64),
+        category_features=np.array([column.feature for column in curves.category_columns], dtype=np.int64),
+        n_categories=np.array([column.n_categories for column in curves.category_columns], dtype=np.int64),
         category_levels=_category_levels(curves, categories, category_means),
     )
 
@@ -219,10 +223,10 @@ def _extended(values: FloatArray, n: int) -> FloatArray:
 def _category_levels(curves: CurveColumns, steps: FloatArray, means: FloatArray) -> FloatArray:
     """The levels of all categories, minus the mean of each column over the rows fitted to."""
     levels, start = [np.empty((0, steps.shape[1]))], 0
-    for column, own in zip(curves.category_columns, curves.stepped, strict=True):
-        stop = start + len(own)
+    for column, stepped in zip(curves.category_columns, curves.stepped, strict=True):
+        stop = start + len(stepped)
         full = np.zeros((column.n_categories, steps.shape[1]))
-        full[own] = steps[start:stop]
+        full[stepped] = steps[start:stop]
         levels.append(full - means[start:stop] @ steps[start:stop])
         start = stop
     return np.concatenate(levels)
@@ -233,8 +237,8 @@ def _levels(
 ) -> FloatArray:
     """The curves without their lines: cumulative steps minus the mean of line and steps."""
     levels, start = [np.empty((0, lines.shape[1]))], 0
-    for j, own in enumerate(curves.knots):
-        stop = start + len(own)
+    for j, knots in enumerate(curves.knots):
+        stop = start + len(knots)
         mean = line_means[j] * lines[j] + step_means[start:stop] @ steps[start:stop]
         climbed = np.cumsum(steps[start:stop] * curves.step, axis=0)
         levels.append(np.concatenate([np.zeros((1, lines.shape[1])), climbed]) - mean)

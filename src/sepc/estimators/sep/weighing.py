@@ -107,8 +107,8 @@ class Weighing:
                 values[is_in] = self.model.standardize(seen.rows[positions[is_in]])
                 squared = squared_radii(values[is_in], *ellipsoid_arrays(pieces, values.shape[1]))
                 isolated = pieces.isolated[_spaced(len(pieces.isolated), PENALTY_ISOLATED)]
-                own = PlaceColumns.of(values[is_in], squared, isolated, self._width)
-                places = places.beside(own.within(is_in))
+                columns = PlaceColumns.of(values[is_in], squared, isolated, self._width)
+                places = places.beside(columns.within(is_in))
         curves = self.curves.of_rows(values, positions)
         # A class of which no row is used has no say.
         classes, which = np.unique(self.which[positions], return_inverse=True)

@@ -97,12 +97,12 @@ class StratifiedDecisions(Decisions):
         for stratum, decided in self.parts.decisions.items():
             rows = np.flatnonzero(self.stratum == stratum)
             pairs = zip(rows.tolist(), decided[self.position[rows]]._reasons(), strict=True)
-            reasons |= {i: own.after(f"{self[i].among}: ") for i, own in pairs}
+            reasons |= {i: reason.after(f"{self[i].among}: ") for i, reason in pairs}
         return [reasons[i] for i in range(len(self))]
 
     def _grounds(self, words: Words) -> Grounds:
         """What the only decision rests on, for a letter, in these words."""
-        decided = next(own for stratum, own in self.parts.decisions.items() if stratum == self.stratum[0])
+        decided = next(decisions for stratum, decisions in self.parts.decisions.items() if stratum == self.stratum[0])
         return decided[self.position]._grounds(words)
 
 

@@ -143,17 +143,19 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
             self.min_class_rows,
         )
         rest = self._without_by(X)
-        own = np.flatnonzero(self.strata_.fitted)
+        with_model = np.flatnonzero(self.strata_.fitted)
         # A column may be constant in one stratum alone; of others the pooled model warns, if it is of the same kind.
         quiet = self.pooled is None
-        jobs = [delayed(_fit)(clone(self.estimator), *_taken(rest, labels, stratum == s), quiet=quiet) for s in own]
+        jobs = [
+            delayed(_fit)(clone(self.estimator), *_taken(rest, labels, stratum == s), quiet=quiet) for s in with_model
+        ]
         if self.pooled is None:
             pooled = delayed(_fit)(clone(self.estimator), rest, labels)
         else:
             pooled = delayed(_fit)(clone(self.pooled), X, labels, advice="")
         # The pooled model has the most rows, so it starts first.
         self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
-        self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(own, fitted, strict=True)}
+        self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
         return self
 
     def _labels(self, X: Any) -> NDArray[Any]:

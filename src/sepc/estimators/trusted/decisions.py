@@ -110,5 +110,5 @@ class TrustedDecisions(Decisions):
     def _opinion_of_the_partition(self, i: int) -> str:
         if self.agreement[i]:
             return f"The nearest cases agree ({percent(self.support[i])})."
-        own = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
-        return f"The nearest cases say {own} instead."
+        opinion = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
+        return f"The nearest cases say {opinion} instead."

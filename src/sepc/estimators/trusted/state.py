@@ -54,10 +54,10 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
 
 def _sees(partition: SEPClassifier, trusted: TrustedClassifier) -> bool:
     """Whether the features of the partition are some of those that the classifier is given."""
-    own, every = (getattr(estimator, "feature_names_in_", None) for estimator in (partition, trusted))
-    if own is None or every is None:
-        return own is every and partition.n_features_in_ <= trusted.n_features_in_
-    return set(own) <= set(every)
+    seen, every = (getattr(estimator, "feature_names_in_", None) for estimator in (partition, trusted))
+    if seen is None or every is None:
+        return seen is every and partition.n_features_in_ <= trusted.n_features_in_
+    return set(seen) <= set(every)
 
 
 def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:
