@@ -161,7 +161,7 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     labels = rng.integers(2, size=600)
     categories, encoded = fit_categories("town", given, labels, 1.0, rng.integers(5, size=600))
     assert abs(np.corrcoef(encoded[:, 0], labels)[0, 1]) < 0.1
-    assert np.corrcoef(categories.encoded(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
+    assert np.corrcoef(categories.encode(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
     table = pd.DataFrame({"noise": rng.standard_normal(1200), "key": np.repeat([f"c{i}" for i in range(300)], 4)})
     y = rng.integers(2, size=1200)
     fresh = SEPClassifier().fit(table[::2], y[::2]).decide(table[1::2])
@@ -255,7 +255,7 @@ def test_encodings_of_several_classes(n_classes):
     assert categories.encodings.shape == (len(categories.values), k)
     assert encoded.shape == (600, k)
     assert np.isfinite(encoded).all()
-    assert (categories.encoded(np.array([len(categories.values)])) == 0).all()
+    assert (categories.encode(np.array([len(categories.values)])) == 0).all()
 
 
 def test_gaps_of_any_kind_are_taken():

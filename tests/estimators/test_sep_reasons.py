@@ -81,7 +81,7 @@ def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
     if model.preparation_ is None:
         return X.to_numpy(dtype=float)
     classes = np.unique(y, return_inverse=True)[1]
-    return Preparation.fitted(X, model.preparation_.columns, classes, 1.0, model._settings().seed())[1]
+    return Preparation.fit(X, model.preparation_.columns, classes, 1.0, model._settings().seed())[1]
 
 
 class Recomputed:

@@ -114,7 +114,7 @@ def test_the_convex_part_is_as_cheap_as_a_cone_solver_finds(i):
     limits = limits_of(i)
     every = Box.whole(limits)
     for k in ellipsoids_of(limits, "paid"):
-        found = every.projected(k)
+        found = every.project(k)
         nearest = nearest_by_clarabel(limits.start, replace_weightless(every.projector(k)))
         assert found.squared == pytest.approx(nearest, rel=1e-6, abs=1e-6)
 

@@ -68,7 +68,7 @@ class Categories:
         codes = np.array([code for code, value in enumerate(self.values) if value is not None], dtype=np.int64)
         return self.encodings[codes], codes
 
-    def encoded(self, codes: IntArray) -> FloatArray:
+    def encode(self, codes: IntArray) -> FloatArray:
         """The numbers for these codes, of shape (n, k); zeros for what was not seen in training."""
         nothing = np.zeros((1, self.encodings.shape[1]))
         return np.asarray(np.concatenate([self.encodings, nothing])[codes])
@@ -180,19 +180,19 @@ def _log_odds(
     encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING / unit)
     every, here = np.arange(n_values)[:, None], codes[:, None]
     encoder.fit(here, labels)
-    usual = _centred(encoder.transform([[n_values]]))
+    usual = _centre(encoder.transform([[n_values]]))
     # Rows that are never left out are encoded as what is usual.
     of_rows, of_folds = np.zeros((len(codes), usual.shape[1])), []
     for fold in np.unique(folds[folds >= 0]):
         left_out = folds == fold
         encoder.fit(here[~left_out], labels[~left_out])
-        of_rows[left_out] = _centred(encoder.transform(here[left_out])) - usual
-        of_folds.append(_centred(encoder.transform(every)) - usual)
+        of_rows[left_out] = _centre(encoder.transform(here[left_out])) - usual
+        of_folds.append(_centre(encoder.transform(every)) - usual)
     # The mean over the folds: all rows together would put a category farther out than any of its training rows.
     return np.mean(of_folds or [np.zeros((n_values, usual.shape[1]))], axis=0), of_rows
 
 
-def _centred(probabilities: FloatArray) -> FloatArray:
+def _centre(probabilities: FloatArray) -> FloatArray:
     """Log probabilities minus their mean over the classes; of two classes, the log-odds of the second."""
     safe = np.clip(probabilities, 1e-9, 1.0 - 1e-9)
     if probabilities.shape[1] == 1:

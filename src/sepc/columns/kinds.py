@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.columns.no_features import Seeming, distinct_of, seeming, seeming_large
-from sepc.columns.recognition import Doubt, is_gap_text, written_of
+from sepc.columns.non_features import NonFeature, distinct_of, guess_from_large_numbers, guess_non_feature
+from sepc.columns.recognition import Doubt, is_gap_text, recognise
 from sepc.columns.table import column_names, column_of, exact_column_of, has_large, is_categorical
 from sepc.columns.written import What, Written
 from sepc.plain_values import plain
@@ -99,12 +99,12 @@ def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any], share:
 
 def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -> Column:
     if is_category or is_categorical(X, name):
-        seems = "" if is_kept else seeming(exact_column_of(X, name), share).why
+        seems = "" if is_kept else guess_non_feature(exact_column_of(X, name), share).why
         if seems and not (is_category and seems != "a constant"):
             return Column(str(name), Kind.LEFT_OUT, seems)
         return Column(str(name), Kind.CATEGORY, "")
     values = column_of(X, name)
-    beyond = Seeming() if is_kept or not has_large(values) else seeming_large(exact_column_of(X, name))
+    beyond = NonFeature() if is_kept or not has_large(values) else guess_from_large_numbers(exact_column_of(X, name))
     if beyond.seen:
         kind = Kind.LEFT_OUT if beyond.why else Kind.NUMBER
         return Column(str(name), kind, beyond.why, None, beyond.seen, beyond.doubt)
@@ -118,7 +118,7 @@ def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: f
     ----------
     name : str
     values : (n,) array
-        As `sepc.columns.table.typed` gives them.
+        As `sepc.columns.table.as_typed` gives them.
     is_kept : bool
         Whether it is a feature in any case.
     share : float
@@ -127,7 +127,7 @@ def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: f
     found = _written(values)
     written = found if isinstance(found, Written) else None
     read = values if written is None else written.read(values)
-    seems = Seeming() if is_kept else seeming(read, share)
+    seems = NonFeature() if is_kept else guess_non_feature(read, share)
     seen, doubt = (found.seen, found.advice) if isinstance(found, Doubt) else (seems.seen, seems.doubt)
     if seems.why:
         return Column(name, Kind.LEFT_OUT, seems.why, None, seen, doubt)
@@ -147,10 +147,10 @@ def _written(values: NDArray[Any]) -> Written | Doubt | None:
     texts = [value for value in distinct if isinstance(value, str)]
     others = [value for value in distinct if not isinstance(value, str)]
     if len(others) <= MOST_OTHERS * len(texts):
-        return written_of(texts)
+        return recognise(texts)
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in others):
         # Numbers among which some cells are text, such as "-" for a gap.
-        return Written.number() if all(map(is_gap_text, texts)) else written_of([*texts, *map(str, others)])
+        return Written.number() if all(map(is_gap_text, texts)) else recognise([*texts, *map(str, others)])
     are_dates = all(isinstance(value, date) for value in others) and all(map(is_gap_text, texts))
     return Written.date() if are_dates else None
 

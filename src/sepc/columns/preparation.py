@@ -54,7 +54,7 @@ class Preparation:
         return None
 
     @classmethod
-    def fitted(
+    def fit(
         cls,
         X: Any,
         columns: tuple[Column, ...],
@@ -68,7 +68,7 @@ class Preparation:
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name those to use in keep.")
-        used = _used(X, columns)
+        used = _used_values(X, columns)
         of_kind = {kind: [pair for pair in used if pair[0].kind is kind] for kind in Kind}
         seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
         known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
@@ -111,7 +111,7 @@ class Preparation:
 
     def rows_of(self, X: Any) -> FloatArray:
         """Rows of a table like that of training."""
-        return self._rows(_used(X, self.columns), {})
+        return self._rows(_used_values(X, self.columns), {})
 
     def check_finite(self, rows: FloatArray) -> FloatArray:
         """Return the rows if no number is infinite, else raise an error that names the column."""
@@ -127,7 +127,7 @@ class Preparation:
         n_known = [len(self.categories[column.name].values) for column in self._of_kind(Kind.CATEGORY)]
         unseen = codes == n_known
         odd = [column for column, some in zip(self._of_kind(Kind.CATEGORY), unseen.any(axis=0), strict=True) if some]
-        for is_unseen, (column, values) in zip(unseen.T[unseen.any(axis=0)], _used(X, odd), strict=True):
+        for is_unseen, (column, values) in zip(unseen.T[unseen.any(axis=0)], _used_values(X, odd), strict=True):
             for i in np.flatnonzero(is_unseen):
                 given = category(values[i])
                 seen = "is missing, which it never was" if given is None else f"{shown(given)} was not seen"
@@ -143,7 +143,7 @@ class Preparation:
             if None in values:
                 empty[:, q] = codes[:, q] == values.index(None)
             elif len(unseen := np.flatnonzero(codes[:, q] == len(values))):
-                ((_, given),) = _used(X, [column])
+                ((_, given),) = _used_values(X, [column])
                 empty[unseen, q] = [category(given[i]) is None for i in unseen]
         return empty
 
@@ -191,7 +191,7 @@ class Preparation:
             if column.kind is Kind.CATEGORY:
                 categories = self.categories[column.name]
                 codes.append(categories.codes_of(values).astype(np.float64))
-                features.append(encoded.get(column.name, categories.encoded(codes[-1].astype(np.int64))))
+                features.append(encoded.get(column.name, categories.encode(codes[-1].astype(np.int64))))
             elif column.kind is Kind.DATE:
                 features.append(self._date(column.name, values))
             else:
@@ -211,7 +211,7 @@ class Preparation:
         return np.column_stack([days, np.sin(angle), np.cos(angle)])
 
 
-def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any]]]:
+def _used_values(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any]]]:
     """The columns that are features, with their values."""
     by_name = {str(name): name for name in column_names(X)}
     missing = [column.name for column in columns if column.kind is not Kind.LEFT_OUT and column.name not in by_name]

@@ -48,7 +48,7 @@ class Doubt(NamedTuple):
     advice: str
 
 
-def written_of(texts: Sequence[str]) -> Written | Doubt | None:
+def recognise(texts: Sequence[str]) -> Written | Doubt | None:
     """How a column writes numbers, dates or durations, or why that is in doubt; None if it is text.
 
     Parameters
@@ -58,9 +58,9 @@ def written_of(texts: Sequence[str]) -> Written | Doubt | None:
 
     Examples
     --------
-    >>> written_of([f"{10 * i},{i % 7} kg" for i in range(30)])
+    >>> recognise([f"{10 * i},{i % 7} kg" for i in range(30)])
     Written(what=<What.NUMBER: 'number'>, unit='kg', decimal=',', thousands='.', order='ymd')
-    >>> written_of(["03/04/2024", "05/06/2024", "07/08/2024"]).seen
+    >>> recognise(["03/04/2024", "05/06/2024", "07/08/2024"]).seen
     "dates such as '03/04/2024', of which no day above 12 tells whether day or month comes first"
     """
     if len(texts) > MOST_TEXTS:

@@ -50,14 +50,14 @@ def with_columns(X: Any, names: Sequence[Any]) -> Any:
 
 
 def column_of(X: Any, name: Any) -> NDArray[Any]:
-    """A column as an array, as `typed` gives it; dates with a time zone are converted to UTC."""
-    values = typed(_as_array(X.column(name) if hasattr(X, "column_names") else X[name]))
+    """A column as an array, as `as_typed` gives it; dates with a time zone are converted to UTC."""
+    values = as_typed(_as_array(X.column(name) if hasattr(X, "column_names") else X[name]))
     if values.dtype.kind == "O":
         _refuse_nested(values, name)
     return values
 
 
-def typed(values: NDArray[Any]) -> NDArray[Any]:
+def as_typed(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers as doubles, dates as datetime64, durations as timedelta64, all else as objects with None for gaps."""
     if values.dtype.kind in NUMBER_KINDS:
         return values.astype(np.float64)

@@ -54,7 +54,7 @@ class TrainingRows:
 
     @classmethod
     def of(cls, preparation: Preparation, sample: Any, cross_fitted: FloatArray) -> TrainingRows:
-        """From the sample as a table, and as the rows that `Preparation.fitted` gives."""
+        """From the sample as a table, and as the rows that `Preparation.fit` gives."""
         as_new = preparation.rows_of(sample)
         hashes, first = np.unique(row_hashes(as_new, SEED), return_index=True)
         differ = np.flatnonzero((as_new != cross_fitted).any(axis=0))

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.deferred import deferrable_column, deferred
+from sepc.decisions.deferred import defer, deferrable_column
 from sepc.decisions.frames import column_of_names, frame_of
 from sepc.decisions.kinds import Cause, Rule, verdict, verdict_in_brief
 from sepc.decisions.letter import Grounds, Handling, Letter, Words, letter_about
-from sepc.decisions.row_wise import SHARED, RowView, RowWise, given_fields, replaced
-from sepc.decisions.sentences import Reason, Sentence, joined
+from sepc.decisions.row_wise import SHARED, RowView, RowWise, given_fields, replace_columns
+from sepc.decisions.sentences import Reason, Sentence, join_sentences
 from sepc.wording import decimal, percent, shown
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         if brief:
             causes = (Cause(cause) for cause in self.cause)
             return [reason.brief + verdict_in_brief(cause) for (reason, _), cause in zip(pairs, causes, strict=True)]
-        return [joined([*reason.sentences, verdict]) for reason, verdict in pairs]
+        return [join_sentences([*reason.sentences, verdict]) for reason, verdict in pairs]
 
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with the index of the DataFrame given to `decide`.
@@ -109,14 +109,14 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns of `to_frame` as arrays, with causes and rules as numbers."""
         common = ("label", "trust", "accepted", "cause", "region")
-        columns: dict[str, Any] = {name: getattr(self, name) for name in common} | self._own_columns()
+        columns: dict[str, Any] = {name: getattr(self, name) for name in common} | self._extra_columns()
         return columns | {f"p_{label}": self.probabilities[:, i] for i, label in enumerate(self.classes)}
 
-    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+    def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
         return self
 
-    def _own_columns(self) -> dict[str, Any]:
+    def _extra_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return {}
 
@@ -154,15 +154,15 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         return name, str(self.label[i]), decimal(self.trust[i]), Cause(self.cause[i]).name
 
 
-def refused(decisions: D, rows: BoolArray, cause: Cause) -> D:
+def refuse(decisions: D, rows: BoolArray, cause: Cause) -> D:
     """The same decisions, with these rows not accepted for this cause."""
-    refusing = deferred(partial(_refused_for, cause), rows, given_fields(decisions)["cause"])
-    return replaced(decisions, accepted=decisions.accepted & ~rows, cause=refusing)
+    refusing = defer(partial(_refused_for, cause), rows, given_fields(decisions)["cause"])
+    return replace_columns(decisions, accepted=decisions.accepted & ~rows, cause=refusing)
 
 
-def renamed(decisions: D, features: Sequence[str], restore: Any = None) -> D:
+def rename_features(decisions: D, features: Sequence[str], restore: Any = None) -> D:
     """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-    return decisions._renamed(features, restore)
+    return decisions._with_feature_names(features, restore)
 
 
 def _refused_for(cause: Cause, refused: BoolArray, otherwise: IntArray) -> IntArray:

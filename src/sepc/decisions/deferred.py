@@ -64,7 +64,7 @@ def deferrable_column() -> Any:
     return DeferrableColumn()
 
 
-def deferred(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
+def defer(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
     """A `Deferred` for such a field."""
     return Deferred(compute, *by_row)
 

@@ -124,7 +124,7 @@ class Letter:
 
     def to_text(self, template: str = TEXT) -> str:
         """The letter as plain text, with this template for `string.Template`."""
-        filled = _filled(template, {name: block.text() for name, block in self._blocks().items()})
+        filled = _fill_template(template, {name: block.text() for name, block in self._blocks().items()})
         paragraphs = (part.strip("\n") for part in filled.split("\n\n"))
         return "\n\n".join(part for part in paragraphs if part.strip()) + "\n"
 
@@ -133,13 +133,13 @@ class Letter:
         blocks = self._blocks()
         lines = ("title", "date", "organisation", "model")
         html = {name: escape(visible(block.lead)) if name in lines else block.html() for name, block in blocks.items()}
-        return _filled(template, html)
+        return _fill_template(template, html)
 
     def _blocks(self) -> dict[str, Block]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def _fill_template(template: str, values: Mapping[str, str]) -> str:
     asked = Template(template)
     unknown = [name for name in asked.get_identifiers() if name not in values]
     if unknown:

@@ -45,7 +45,7 @@ class Reason(NamedTuple):
         return Reason((*self.sentences, Sentence(text)), self.brief)
 
 
-def joined(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
+def join_sentences(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
     """The sentences in their order; of what does not fit, the least important is lost first.
 
     What is important is only lost above `MOST_AT_ALL` words.
@@ -54,8 +54,8 @@ def joined(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
     --------
     >>> first = Sentence("A rather long first sentence.", (Shorter(2, "Short."),))
     >>> second = Sentence("More about it.", (Shorter(1, "More."), Shorter(3, "")))
-    >>> joined([first, second], 8), joined([first, second], 6), joined([first, second], 2), joined([first, second], 1)
-    ('A rather long first sentence. More about it.', 'A rather long first sentence. More.', 'Short. More.', 'Short.')
+    >>> [join_sentences([first, second], most_words) for most_words in (8, 6, 2, 1)]
+    ['A rather long first sentence. More about it.', 'A rather long first sentence. More.', 'Short. More.', 'Short.']
     """
     rest = list(sentences)
     n_words = [len(sentence.text.split()) for sentence in rest]

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, LazyTable
-from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, renamed
+from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, rename_features
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
-from sepc.estimators.given_rows import check_order, decided_as_given, with_left_out
+from sepc.estimators.given_rows import check_order, decide_as_given, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
             For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
         check_is_fitted(self)
-        return _lazily(self, X, None) if is_lazy(X) else decided_as_given(self, X, self._decide)
+        return _lazily(self, X, None) if is_lazy(X) else decide_as_given(self, X, self._decide)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
@@ -147,7 +147,7 @@ def empty_decisions(model: Any) -> Decisions:
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """`decide` for rows in memory."""
-    return decided_as_given(model, X, lambda rows: _decided(model, rows, min_trust))
+    return decide_as_given(model, X, lambda rows: _decide_by_any(model, rows, min_trust))
 
 
 def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
@@ -158,7 +158,7 @@ def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
     return decisions
 
 
-def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
+def _decide_by_any(model: Any, X: Any, min_trust: float | None) -> Decisions:
     inside = unwrap(model)
     classifier = inside.classifier
     if hasattr(classifier, "decide"):
@@ -171,7 +171,9 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
             raise TypeError(f"{classifier_name(model)}.decide returned {type(decisions).__name__}, not sepc.Decisions.")
         is_named = hasattr(classifier, "feature_names_in_") and not inside.before
         names = None if is_named else inside.feature_names(X)
-        return decisions if names is None else renamed(decisions, names, inside.restore if inside.before else None)
+        return (
+            decisions if names is None else rename_features(decisions, names, inside.restore if inside.before else None)
+        )
     if hasattr(classifier, "fit"):
         check_is_fitted(classifier)
     classes = _classes_of(classifier)

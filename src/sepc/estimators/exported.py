@@ -69,7 +69,7 @@ class Exported:
             raise TypeError(_refusal(model, inner, target))
         check_is_fitted(inner)
         by_min_trust = np.full(len(inner.classes_), float(inner.min_trust))
-        thresholds = _promised(model, inner.classes_) if is_promised else by_min_trust
+        thresholds = _promised_thresholds(model, inner.classes_) if is_promised else by_min_trust
         return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
 
     @cached_property
@@ -86,7 +86,7 @@ def _with_rounding(weights: Weights, preparation: Preparation) -> Weights:
     return replace(weights, knots=weights.knots - EARLIER * np.repeat(is_wave, weights.n_knots))
 
 
-def _promised(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
+def _promised_thresholds(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
     thresholds = np.full(len(classes), np.inf)
     for key, control in model.controls_.items():
         is_for_all = key is None or model.groups_ is not None
@@ -102,7 +102,7 @@ def _check_promise(model: SelectiveClassifier, target: str) -> None:
             f"A promise for another mix of regions cannot be exported to {target}: it depends on the region of a row. "
             "Export estimator_, or a SelectiveClassifier fitted without X_target."
         )
-    if model.groups_ is not None and model.groups_.must_be_told:
+    if model.groups_ is not None and model.groups_.affect_acceptance:
         raise TypeError(
             f"Promises for groups cannot be exported to {target}, unless all groups have one and share a threshold: "
             "fit with one_threshold=True, and let small groups join others by parents."

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names
 from sepc.columns.table import column_names, with_columns
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import doubles_of, frame_of_rows, index_of
-from sepc.decisions.row_wise import replaced
+from sepc.decisions.row_wise import replace_columns
 from sepc.estimators.unwrapping import classifier_name, fitted_names, group_columns, needed_columns
 from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
@@ -38,7 +38,7 @@ class GivenRows:
     lacking: str = ""
 
 
-def decided_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
+def decide_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
     """What `decide` gives for the rows of `X` as the model takes them, with the index that `X` has."""
     given = given_rows(model, X)
     try:
@@ -47,7 +47,7 @@ def decided_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
         if not given.lacking:
             raise
         raise ValueError(given.lacking) from error
-    return decisions if decisions.index is given.index else replaced(decisions, index=given.index)
+    return decisions if decisions.index is given.index else replace_columns(decisions, index=given.index)
 
 
 def given_rows(model: Any, X: Any) -> GivenRows:
@@ -69,7 +69,7 @@ def given_rows(model: Any, X: Any) -> GivenRows:
     given = column_names(X)
     if given == names:
         return GivenRows(X, index_of(X))
-    wanted, lacking = _wanted(model, names, given, lambda lacking: _complaint(lacking, names, given))
+    wanted, lacking = _wanted_columns(model, names, given, lambda lacking: _complaint(lacking, names, given))
     if lacking:
         return GivenRows(X, index_of(X), lacking)
     _refuse_twice(wanted, given)
@@ -105,7 +105,7 @@ def check_order(model: Any, X: Any) -> None:
         _check_feature_names(model, X, reset=False)
 
 
-def _wanted(
+def _wanted_columns(
     model: Any, names: list[str], given: Collection[Any], complaint: Callable[[list[str]], str]
 ) -> tuple[list[Any], str]:
     """The columns to give to a model, and a complaint if some are missing and only the model can tell if it needs them.
@@ -160,7 +160,9 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
     wanted, lacking = list[Any](names), ""
     if group_columns(model) or not all(name in record for record in records for name in names):
         shared = [name for name in records[0] if all(name in record for record in records)]
-        wanted, lacking = _wanted(model, names, shared, lambda lacking: _complaint_of_row(lacking, names, records))
+        wanted, lacking = _wanted_columns(
+            model, names, shared, lambda lacking: _complaint_of_row(lacking, names, records)
+        )
     called = getattr(X, "name", None) if _is_series(X) else None
     index = [called] if isinstance(called, str | int | float | np.number | date) else None
     frame = frame_of_rows(_cells(records, wanted), wanted, index)

@@ -23,7 +23,7 @@ from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.labelled_rows import LabelledRows, labelled_rows
 from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
 from sepc.landscape.wording import summary_of
-from sepc.model.locate import as_values, locate, unpacked
+from sepc.model.locate import as_values, locate, unpack_sets
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
@@ -226,7 +226,7 @@ def _signatures(model: SEPModel, rows: FloatArray) -> SignatureCounts:
     blocks = (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
     keys = np.concatenate([locate(model.standardize(block), model.stack, model.slack).keys for block in blocks])
     _, first, counts = np.unique(as_values(keys), return_index=True, return_counts=True)
-    return SignatureCounts(unpacked(keys[first], model.n_ellipsoids), counts)
+    return SignatureCounts(unpack_sets(keys[first], model.n_ellipsoids), counts)
 
 
 def figures_of(table: SignatureTable, owners: IntArray, small: float) -> PartitionFigures:

@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples
 
 from sepc.columns.kinds import Column, Kind, column_from, kinds_of
-from sepc.columns.table import column_names, column_of, is_gap, is_table, typed
+from sepc.columns.table import as_typed, column_names, column_of, is_gap, is_table
 from sepc.looking.category_values import category_findings
 from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
@@ -81,7 +81,7 @@ def _given(X: Any) -> dict[str, NDArray[Any]]:
     if is_table(X):
         return {str(name): column_of(X, name) for name in column_names(X)}
     rows = np.asarray(X)
-    return {f"x{j}": typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
+    return {f"x{j}": as_typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
 
 
 def _columns(X: Any, given: dict[str, NDArray[Any]], share: float) -> tuple[Column, ...]:

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.kinds import Cause, Rule
 from sepc.kernels.threads import single_threaded
-from sepc.model.locate import as_values, packed, unpacked
+from sepc.model.locate import as_values, pack_sets, unpack_sets
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.sep_model import SEPModel
 
@@ -62,13 +62,13 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
     """
     keys = np.concatenate(
         [
-            packed(_within_reach(model, standardized[place], squared))
+            pack_sets(_within_reach(model, standardized[place], squared))
             for place, squared in tiles_of_squared_radii(standardized, model.stack)
         ]
     )
     # Many rows have the same ellipsoids within reach, so each combination is looked up once.
     _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
-    near = model.table.inside_only(unpacked(keys[first], model.n_ellipsoids)).astype(np.float64)[which]
+    near = model.table.inside_only(unpack_sets(keys[first], model.n_ellipsoids)).astype(np.float64)[which]
     if len(model.isolated):
         order = np.argsort(model.isolated_owners, kind="stable")
         owners, start = np.unique(model.isolated_owners[order], return_index=True)

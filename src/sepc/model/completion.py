@@ -23,7 +23,7 @@ BLOCK_ROWS = 2_000
 MOST_CELLS = 2**22
 
 
-def kinds_of(model: SEPModel) -> ImputationMixture:
+def imputation_mixture(model: SEPModel) -> ImputationMixture:
     """The kinds of training rows of a model; without weights, one for each ellipsoid and each isolated row."""
     if model.row_kinds is not None:
         return model.row_kinds
@@ -40,7 +40,9 @@ def kinds_of(model: SEPModel) -> ImputationMixture:
     )
 
 
-def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iterator[tuple[IntArray, FloatArray]]:
+def draw_completions(
+    model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS
+) -> Iterator[tuple[IntArray, FloatArray]]:
     """Positions of rows with gaps, some at a time, and their completions, of shape (n, n_draws, width).
 
     Rows are in the user's own features, with NaN for gaps; codes of categories may follow.
@@ -49,7 +51,7 @@ def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iter
     lacking = np.flatnonzero(gaps.any(axis=1))
     if len(lacking) == 0:
         return
-    kinds = kinds_of(model)
+    kinds = imputation_mixture(model)
     patterns, which = np.unique(gaps[lacking], axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     for start in range(0, len(lacking), BLOCK_ROWS):

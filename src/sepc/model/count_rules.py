@@ -6,16 +6,16 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.kinds import Rule
-from sepc.model.locate import packed
+from sepc.model.locate import pack_sets
 from sepc.model.nearest import FARTHEST, nearest_of
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import most_likely, published_probabilities, smoothed
+from sepc.model.trust import most_likely, published_probabilities, smooth
 from sepc.model.verdicts import Verdicts
 
 
 def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
     """Apply rules R1, R2a and R2b to sets of ellipsoids; the verdict on the empty set is overwritten later."""
-    region = model.table.find(packed(sets))
+    region = model.table.find(pack_sets(sets))
     exact = np.where(region[:, None] >= 0, model.table.counts[region], 0)
     wider = model.table.inside_all(sets)
     nobody = wider.sum(axis=1) == 0
@@ -117,7 +117,7 @@ def _judge(
         label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
         probabilities = published_probabilities(counts, label, model.class_counts)
     else:
-        probabilities = smoothed(exact * fading[:, None], counts * fading[:, None], shares)
+        probabilities = smooth(exact * fading[:, None], counts * fading[:, None], shares)
         label = most_likely(probabilities, model.shares)
     each = np.arange(len(label))
     believed = (

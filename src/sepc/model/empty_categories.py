@@ -60,7 +60,7 @@ def n_ways(empty: Sequence[EmptyCategory]) -> int:
     return prod(len(column.fillings) for column in empty)
 
 
-def filled_in(row: FloatArray, empty: Sequence[EmptyCategory]) -> Iterator[FloatArray]:
+def fill_in(row: FloatArray, empty: Sequence[EmptyCategory]) -> Iterator[FloatArray]:
     """The row with every combination of categories in place of those that are empty."""
     for chosen in product(*(column.fillings for column in empty)):
         complete = row.copy()

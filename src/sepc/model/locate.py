@@ -69,7 +69,7 @@ def locate(
         tile = padded[:, :n_rows]
         tile.min(axis=0, initial=np.inf, out=squared[place])
         if with_keys:
-            keys[place] = packed((limit >= tile).T)
+            keys[place] = pack_sets((limit >= tile).T)
         alone = np.flatnonzero(squared[place] > limit)
         if len(alone):
             outside.append(place.start + alone)
@@ -77,7 +77,7 @@ def locate(
     return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared), extras)
 
 
-def packed(sets: BoolArray) -> FloatArray:
+def pack_sets(sets: BoolArray) -> FloatArray:
     """Pack sets of ellipsoids, one per row, into numbers as in `Located.keys`."""
     words = _words(sets.shape[1])
     keys = np.empty((len(sets), len(words)))
@@ -87,7 +87,7 @@ def packed(sets: BoolArray) -> FloatArray:
     return keys
 
 
-def unpacked(keys: FloatArray, K: int) -> BoolArray:
+def unpack_sets(keys: FloatArray, K: int) -> BoolArray:
     """The sets that `keys` stand for, of shape (n, K)."""
     words, bits = np.divmod(np.arange(K), WORD_BITS)
     return (keys.astype(np.int64)[:, words] >> bits & 1).astype(np.bool_)

@@ -44,7 +44,7 @@ FARTHEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Ellipsoids prepared for `tiles_of_squared_radii`; built once by `stacked`.
+    """Ellipsoids prepared for `tiles_of_squared_radii`; built once by `stack_ellipsoids`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Stack:
         return SLAB_ROWS * max(1, n_slabs)
 
 
-def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
+def stack_ellipsoids(centers: FloatArray, roots: FloatArray) -> Stack:
     """Prepare ellipsoids, given by centers of shape (K, d) and roots of shape (K, d, d), for many rows.
 
     Every term of a polynomial is rounded in the sum, its coefficient, its monomial and the shift; at a row `x` the
@@ -140,7 +140,7 @@ def squared_radii(rows: FloatArray, centers: FloatArray, roots: FloatArray) -> F
            [1.  , 6.25]])
     """
     squares = np.empty((len(centers), len(rows)))
-    for place, tile in tiles_of_squared_radii(rows, stacked(centers, roots)):
+    for place, tile in tiles_of_squared_radii(rows, stack_ellipsoids(centers, roots)):
         squares[:, place] = tile.T
     return squares.T
 
@@ -170,7 +170,7 @@ def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[t
         with np.errstate(over="ignore", invalid="ignore"):
             is_measured = monomials.size == 0
             if is_measured:
-                squares = _measured(padded, stack.centers, stack.roots)
+                squares = _measure(padded, stack.centers, stack.roots)
             else:
                 squares = _polynomials(padded, len(tile), monomials[:, :n_columns], stack)
         yield slice(start, start + len(tile)), padded, squares
@@ -204,7 +204,7 @@ def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack:
     if not _lie_apart(squares, stack):
         is_sure = _are_believed(squares, coordinates, stack)
         doubtful = np.flatnonzero(~is_sure[:, :n_rows].all(axis=1))
-        measured = _measured(columns, stack.centers[doubtful], stack.roots[doubtful])
+        measured = _measure(columns, stack.centers[doubtful], stack.roots[doubtful])
         squares[doubtful] = np.where(is_sure[doubtful], squares[doubtful], measured)
     return np.maximum(squares, 0.0, out=squares)
 
@@ -229,7 +229,7 @@ def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) ->
     return is_sure
 
 
-def _measured(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
+def _measure(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
     """Squared radii in some ellipsoids. The center goes first: a difference of two products would lose the digits."""
     d, n = columns.shape
     squares = np.empty((len(centers), n))

@@ -79,7 +79,7 @@ class Pattern:
         symmetric = 0.5 * (covariances + covariances.transpose(0, 2, 1))
         values, vectors = np.linalg.eigh(symmetric)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        return cls(missing, _normalized(logs), means, roots)
+        return cls(missing, _normalize(logs), means, roots)
 
     def draws(self, n_draws: int = N_DRAWS) -> FloatArray:
         """Values of the missing features, of shape (n, n_draws, m); always at the same points, so not random."""
@@ -91,7 +91,7 @@ class Pattern:
         return np.asarray(np.take_along_axis(self.means, which[:, :, None], axis=1) + apart)
 
 
-def _normalized(logs: FloatArray) -> FloatArray:
+def _normalize(logs: FloatArray) -> FloatArray:
     """Logarithms of probabilities, so that these add up to 1."""
     above = logs - logs.max(axis=1, keepdims=True)
     return np.asarray(above - np.log(np.exp(above).sum(axis=1, keepdims=True)))

@@ -83,22 +83,22 @@ def feature_name(model: SEPModel, j: int) -> str:
     return short(name_of(model.feature_names[j]), LONGEST_FEATURE)
 
 
-def told_value(usual: TrainingSummary, j: int, value: float) -> str:
+def value_in_words(usual: TrainingSummary, j: int, value: float) -> str:
     """The value of a feature that is no category, as a person reads it."""
     return calendar_day(value) if usual.displays[j].kind is FeatureKind.DATE else quantity(value)
 
 
 def _ellipsoid_names(model: SEPModel) -> tuple[str, ...]:
-    names = _told_apart(model, [[k] for k in range(model.n_ellipsoids)])
+    names = _distinct_names(model, [[k] for k in range(model.n_ellipsoids)])
     times, labels = Counter(names), model.classes[model.owners]
     pairs = zip(names, labels, strict=True)
-    return _numbered([f"{name} ({name_of(label)})" if times[name] > 1 else name for name, label in pairs])
+    return _make_unique([f"{name} ({name_of(label)})" if times[name] > 1 else name for name, label in pairs])
 
 
 def _names_inside(model: SEPModel, ellipsoids: Sequence[str]) -> tuple[str, ...]:
     sets = [np.flatnonzero(row).tolist() for row in model.table.memberships]
-    shared = iter(_told_apart(model, [ellipsoid_set for ellipsoid_set in sets if len(ellipsoid_set) > 1]))
-    return _numbered(
+    shared = iter(_distinct_names(model, [ellipsoid_set for ellipsoid_set in sets if len(ellipsoid_set) > 1]))
+    return _make_unique(
         [
             f"{next(shared)} (where {len(ellipsoid_set)} overlap)"
             if len(ellipsoid_set) > 1
@@ -119,12 +119,12 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     restored = usual.in_own_units(standard[None, :])
     values = standard if restored is None else restored[0]
     thickness = SAME_VALUE * _spread(usual)
-    box = _Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
+    box = _UsualRanges(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
     # The share of all rows that are at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
     rarity[[display.kind is not FeatureKind.NUMBER for display in usual.displays]] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
-    told = [f"{feature_name(model, j)} {told_value(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
+    told = [f"{feature_name(model, j)} {value_in_words(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
     return name + (f" ({', '.join(told)})" if told else "")
 
 
@@ -140,11 +140,11 @@ def _spread(usual: TrainingSummary) -> FloatArray:
     return np.asarray(usual.overall[:, -1] - usual.overall[:, 0])
 
 
-def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
+def _distinct_names(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
     """Names of sets of ellipsoids: of two conditions, or of three where two names would be the same."""
     if model.usual is None or not sets:
         return [f"ellipsoid {' and '.join(map(str, ellipsoids))}" for ellipsoids in sets]
-    boxes = _boxes_of(model, model.usual, sets)
+    boxes = _usual_ranges(model, model.usual, sets)
     rarest = np.argsort(boxes.share, axis=1, kind="stable")[:, :MOST_CONDITIONS].tolist()
     names = [_name(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
     times = Counter(names)
@@ -154,14 +154,14 @@ def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
     ]
 
 
-def _name(model: SEPModel, boxes: _Boxes, i: int, features: Sequence[int], worth: float) -> str:
+def _name(model: SEPModel, boxes: _UsualRanges, i: int, features: Sequence[int], worth: float) -> str:
     """Conditions of box `i` in these features, the rarest first, as far as they are worth it."""
     first, *others = features
     kept = [first, *(j for j in others if boxes.share[i, j] <= worth)]
     return ", ".join(_condition(model, boxes, i, j) for j in kept)
 
 
-def _condition(model: SEPModel, boxes: _Boxes, i: int, j: int) -> str:
+def _condition(model: SEPModel, boxes: _UsualRanges, i: int, j: int) -> str:
     """What the rows of box `i` have in common in feature `j`."""
     usual, name = boxes.usual, feature_name(model, j)
     if j in boxes.categories:
@@ -182,11 +182,11 @@ def _rounded_end(usual: TrainingSummary, j: int, end: float) -> str:
     tenth = len(values) // 10
     spread = float(values[-1 - tenth]) - float(values[tenth])
     if not 0.0 < spread < np.inf:
-        return told_value(usual, j, _as_in_training(usual, j, end))
-    return told_value(usual, j, round(end, -int(np.floor(np.log10(spread * ROUNDED_TO)))))
+        return value_in_words(usual, j, _as_in_training(usual, j, end))
+    return value_in_words(usual, j, round(end, -int(np.floor(np.log10(spread * ROUNDED_TO)))))
 
 
-def _numbered(names: Sequence[str]) -> tuple[str, ...]:
+def _make_unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names, with a number after those that are taken already."""
     unique: dict[str, None] = {}
     times: Counter[str] = Counter()
@@ -200,7 +200,7 @@ def _numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Boxes:
+class _UsualRanges:
     """For each of some sets of ellipsoids, what is usual in all of them.
 
     Attributes
@@ -257,7 +257,7 @@ class _Boxes:
         return np.asarray(counts / self.usual.n_rows[groups].sum())
 
 
-def _boxes_of(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _Boxes:
+def _usual_ranges(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _UsualRanges:
     """The boxes of sets of ellipsoids: where their ranges meet or, if they do not, what lies between them."""
     K, d = model.n_ellipsoids, len(model.feature_names)
     ranges = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
@@ -265,7 +265,7 @@ def _boxes_of(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[i
     high = np.array([ranges[ellipsoids, :, 1].min(axis=0) for ellipsoids in sets]).reshape(-1, d)
     shares = np.array([_category_shares(usual, k, int(model.owners[k])) for k in range(K)])
     mixed = np.array([shares[ellipsoids].mean(axis=0) for ellipsoids in sets]).reshape(len(sets), -1)
-    return _Boxes(usual, np.minimum(low, high), np.maximum(low, high), mixed)
+    return _UsualRanges(usual, np.minimum(low, high), np.maximum(low, high), mixed)
 
 
 def _range(model: SEPModel, usual: TrainingSummary, k: int) -> FloatArray:

@@ -47,7 +47,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Ellipsoids and isolated points prepared for `nearest_of`; built once by `prepared`.
+    """Ellipsoids and isolated points prepared for `nearest_of`; built once by `prepare_places`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Places:
         return mapped_rows(rows, self.centers[k], self.axes[k])
 
 
-def prepared(centers: FloatArray, roots: FloatArray, isolated: FloatArray) -> Places:
+def prepare_places(centers: FloatArray, roots: FloatArray, isolated: FloatArray) -> Places:
     """Prepare ellipsoids, of shapes (K, d) and (K, d, d), and isolated points, of shape (J, d), for many rows."""
     if len(centers) + len(isolated) == 0:
         raise ValueError("There is neither an ellipsoid nor an isolated point, so no place is nearest.")
@@ -105,7 +105,7 @@ def nearest_places(
     >>> nearest.tied_rows, nearest.tied_places
     (array([1, 1]), array([0, 1]))
     """
-    return nearest_of(prepared(centers, roots, isolated), rows, squared_radii)
+    return nearest_of(prepare_places(centers, roots, isolated), rows, squared_radii)
 
 
 def nearest_of(places: Places, rows: FloatArray, squared_radii: FloatArray) -> Nearest:

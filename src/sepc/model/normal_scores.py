@@ -55,12 +55,12 @@ class NormalScores:
         return cls(shift, scale, np.ones(len(shift), dtype=bool), ends)
 
     @classmethod
-    def fitted(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> NormalScores:
+    def fit(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> NormalScores:
         """NormalScores by the values of rows of these weights; NaN is a gap."""
         quantiles = np.array([quantiles_of(column, weights, N_QUANTILES) for column in rows.T])
         is_varied = (np.diff(quantiles, axis=1) > 0.0).sum(axis=1) >= FEWEST_DISTINCT - 1
         is_normal = [
-            bool(varied) and _squared_correlation(column, _ranked(column, kept), weights) >= LEAST_CORRELATION
+            bool(varied) and _squared_correlation(column, _normal_quantiles(column, kept), weights) >= LEAST_CORRELATION
             for column, kept, varied in zip(rows.T, quantiles, is_varied, strict=True)
         ]
         return cls(shift, scale, np.array(is_normal), quantiles)
@@ -71,7 +71,7 @@ class NormalScores:
         with np.errstate(over="ignore"):
             scores = np.asarray((rows[:, :d] - self.shift) / self.scale)
         for j in np.flatnonzero(~self.is_normal):
-            scores[:, j] = _ranked(rows[:, j], self.quantiles[j])
+            scores[:, j] = _normal_quantiles(rows[:, j], self.quantiles[j])
         return scores
 
     def values(self, scores: FloatArray, j: int) -> FloatArray:
@@ -91,7 +91,7 @@ def quantiles_of(column: FloatArray, weights: FloatArray, n: int) -> FloatArray:
     return np.asarray(column[order][np.minimum(where, len(order) - 1)])
 
 
-def _ranked(column: FloatArray, kept: FloatArray) -> FloatArray:
+def _normal_quantiles(column: FloatArray, kept: FloatArray) -> FloatArray:
     """Normal quantiles of the ranks of values among those kept; NaN stays NaN."""
     first, last = (np.searchsorted(kept, column, side=side) for side in ("left", "right"))
     ranks = np.clip(0.5 * (first + last), 0.5, len(kept) - 0.5)

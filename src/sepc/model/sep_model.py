@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.model.imputation_mixture import ImputationMixture
-from sepc.model.membership import FARTHEST, Stack, stacked
-from sepc.model.nearest import Places, prepared
+from sepc.model.membership import FARTHEST, Stack, stack_ellipsoids
+from sepc.model.nearest import Places, prepare_places
 from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
 from sepc.model.training_summary import TrainingSummary
@@ -155,12 +155,12 @@ class SEPModel(ShownAsCard):
     @cached_property
     def stack(self) -> Stack:
         """The ellipsoids, prepared for many rows."""
-        return stacked(self.centers, self.roots)
+        return stack_ellipsoids(self.centers, self.roots)
 
     @cached_property
     def places(self) -> Places:
         """The ellipsoids and isolated rows, prepared for rows that lie outside."""
-        return prepared(self.centers, self.roots, self.isolated)
+        return prepare_places(self.centers, self.roots, self.isolated)
 
     @property
     def n_places(self) -> int:
@@ -179,13 +179,13 @@ class SEPModel(ShownAsCard):
 
     def counts_at(self, places: IntArray) -> IntArray:
         """Training rows of each class in each of some ellipsoids and isolated rows, of shape (n, C)."""
-        return self._gathered(places, self.table.inside_each)
+        return self._gather(places, self.table.inside_each)
 
     def exact_at(self, places: IntArray) -> IntArray:
         """Training rows of each class in one ellipsoid and no other, and at isolated rows, of shape (n, C)."""
-        return self._gathered(places, self.table.inside_one)
+        return self._gather(places, self.table.inside_one)
 
-    def _gathered(self, places: IntArray, counted: Callable[[IntArray], IntArray]) -> IntArray:
+    def _gather(self, places: IntArray, counted: Callable[[IntArray], IntArray]) -> IntArray:
         distinct, which = np.unique(places, return_inverse=True)
         counts = np.zeros((len(distinct), len(self.classes)), dtype=np.int64)
         n_ellipsoids = int(np.searchsorted(distinct, self.n_ellipsoids))

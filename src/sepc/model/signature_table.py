@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.locate import as_values, packed
-from sepc.model.membership import Stack, stacked, tiles_of_squared_radii
+from sepc.model.locate import as_values, pack_sets
+from sepc.model.membership import Stack, stack_ellipsoids, tiles_of_squared_radii
 from sepc.points.signatures import WORD_BITS, SignatureCounts, Signatures, Words
 from sepc.records import bools, counts, record
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -46,7 +46,7 @@ class SignatureTable(ShownOnOneLine):
     array([[6, 0]])
     >>> table.inside_any(np.array([[True, True]]))
     array([[6, 3]])
-    >>> table.find(packed(np.array([[True, False], [False, False]])))
+    >>> table.find(pack_sets(np.array([[True, False], [False, False]])))
     array([ 1, -1])
     """
 
@@ -115,7 +115,7 @@ class SignatureTable(ShownOnOneLine):
         return summed.astype(np.int64)
 
     def find(self, keys: FloatArray) -> IntArray:
-        """The table row of each key (see `packed`); -1 where no training row has that set."""
+        """The table row of each key (see `pack_sets`); -1 where no training row has that set."""
         wanted, (known, rows) = as_values(keys), self._sorted_keys
         places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[places] == wanted, rows[places], -1)
@@ -147,7 +147,7 @@ class SignatureTable(ShownOnOneLine):
 
     @cached_property
     def _sorted_keys(self) -> tuple[NDArray[Any], IntArray]:
-        keys = as_values(packed(self.memberships))
+        keys = as_values(pack_sets(self.memberships))
         order = np.argsort(keys)
         return keys[order], order
 
@@ -177,7 +177,7 @@ class StackedSignatures(Signatures):
         """Prepare the ellipsoids."""
         centers = np.array([ellipsoid.center for ellipsoid in ellipsoids]).reshape(-1, n_features)
         roots = np.array([ellipsoid.root for ellipsoid in ellipsoids]).reshape(-1, n_features, n_features)
-        return cls(ellipsoids, stacked(centers, roots), slack)
+        return cls(ellipsoids, stack_ellipsoids(centers, roots), slack)
 
     def words(self, tile: FloatArray) -> Words:
         """The signatures of rows."""

@@ -72,7 +72,7 @@ class CurveBlock:
     features: slice
     groups: tuple[StepCurves, ...]
 
-    def added_to(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
+    def add_to(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """Scores of shape (n, C) with the curves at columns of shape (d, n) added one after the other."""
         of_block = columns[self.features]
         terms = np.empty((len(of_block) + 1, *scores.shape))
@@ -98,10 +98,10 @@ def curve_blocks(n_knots: IntArray, knots: FloatArray, levels: FloatArray) -> tu
     own_levels = np.split(levels, ends[:-1] + np.arange(1, len(n_knots)))
     step = max(1, BLOCK_LEVELS // levels.shape[1])
     blocks = (slice(start, start + step) for start in range(0, len(n_knots), step))
-    return tuple(CurveBlock(block, _grouped(own_knots[block], own_levels[block])) for block in blocks)
+    return tuple(CurveBlock(block, _group_by_depth(own_knots[block], own_levels[block])) for block in blocks)
 
 
-def _grouped(knots: list[FloatArray], levels: list[FloatArray]) -> tuple[StepCurves, ...]:
+def _group_by_depth(knots: list[FloatArray], levels: list[FloatArray]) -> tuple[StepCurves, ...]:
     depths = np.array([len(of_feature).bit_length() for of_feature in knots])
     groups = [np.flatnonzero(depths == depth) for depth in np.unique(depths)]
     return tuple(

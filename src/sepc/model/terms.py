@@ -14,7 +14,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.decisions.row_wise import SHARED, RowView, RowWise
-from sepc.model.completion import completed
+from sepc.model.completion import draw_completions
 from sepc.model.membership import padded_tiles
 from sepc.model.names import names_of
 from sepc.model.sep_model import SEPModel
@@ -139,9 +139,9 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
     if model.weights is None:
         raise ValueError(f"With trust={model.trust!r} a decision has no terms; fit with trust='weights' to get them.")
     complete = np.flatnonzero(~np.isnan(rows[:, : len(model.shift)]).any(axis=1))
-    parts, places = [_compared(model, rows[complete][:, None], label[complete])], [complete]
-    for where, completions in completed(model, rows):
-        parts.append(_compared(model, completions, label[where]))
+    parts, places = [_compare(model, rows[complete][:, None], label[complete])], [complete]
+    for where, completions in draw_completions(model, rows):
+        parts.append(_compare(model, completions, label[where]))
         places.append(where)
     order = np.argsort(np.concatenate(places), kind="stable")
     runner_up, probability, features, ellipsoids, isolated = (
@@ -161,7 +161,7 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
     )
 
 
-def _compared(
+def _compare(
     model: SEPModel, completions: FloatArray, label: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Runner-up and probability of each row, and its terms: features, ellipsoids and isolated rows.

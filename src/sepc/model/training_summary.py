@@ -106,13 +106,13 @@ class TrainingSummary:
             return "has other features or categories than its columns give"
         if self.n_levels.sum() != len(self.levels):
             return "has levels that do not match its features"
-        for counts, parts in ((self.category_counts, sizes), (self.level_counts, self.n_levels[self.n_levels > 0])):
+        for table, parts in ((self.category_counts, sizes), (self.level_counts, self.n_levels[self.n_levels > 0])):
             starts = np.cumsum([0, *parts])[:-1]
-            if len(starts) and (np.add.reduceat(counts, starts, axis=1) != self.n_rows[:, None]).any():
+            if len(starts) and (np.add.reduceat(table, starts, axis=1) != self.n_rows[:, None]).any():
                 return "counts values of more or fewer rows than there are"
         return None
 
-    def restored(self, restore: Restore | None) -> TrainingSummary:
+    def with_restore(self, restore: Restore | None) -> TrainingSummary:
         """The same in the features that went into a pipeline; as it is if there is no way back."""
         if restore is None:
             return self

@@ -14,7 +14,7 @@ PRIOR_ROWS = 30.0
 TIE = 1e-12
 
 
-def smoothed(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatArray:
+def smooth(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatArray:
     """Class probabilities from the rows exactly where a query lies, smoothed by a wider set where these are few.
 
     Parameters

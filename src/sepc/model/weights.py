@@ -66,7 +66,7 @@ def fading(gauge: FloatArray) -> FloatArray:
     return np.asarray((FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER)
 
 
-def faded(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
+def fade(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
     """Probabilities of shape (n, C), shrunk towards equal ones where the gauge is large."""
     left = fading(gauge)[:, np.newaxis]
     return np.asarray(left * probabilities + (1.0 - left) / probabilities.shape[1])
@@ -205,7 +205,7 @@ class Weights(ShownAsCard):
         scores += self._constant[:, np.newaxis]
         by_row = np.ascontiguousarray(scores[:, :n].T)
         for curves in self._curve_blocks:
-            by_row = curves.added_to(by_row, columns)
+            by_row = curves.add_to(by_row, columns)
         return by_row.T
 
     def category_terms(self, codes: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.cards import Card, ShownInLists
 from sepc.decisions.decisions import Decision
-from sepc.model.names import feature_name, told_value
+from sepc.model.names import feature_name, value_in_words
 from sepc.model.training_summary import ANYWHERE
 from sepc.plain_values import plain
 from sepc.recourses.choices import Choice
@@ -106,13 +106,13 @@ def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> t
     changes = []
     for j in limits.changed(row):
         if j in columns:
-            (before, after), told = _categories(limits, tables, row, columns[j]), _told
+            (before, after), in_words = _categories(limits, tables, row, columns[j]), _category_in_words
             low = high = np.nan
         else:
-            before, after, told = float(limits.row[j]), float(row[j]), partial(told_value, limits.usual, j)
+            before, after, in_words = float(limits.row[j]), float(row[j]), partial(value_in_words, limits.usual, j)
             low, high = _usual_range(limits, owner, j)
         name = feature_name(limits.model, j)
-        words = f"{name} from {told(before)} to {told(after)}"
+        words = f"{name} from {in_words(before)} to {in_words(after)}"
         span = Deviations(float(limits.start[j]), float(places[j]), low, high)
         changes.append(FeatureChange(name, before, after, limits.price_paid(row, j), words, span))
     return tuple(sorted(changes, key=lambda change: -change.cost))
@@ -120,7 +120,7 @@ def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> t
 
 def _categories(limits: Limits, tables: Tables, row: FloatArray, choice: Choice) -> tuple[Any, Any]:
     name, code = limits.model.feature_names[choice.features.start], row[limits.n_features + choice.column]
-    before, after = tables.values_of(name, np.array([choice.own, code]))
+    before, after = tables.values_of(name, np.array([choice.current, code]))
     return plain(before), plain(after)
 
 
@@ -132,5 +132,5 @@ def _usual_range(limits: Limits, owner: int, j: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _told(value: Any) -> str:
+def _category_in_words(value: Any) -> str:
     return "missing" if value is None else name_of(value)

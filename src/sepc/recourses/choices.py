@@ -14,7 +14,7 @@ from sepc._typing import FloatArray, IntArray
 SURE_SHARE = 0.99
 
 
-class Relaxed(NamedTuple):
+class RelaxedOptions(NamedTuple):
     """The ends of a box, in standardised features, the price of distances in it, and a squared cost on top."""
 
     low: FloatArray
@@ -37,7 +37,7 @@ class Choice:
         The features of each category; the last are those of a category not seen in training.
     shift, scale : (k,) arrays
         How these features are standardised.
-    own : int
+    current : int
         The category that the row has.
     allowed : array of int
         Categories that it may have, in the order of their first feature.
@@ -50,7 +50,7 @@ class Choice:
     encodings: FloatArray
     shift: FloatArray
     scale: FloatArray
-    own: int
+    current: int
     allowed: IntArray
     price: float
 
@@ -59,9 +59,9 @@ class Choice:
         """The standardised features of each category."""
         return np.asarray((self.encodings - self.shift) / self.scale)
 
-    def fixed(self) -> Choice:
+    def fix(self) -> Choice:
         """The same column, which cannot change."""
-        return replace(self, allowed=np.array([self.own]))
+        return replace(self, allowed=np.array([self.current]))
 
     @cached_property
     def every(self) -> Options:
@@ -87,43 +87,43 @@ class Options:
     codes: IntArray
 
     @cached_property
-    def relaxed(self) -> Relaxed:
+    def relaxed(self) -> RelaxedOptions:
         """The box around the categories, with a cost in it that is never above theirs."""
         choice, places = self.choice, self.choice.places[self.codes]
         low, high = places.min(axis=0), places.max(axis=0)
         if len(self.codes) == 1:
-            return Relaxed(low, high, 0.0, 0.0 if self.codes[0] == choice.own else choice.price**2)
-        farthest = float(np.linalg.norm(places - choice.places[choice.own], axis=1).max())
+            return RelaxedOptions(low, high, 0.0, 0.0 if self.codes[0] == choice.current else choice.price**2)
+        farthest = float(np.linalg.norm(places - choice.places[choice.current], axis=1).max())
         price = choice.price / farthest if farthest > 0.0 else 0.0
-        if self.has_own:
-            return Relaxed(low, high, price, 0.0)
-        return Relaxed(low, high, float(np.sqrt(1.0 - SURE_SHARE)) * price, SURE_SHARE * choice.price**2)
+        if self.has_current:
+            return RelaxedOptions(low, high, price, 0.0)
+        return RelaxedOptions(low, high, float(np.sqrt(1.0 - SURE_SHARE)) * price, SURE_SHARE * choice.price**2)
 
     @cached_property
-    def has_own(self) -> bool:
+    def has_current(self) -> bool:
         """Whether the row's own category is one of them."""
-        return self.choice.own in self.codes
+        return self.choice.current in self.codes
 
     @cached_property
     def parts(self) -> tuple[Options, ...]:
         """Fewer categories each: the row's own and all others, or two halves of the others."""
-        others = self.codes[self.codes != self.choice.own]
-        if self.has_own:
-            return self.choice.only(self.choice.own), Options(self.choice, others)
+        others = self.codes[self.codes != self.choice.current]
+        if self.has_current:
+            return self.choice.only(self.choice.current), Options(self.choice, others)
         return tuple(Options(self.choice, half) for half in np.array_split(others, 2))
 
     def is_settled(self, place: FloatArray) -> bool:
         """Whether the relaxed cost is exact at a place: one category is left, or the row's own is taken."""
-        return len(self.codes) == 1 or self._is_own(place)
+        return len(self.codes) == 1 or self._is_current(place)
 
     def nearest(self, place: FloatArray) -> Options:
         """The category nearest to a place; the row's own if that is as near as any."""
         if len(self.codes) == 1:
             return self
-        if self._is_own(place):
-            return self.choice.only(self.choice.own)
+        if self._is_current(place):
+            return self.choice.only(self.choice.current)
         apart = np.linalg.norm(self.choice.places[self.codes] - place, axis=1)
         return self.choice.only(int(self.codes[apart.argmin()]))
 
-    def _is_own(self, place: FloatArray) -> bool:
-        return self.has_own and bool((place == self.choice.places[self.choice.own]).all())
+    def _is_current(self, place: FloatArray) -> bool:
+        return self.has_current and bool((place == self.choice.places[self.choice.current]).all())

@@ -50,21 +50,21 @@ def find(target: Target, reached: Reach) -> FloatArray:
     """A row that is what is looked for, as cheap as could be found, of shape (1, d + Q); none if none was found."""
     ways = entries(target, reached)
     first = target.candidates(np.concatenate([_depths(target, reached), *map(_walk, ways)]))
-    found = [first.found, *(_pulled(target, entry) for entry in ways[:PULLED])]
+    found = [first.found, *(_project_uphill(target, entry) for entry in ways[:PULLED])]
     if len(first) and target.limits.choices:
-        found.append(_raised(target, first.rows[first.costs.argmin()]))
+        found.append(_raise_log_odds(target, first.rows[first.costs.argmin()]))
     if len(first) and not sum(map(len, found)):
-        found.append(_raised(target, first.rows[first.log_odds.argmax()]))
+        found.append(_raise_log_odds(target, first.rows[first.log_odds.argmax()]))
     best = target.cheapest(np.concatenate(found))
     if len(best) == 0:
         return best
     tried = {entry.ellipsoid for entry in ways[:PULLED]}
     others = [entry for entry in beside(target, best[0]) if target.limits.choices or entry.ellipsoid not in tried]
-    best = target.cheapest(np.concatenate([best, *(_pulled(target, entry) for entry in others)]))
-    return _tidied(target, _saved(target, best[0]))[np.newaxis]
+    best = target.cheapest(np.concatenate([best, *(_project_uphill(target, entry) for entry in others)]))
+    return _tidy(target, _reduce_cost(target, best[0]))[np.newaxis]
 
 
-def _pulled(target: Target, entry: Entry) -> FloatArray:
+def _project_uphill(target: Target, entry: Entry) -> FloatArray:
     """The cheapest row found that is what is looked for, with the categories of an entry; none if none was found."""
     limits = target.limits
     box = replace(entry.box, low=limits.ends[0], high=limits.ends[1])
@@ -108,9 +108,9 @@ def entries(target: Target, reached: Reach) -> list[Entry]:
     largest = sorted(near, key=target.limits.model.table.rows_inside.__getitem__, reverse=True)
     for k in dict.fromkeys([*near[:MOST_WALKS], *largest[:MOST_WALKS]]):
         if all(entry.ellipsoid != k for entry in found):
-            found += _entered(k, every)
+            found += _entries_of(k, every)
         if target.limits.choices:
-            found += _entered(k, _usual_box(target, k))
+            found += _entries_of(k, _usual_box(target, k))
     return sorted(found, key=lambda entry: entry.squared)
 
 
@@ -127,7 +127,7 @@ def beside(target: Target, row: FloatArray) -> Iterator[Entry]:
     gauges = np.linalg.norm(np.einsum("kij,kj->ki", model.roots[target.ellipsoids], apart), axis=1)
     codes = row[limits.n_features :].astype(np.int64).tolist()
     options = [choice.only(code) for choice, code in zip(limits.choices, codes, strict=True)]
-    return _entered(int(target.ellipsoids[gauges.argmin()]), replace(Box.whole(limits), options=options))
+    return _entries_of(int(target.ellipsoids[gauges.argmin()]), replace(Box.whole(limits), options=options))
 
 
 def _walk(entry: Entry) -> FloatArray:
@@ -136,9 +136,9 @@ def _walk(entry: Entry) -> FloatArray:
     return entry.box.rows_at(entry.place + STEPS[:, np.newaxis] * way)
 
 
-def _entered(k: int, box: Box) -> Iterator[Entry]:
-    settled = box.settled(box.projected(k).point)
-    found = settled.projected(k)
+def _entries_of(k: int, box: Box) -> Iterator[Entry]:
+    settled = box.settle(box.project(k).point)
+    found = settled.project(k)
     if found.is_feasible:
         yield Entry(k, settled, found.point, settled.relaxed.squared + found.squared)
 
@@ -166,11 +166,11 @@ def _usual(counts: IntArray, choice: Choice) -> Options:
     if len(allowed) == 0:
         return choice.only(int(choice.allowed[0]))
     most = int(allowed[counts[allowed].argmax()])
-    is_frequent = choice.own < len(counts) and counts[choice.own] > FREQUENT * counts[most]
-    return choice.only(choice.own if is_frequent and choice.own in allowed else most)
+    is_frequent = choice.current < len(counts) and counts[choice.current] > FREQUENT * counts[most]
+    return choice.only(choice.current if is_frequent and choice.current in allowed else most)
 
 
-def _raised(target: Target, row: FloatArray) -> FloatArray:
+def _raise_log_odds(target: Target, row: FloatArray) -> FloatArray:
     """A row that is what is looked for, by changing one feature after the other; none if that fails."""
     limits, log_odds = target.limits, float(target.judge(row[np.newaxis]).log_odds[0])
     for _ in range(MOST_RAISES):
@@ -185,11 +185,11 @@ def _raised(target: Target, row: FloatArray) -> FloatArray:
     return np.empty((0, len(row)))
 
 
-def _saved(target: Target, row: FloatArray) -> FloatArray:
+def _reduce_cost(target: Target, row: FloatArray) -> FloatArray:
     """A row that costs less and still is what is looked for, by taking changes back."""
     limits = target.limits
     for _ in range(MOST_SAVINGS):
-        rows = _taken_back(limits, row)
+        rows = _take_back(limits, row)
         cheaper = limits.costs(rows) < (1.0 - WORTH) * limits.costs(row[np.newaxis])
         less = target.candidates(rows[cheaper]).found
         if len(less) == 0:
@@ -198,10 +198,10 @@ def _saved(target: Target, row: FloatArray) -> FloatArray:
     return row
 
 
-def _tidied(target: Target, row: FloatArray) -> FloatArray:
+def _tidy(target: Target, row: FloatArray) -> FloatArray:
     """A row that costs hardly more, with fewer changes and rounder numbers, as long as it is what is looked for."""
     limits = target.limits
-    for variants in (_without_smallest, _rounded):
+    for variants in (_without_smallest, _round_changes):
         rows = variants(limits, row)
         rows = rows[limits.costs(rows) <= DEARER * limits.costs(row[np.newaxis])]
         tidy = target.candidates(rows)
@@ -221,7 +221,7 @@ def _without_smallest(limits: Limits, row: FloatArray) -> FloatArray:
     return rows
 
 
-def _rounded(limits: Limits, row: FloatArray) -> FloatArray:
+def _round_changes(limits: Limits, row: FloatArray) -> FloatArray:
     """Rows with the numbers that changed rounded to a power of ten, the coarsest first."""
     numbers = [j for j in limits.changed(row) if limits.prices[j] > 0.0 and not limits.is_whole[j]]
     steps = 10.0 ** np.floor(np.log10(limits.model.scale[numbers]) - np.arange(ROUNDINGS)[:, np.newaxis])
@@ -236,10 +236,10 @@ def _single_changes(limits: Limits, row: FloatArray) -> FloatArray:
     differs = row[where] != values
     rows = np.tile(row, (int(differs.sum()), 1))
     rows[np.arange(len(rows)), where[differs]] = values[differs]
-    return limits.encoded(rows)
+    return limits.encode_categories(rows)
 
 
-def _taken_back(limits: Limits, row: FloatArray) -> FloatArray:
+def _take_back(limits: Limits, row: FloatArray) -> FloatArray:
     """Rows with some changes taken back: each of them, the smallest few together, or all in part."""
     moved = limits.changed(row)
     numbers = [j for j in moved if limits.prices[j] > 0.0]
@@ -252,4 +252,4 @@ def _taken_back(limits: Limits, row: FloatArray) -> FloatArray:
     columns = [limits.n_features + choice.column for choice in limits.choices if choice.features.start in moved]
     back = np.tile(row, (len(columns), 1))
     back[np.arange(len(columns)), columns] = limits.row[columns]
-    return limits.encoded(limits.rounded(np.concatenate([rows, back])))
+    return limits.encode_categories(limits.round_whole_numbers(np.concatenate([rows, back])))

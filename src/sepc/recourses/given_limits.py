@@ -191,7 +191,7 @@ def given_limits(
     twice = [name for name in fixed_columns if name in bounded or name in directed]
     if twice:
         raise ValueError(f"Column {shown(twice[0])} is fixed, and has bounds or a direction as well; give one of them.")
-    given = [_fixed(row, name) for name in dict.fromkeys(fixed_columns)]
+    given = [_fixed_limit(row, name) for name in dict.fromkeys(fixed_columns)]
     for name in dict.fromkeys([*bounded, *directed]):
         given += _limits_of(row, name, bounded.get(name), directed.get(name))
     prices = {_column(row, key): _price(key, price) for key, price in (cost or {}).items()}
@@ -211,7 +211,7 @@ def _column(row: Row, key: Any, may_be_unused: bool = False) -> str:
     raise ValueError(f"There is no column {shown(key)}; there are {listed(map(shown, row.columns), MOST_NAMES)}.")
 
 
-def _fixed(row: Row, name: str) -> GivenLimit:
+def _fixed_limit(row: Row, name: str) -> GivenLimit:
     words = f"{name_of(name)} is fixed"
     if row.kind(name) is FeatureKind.CATEGORY:
         return GivenLimit(name, words, allowed=frozenset([row.code(name)]))
@@ -227,7 +227,7 @@ def _limits_of(row: Row, name: str, bounds: Any, direction: str | None) -> list[
         raise ValueError(f"Column {shown(name)} has dates, which stay as they are.")
     low, high = _ends(name, bounds)
     if direction is not None:
-        low, high = _directed(row, name, direction, low, high)
+        low, high = _ends_in_direction(row, name, direction, low, high)
     ends = []
     if np.isfinite(low):
         ends.append(GivenLimit(name, f"{name_of(name)} is at least {quantity(low)}", low=low))
@@ -251,7 +251,7 @@ def _ends(name: str, bounds: Any) -> tuple[float, float]:
     return low, high
 
 
-def _directed(row: Row, name: str, direction: str, low: float, high: float) -> tuple[float, float]:
+def _ends_in_direction(row: Row, name: str, direction: str, low: float, high: float) -> tuple[float, float]:
     if direction not in DIRECTIONS:
         raise ValueError(f"The direction of {shown(name)} is {direction!r}; it must be 'up' or 'down'.")
     value = row.value(name)

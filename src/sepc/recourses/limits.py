@@ -135,13 +135,13 @@ class Limits:
         where = np.repeat([*self.free.tolist(), *columns], [len(tried) for tried in values])
         return where.astype(np.int64), np.concatenate([np.empty(0), *values])
 
-    def rounded(self, rows: FloatArray) -> FloatArray:
+    def round_whole_numbers(self, rows: FloatArray) -> FloatArray:
         """The rows, with whole numbers rounded to such, in place."""
         whole = np.flatnonzero(self.is_whole)
         rows[:, whole] = np.round(rows[:, whole])
         return rows
 
-    def encoded(self, rows: FloatArray) -> FloatArray:
+    def encode_categories(self, rows: FloatArray) -> FloatArray:
         """The rows, with the features of their categories by their codes, in place."""
         for choice in self.choices:
             rows[:, choice.features] = choice.encodings[self.codes(rows, choice).astype(np.int64)]
@@ -152,5 +152,5 @@ class Limits:
         low, high = self.low.copy(), self.high.copy()
         fixed = list(features)
         low[fixed] = high[fixed] = self.row[fixed]
-        choices = [choice.fixed() if choice.features.start in features else choice for choice in self.choices]
+        choices = [choice.fix() if choice.features.start in features else choice for choice in self.choices]
         return replace(self, low=low, high=high, choices=choices)

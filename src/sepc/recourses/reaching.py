@@ -25,7 +25,7 @@ EQUAL = 1e-9
 WHOLE = 1e-7
 
 
-class Relaxed(NamedTuple):
+class RelaxedBox(NamedTuple):
     """A box in standardised features, the prices of distances in it, and a squared cost that comes on top."""
 
     low: FloatArray
@@ -58,14 +58,14 @@ class Box:
         return cls(limits, *limits.ends, [choice.every for choice in limits.choices])
 
     @cached_property
-    def relaxed(self) -> Relaxed:
+    def relaxed(self) -> RelaxedBox:
         """The box of all features, with categories as if they were numbers, at a cost that is never above theirs."""
         low, high, prices, squared = self.low.copy(), self.high.copy(), self.limits.prices.copy(), 0.0
         for options in self.options:
             part, features = options.relaxed, options.choice.features
             low[features], high[features], prices[features] = part.low, part.high, part.price
             squared += part.squared
-        return Relaxed(low, high, prices, squared)
+        return RelaxedBox(low, high, prices, squared)
 
     def rows_at(self, places: FloatArray) -> FloatArray:
         """Rows within limits at places in standardised features, with the first category left in each column.
@@ -73,22 +73,22 @@ class Box:
         Whole numbers are rounded, and what did not move keeps its value to the last bit.
         """
         limits = self.limits
-        rows, d = limits.rounded(self.rows_near(places)), limits.n_features
+        rows, d = limits.round_whole_numbers(self.rows_near(places)), limits.n_features
         rows[:, :d] = np.where(places == limits.start, limits.row[:d], np.clip(rows[:, :d], limits.low, limits.high))
-        return limits.encoded(rows)
+        return limits.encode_categories(rows)
 
     def rows_near(self, places: FloatArray) -> FloatArray:
         """The same, neither rounded nor held within limits."""
         codes = np.array([options.codes[0] for options in self.options], dtype=np.float64)
         values = self.limits.model.shift + self.limits.model.scale * places
-        return self.limits.encoded(np.column_stack([values, np.tile(codes, (len(places), 1))]))
+        return self.limits.encode_categories(np.column_stack([values, np.tile(codes, (len(places), 1))]))
 
     def projector(self, k: int, shrunk: float = 1.0) -> Projector:
         """Projects on an ellipsoid within the box, or on a smaller one like it."""
         model, (low, high, prices, _) = self.limits.model, self.relaxed
         return Projector(model.centers[k], model.roots[k] / (shrunk * radius_of(model)), low, high, prices)
 
-    def projected(self, k: int) -> Projection:
+    def project(self, k: int) -> Projection:
         """The point of an ellipsoid in the box that is nearest to the row."""
         return self.projector(k).project(self.limits.start)
 
@@ -122,7 +122,7 @@ class Box:
                 low[j] = (np.ceil(value) - model.shift[j]) / model.scale[j]
                 yield [replace(self, high=high), replace(self, low=low)]
 
-    def settled(self, place: FloatArray) -> Box:
+    def settle(self, place: FloatArray) -> Box:
         """The part of the box nearest to a place with one category in each column, and one value for whole numbers."""
         model, whole = self.limits.model, self.limits.is_whole
         low, high = self.low.copy(), self.high.copy()
@@ -200,7 +200,7 @@ class Reach:
 
 def bound_cost(limits: Limits, ellipsoids: IntArray) -> Reach:
     """Bound the cost of reaching any of some ellipsoids, by cutting the cheapest box until it is whole."""
-    search = _Search()
+    search = _BoundSearch()
     every = Box.whole(limits)
     for k, proof in zip(ellipsoids.tolist(), half_spaces(every, ellipsoids), strict=True):
         search.add(Leaf(k, every, proof, every.bound(proof)))
@@ -208,7 +208,7 @@ def bound_cost(limits: Limits, ellipsoids: IntArray) -> Reach:
     return Reach(search.leaves + [leaf for _, _, leaf, _ in search.heap], search.entries)
 
 
-class _Search:
+class _BoundSearch:
     """Leaves by their bounds, the cheapest first; a box is projected on only when it comes up."""
 
     def __init__(self) -> None:
@@ -235,16 +235,16 @@ class _Search:
 
     def _project(self, leaf: Leaf) -> None:
         self.n_left -= 1
-        found = leaf.box.projected(leaf.ellipsoid)
+        found = leaf.box.project(leaf.ellipsoid)
         sharper = leaf.box.relaxed.squared + found.bound
         self.add(replace(leaf, proof=found.proof, bound=sharper) if sharper >= leaf.bound else leaf, found)
 
     def _cut(self, leaf: Leaf, found: Projection) -> None:
         parts = leaf.box.parts(found.point) if found.is_feasible else []
-        settled = leaf.box.settled(found.point)
+        settled = leaf.box.settle(found.point)
         if parts:
             self.n_left -= 1
-            self._enter(leaf.ellipsoid, settled, settled.projected(leaf.ellipsoid))
+            self._enter(leaf.ellipsoid, settled, settled.project(leaf.ellipsoid))
         else:
             self._enter(leaf.ellipsoid, settled, found)
             self.leaves.append(leaf)

@@ -12,7 +12,7 @@ import numpy as np
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.frames import frame_of
-from sepc.decisions.sentences import Sentence, Shorter, joined
+from sepc.decisions.sentences import Sentence, Shorter, join_sentences
 from sepc.estimators.base import decide_rows
 from sepc.estimators.checks import check_probability
 from sepc.estimators.partition_behind import partition_behind
@@ -181,7 +181,7 @@ def recourse(
     decision = decisions[0]
     asked = Row(partition.model, partition.rows[0], preparation_of(model))
     given = given_limits(asked, cost, fixed, bounds, direction)
-    search = _Search(model, X, given, to, min_trust)
+    search = _AnswerSearch(model, X, given, to, min_trust)
     is_trusted = decision.accepted if min_trust is None else decision.trust >= min_trust
     if decision.label == to and is_trusted and search.limits.allow(partition.rows)[0]:
         as_it_is = Answer(search.tables, partition.rows, decision, (), 0.0, 0.0)
@@ -194,7 +194,7 @@ def recourse(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _AnswerSearch:
     """Looks for answers."""
 
     model: Any
@@ -307,11 +307,11 @@ def _objects(values: Sequence[Any]) -> Any:
 def _sentences_about(recourse: Recourse) -> str:
     """The first answer, or why there is none, in at most 60 words."""
     if recourse.answers:
-        return joined(_answer(recourse))
+        return join_sentences(_answer(recourse))
     if not recourse.is_reachable:
-        return joined(_unreachable(recourse))
+        return join_sentences(_unreachable(recourse))
     least = f"To be like {cases_of(recourse.to)} takes at least {deviations(recourse.bound)}"
-    return joined([Sentence(f"{least}, and nothing was found there that the model accepts.")])
+    return join_sentences([Sentence(f"{least}, and nothing was found there that the model accepts.")])
 
 
 def _answer(recourse: Recourse) -> list[Sentence]:

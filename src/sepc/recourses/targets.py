@@ -12,7 +12,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.recourses.limits import Limits
 
 
-class Judged(NamedTuple):
+class Judgements(NamedTuple):
     """What a model says about rows.
 
     Attributes
@@ -30,7 +30,7 @@ class Judged(NamedTuple):
     inside: BoolArray
 
     @classmethod
-    def of(cls, chance: FloatArray, is_it: BoolArray, inside: BoolArray) -> Judged:
+    def of(cls, chance: FloatArray, is_it: BoolArray, inside: BoolArray) -> Judgements:
         """From the probability of the label."""
         safe = np.clip(chance, 1e-12, 1.0 - 1e-12)
         return cls(np.log(safe) - np.log1p(-safe), is_it, inside)
@@ -76,13 +76,13 @@ class Target:
     ellipsoids : array of int
         The ellipsoids of that class.
     judge : callable
-        Gives a `Judged` for rows of the model.
+        Gives a `Judgements` for rows of the model.
     """
 
     limits: Limits
     owner: int
     ellipsoids: IntArray
-    judge: Callable[[FloatArray], Judged]
+    judge: Callable[[FloatArray], Judgements]
 
     def candidates(self, rows: FloatArray) -> Candidates:
         """Those of some rows that are possible at all."""

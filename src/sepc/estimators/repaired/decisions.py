@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions, positions_of
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import SHARED, replaced
+from sepc.decisions.row_wise import SHARED, replace_columns
 from sepc.decisions.sentences import Reason
 from sepc.estimators.repaired.partition import partition_decisions
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -56,7 +56,7 @@ class RepairedDecisions(Decisions):
     position: IntArray
 
     @classmethod
-    def gathered(cls, parts: RepairedParts) -> Self:
+    def gather(cls, parts: RepairedParts) -> Self:
         """Combine the decisions: those of repaired regions replace those of the original classifier."""
         outer, partition = parts.outer, partition_decisions(parts.outer)
         values = {name: np.array(getattr(outer, name)) for name in (*BY_ROW, "probabilities")}
@@ -84,12 +84,14 @@ class RepairedDecisions(Decisions):
         """The only decision, as single values."""
         return RepairedDecision(self)
 
-    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+    def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        inner = {region: decided._renamed(features, restore) for region, decided in self.parts.inner.items()}
-        return replaced(self, parts=RepairedParts(self.parts.outer._renamed(features, restore), inner))
+        inner = {region: decided._with_feature_names(features, restore) for region, decided in self.parts.inner.items()}
+        return replace_columns(
+            self, parts=RepairedParts(self.parts.outer._with_feature_names(features, restore), inner)
+        )
 
-    def _own_columns(self) -> dict[str, Any]:
+    def _extra_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         columns |= {"repaired": self.repaired}

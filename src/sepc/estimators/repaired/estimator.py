@@ -101,7 +101,7 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
         asked = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
         located = partition_decisions(outer)
         inner = {region: self._decide_in(region, located[rows]) for region, rows in asked.items() if len(rows)}
-        return RepairedDecisions.gathered(RepairedParts(outer, inner))
+        return RepairedDecisions.gather(RepairedParts(outer, inner))
 
     def _decide_in(self, region: int, located: SEPDecisions) -> SEPDecisions:
         """The decisions of a region's own model on rows that lie there."""
@@ -111,7 +111,7 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
 
     def empty_decisions(self) -> RepairedDecisions:
         """Decisions on zero rows, with all columns and their types."""
-        return RepairedDecisions.gathered(RepairedParts(self.estimator_.empty_decisions(), {}))
+        return RepairedDecisions.gather(RepairedParts(self.estimator_.empty_decisions(), {}))
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row, as in the original classifier."""

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
-from sepc.decisions.deferred import deferred
+from sepc.decisions.deferred import defer
 from sepc.decisions.kinds import Cause
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import given_fields, replaced
+from sepc.decisions.row_wise import given_fields, replace_columns
 from sepc.decisions.sentences import Reason, Sentence
 
 
@@ -62,7 +62,7 @@ class SelectiveDecisions(Decisions):
             label=inner.label,
             trust=inner.trust,
             accepted=accepted,
-            cause=deferred(partial(_causes, uncovered), accepted, given_fields(inner)["cause"]),
+            cause=defer(partial(_causes, uncovered), accepted, given_fields(inner)["cause"]),
             probabilities=columns_for(inner.probabilities, inner.classes, classes),
             region=inner.region,
             by="SelectiveClassifier",
@@ -70,13 +70,13 @@ class SelectiveDecisions(Decisions):
             lack=lack,
         )
 
-    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
+    def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        return replaced(self, inner=self.inner._renamed(features, restore))
+        return replace_columns(self, inner=self.inner._with_feature_names(features, restore))
 
-    def _own_columns(self) -> dict[str, Any]:
+    def _extra_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
-        return self.inner._own_columns()
+        return self.inner._extra_columns()
 
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts."""

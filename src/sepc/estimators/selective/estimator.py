@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import BoolArray, FloatArray, LazyTable
 from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import empty_decisions
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
-from sepc.estimators.given_rows import decided_as_given
+from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
@@ -165,7 +165,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         """
         self.check_parameters()
         check_asked(self.max_risk, self.by, groups, X_target)
-        X, labels = indexable(X, checked_labels(y, "SelectiveClassifier"))
+        X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
         given, random = np.unique(labels), check_random_state(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
@@ -248,7 +248,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         trust, region = np.append(decided.trust, target.trust), np.append(decided.region, target.region)
         check = check_shift(X, X_target, trust, np.repeat([False, True], [len(decided), len(target)]), region)
         self.controls_[None] = found.control
-        self.shift_ = found.checked(target.region, target.trust, check)
+        self.shift_ = found.with_check(target.region, target.trust, check)
 
     def _bound_risks(self, controls: Mapping[Any, Control], confidence: float) -> None:
         bounds = {key: control.risk_bound(confidence) for key, control in controls.items()}
@@ -285,10 +285,10 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
             raise ValueError("groups are given, but there are no promises for groups; name them in by, and fit.")
         if is_lazy(X):
             raise TypeError("groups go with rows in memory; a Dask collection must have the columns that by names.")
-        return decided_as_given(self, X, lambda rows: self._decide(rows, groups))
+        return decide_as_given(self, X, lambda rows: self._decide(rows, groups))
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
-        keys = None if self.groups_ is None else self.groups_.told_by(X, groups)
+        keys = None if self.groups_ is None else self.groups_.keys_if_needed(X, groups)
         return self.covered(decide_inside(self.estimator_, X), keys)
 
     def empty_decisions(self) -> SelectiveDecisions:
@@ -346,7 +346,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         check_is_fitted(self)
         decided = decide_inside(self.estimator_, X)
         self._check_regions(decided, "Certificates are for regions")
-        wrong = decided.label != checked_labels(y, "SelectiveClassifier")
+        wrong = decided.label != check_labels(y, "SelectiveClassifier")
         return Certificates.of(decided.region, wrong, self.confidence)
 
     def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
@@ -368,7 +368,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         if self.groups_ is None:
             raise ValueError("There are no groups to compare; name the columns that make them in by.")
         decisions, keys = self.decide(X, groups=groups), self.groups_.of(X, groups)
-        right = None if y is None else np.asarray(decisions.label == checked_labels(y, "SelectiveClassifier"))
+        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
         return compare_groups(decisions, right, keys, self.groups_.name, self.promised_groups())
 
     def promised_groups(self) -> list[Key]:

@@ -82,7 +82,7 @@ class Groups:
     one_threshold: bool
 
     @property
-    def must_be_told(self) -> bool:
+    def affect_acceptance(self) -> bool:
         """Whether it depends on the group of a row whether it is accepted."""
         return bool(self.small) or not self.one_threshold
 
@@ -90,9 +90,9 @@ class Groups:
         """The group of each row, from columns of `X` or as given."""
         return keys_of(self.by, X, groups, self.parents)
 
-    def told_by(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
+    def keys_if_needed(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
         """The same where it matters, is given or columns of `X` tell; None where the groups share a threshold."""
-        is_told = self.must_be_told or groups is not None or has_columns(self.by, X)
+        is_told = self.affect_acceptance or groups is not None or has_columns(self.by, X)
         return self.of(X, groups) if is_told else None
 
     def name(self, key: Key) -> str:

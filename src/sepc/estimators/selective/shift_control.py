@@ -96,7 +96,7 @@ class Paired:
     n_planning: int
     n_unpaired: int
 
-    def checked(self, region: IntArray, trust: FloatArray, check: ShiftCheck) -> Shift:
+    def with_check(self, region: IntArray, trust: FloatArray, check: ShiftCheck) -> Shift:
         """The same, with what it means for the target rows and what the check of the assumption found."""
         covered = np.isin(region, self.regions)
         n_accepted, n_uncovered = int((covered & (trust >= self.control.threshold)).sum()), int((~covered).sum())

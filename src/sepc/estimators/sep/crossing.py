@@ -80,9 +80,7 @@ class Recoder:
         return self.rows[:, self.rows.shape[1] - len(self.category_columns) :].astype(np.int64).T
 
 
-def recoded(
-    rows: FloatArray, encodings: Sequence[FloatArray], category_columns: Sequence[CategoryColumn]
-) -> FloatArray:
+def recode(rows: FloatArray, encodings: Sequence[FloatArray], category_columns: Sequence[CategoryColumn]) -> FloatArray:
     """Rows with other encodings of their categories."""
     rows = rows.copy()
     codes = rows[:, rows.shape[1] - len(category_columns) :].astype(np.int64).T
@@ -114,7 +112,7 @@ class Crossing:
         """Whether enough of the rows have a partition that has not seen them."""
         return bool(np.mean(self.folds != NOT_USED) >= ENOUGH_UNSEEN)
 
-    def halved(self, recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> Crossing:
+    def with_two_folds(self, recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> Crossing:
         """The same with two folds, if there is a single partition."""
         if len(self.pieces) != 1:
             return self
@@ -163,7 +161,7 @@ def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
     return folds[position]
 
 
-def unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
+def cross_unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
     """The partition itself, for the rows that are not among those partitioned."""
     hashes, seen = (
         row_hashes(rows, seed=0) for rows in (recoder.rows, np.concatenate([one.rows for one in partitioned]))

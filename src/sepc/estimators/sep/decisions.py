@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import Preparation, origin_of
 from sepc.decisions.decisions import Decision, Decisions
-from sepc.decisions.deferred import deferred
+from sepc.decisions.deferred import defer
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import SHARED, replaced
+from sepc.decisions.row_wise import SHARED, replace_columns
 from sepc.decisions.sentences import Reason
 from sepc.estimators.sep.grounds import grounds_of
 from sepc.estimators.sep.reasons import SEPReasons
@@ -85,7 +85,7 @@ class SEPDecisions(Decisions):
     ) -> Self:
         """Decide on rows given in the user's own features."""
         complete, judged = judge_any(model, rows, min_trust)
-        looking_up = deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
+        looking_up = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
@@ -120,14 +120,14 @@ class SEPDecisions(Decisions):
         label = np.searchsorted(self.model.classes, self.label)
         return terms_of(self.model, self.given_rows, label, self.gauge)
 
-    def _renamed(self, features: Sequence[str], restore: Restore | None = None) -> Self:
+    def _with_feature_names(self, features: Sequence[str], restore: Restore | None = None) -> Self:
         """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
         if len(features) != len(self.model.feature_names):
             return self
-        usual = None if self.model.usual is None else self.model.usual.restored(restore)
-        return replaced(self, model=replace(self.model, feature_names=tuple(features), usual=usual))
+        usual = None if self.model.usual is None else self.model.usual.with_restore(restore)
+        return replace_columns(self, model=replace(self.model, feature_names=tuple(features), usual=usual))
 
-    def _own_columns(self) -> dict[str, Any]:
+    def _extra_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}

@@ -22,7 +22,7 @@ from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
-from sepc.estimators.sep.fold_models import out_of_fold, refitted
+from sepc.estimators.sep.fold_models import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.given_tables import complete, prepare
 from sepc.estimators.sep.importances import importances_of
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
@@ -205,7 +205,9 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             del self.out_of_fold_
         table = training.table
         if self.out_of_fold and table is not None:
-            found = refitted(self, X, y, sample_weight, table) if table.has_gaps else self._out_of_fold(fit, table)
+            found = (
+                refit_out_of_fold(self, X, y, sample_weight, table) if table.has_gaps else self._out_of_fold(fit, table)
+            )
             self.out_of_fold_ = table.of_table(found)
         return self
 

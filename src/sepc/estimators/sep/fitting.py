@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.sep.crossing import Crossing, Recoder, cross, ellipsoid_arrays, unseen
+from sepc.estimators.sep.crossing import Crossing, Recoder, cross, cross_unseen, ellipsoid_arrays
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.fold_models import FoldModel
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
@@ -120,11 +120,13 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
         local_rows=settings.local_rows,
     )
     common = _Common(training, settings, standard, partitioning.for_share(n_partitioned / n_rows))
-    return _fitted(common, n_rows, n_partitioned, on_round)
+    return _partition_and_weigh(common, n_rows, n_partitioned, on_round)
 
 
 @single_threaded
-def _fitted(common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None) -> Fit:
+def _partition_and_weigh(
+    common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None
+) -> Fit:
     """Partition, count and weigh.
 
     Samples are drawn in the user's own units: rounding them first could give a row another hash on another engine.
@@ -133,22 +135,22 @@ def _fitted(common: _Common, n_rows: int, n_partitioned: int, on_round: Callable
     is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
     n_drawn = max(n_partitioned if is_sampled else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
     drawn = _samples(training.classes, n_drawn, seed)
-    chosen = _fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
+    chosen = _draw_fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
     partitioned = training.classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
     pieces = common.partition(partitioned, on_round)
-    few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
+    few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
     model = common.model(pieces, training.classes, training.labels)
     fold_models: tuple[FoldModel, ...] = ()
     if is_weighed:
         recoder = common.recoder(few)
-        crossing = None if chosen is None else unseen(recoder, chosen, pieces)
+        crossing = None if chosen is None else cross_unseen(recoder, chosen, pieces)
         if crossing is None or not crossing.is_enough:
             crossing = cross(recoder, common.standard.apply, common.partition)
         weighing = common.weighing(model, few)
         penalties = weighing.penalties(crossing)
         model = replace(model, weights=weighing.weights(pieces, penalties))
         if common.settings.out_of_fold and training.table is not None and not training.table.has_gaps:
-            halves, shares = crossing.halved(recoder, common.standard.apply), [sample.weight for sample in few]
+            halves, shares = crossing.with_two_folds(recoder, common.standard.apply), [sample.weight for sample in few]
             each = range(len(halves.pieces))
             fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
@@ -228,12 +230,12 @@ class _Common:
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:
     """The model with its counts in units of rows, rounded so that they add up; at least 1 where there are any."""
-    table_counts = np.column_stack([_rounded(counts * unit) for counts in model.table.counts.T])
+    table_counts = np.column_stack([_round_counts(counts * unit) for counts in model.table.counts.T])
     table = replace(model.table, counts=table_counts)
     return replace(model, class_counts=table_counts.sum(axis=0), table=table)
 
 
-def _rounded(shares: FloatArray) -> IntArray:
+def _round_counts(shares: FloatArray) -> IntArray:
     """Whole numbers near to these, at least 1 where they are positive, with their rounded sum if that allows it."""
     counts = np.maximum(np.floor(shares), shares > 0).astype(np.int64)
     n_left = max(round(float(shares.sum())) - int(counts.sum()), 0)
@@ -247,7 +249,7 @@ def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[Clas
     return sample_classes(classes, n_wanted, seed, n_least)
 
 
-def _fewer(samples: list[ClassSample], n_drawn: int, n_wanted: int, seed: int) -> list[ClassSample]:
+def _draw_fewer(samples: list[ClassSample], n_drawn: int, n_wanted: int, seed: int) -> list[ClassSample]:
     """Draw `n_wanted` rows from samples of `n_drawn` rows, which saves a pass over the data."""
     if n_wanted >= n_drawn:
         return samples

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash, recoded
+from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash, recode
 from sepc.estimators.sep.training_set import TableRows
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.rules import probabilities_of
@@ -45,7 +45,7 @@ class FoldModel:
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
         """Probabilities of the classes that it knows, for rows as the whole model takes them."""
-        return probabilities_of(self.model, recoded(rows, self.encodings, self.category_columns))
+        return probabilities_of(self.model, recode(rows, self.encodings, self.category_columns))
 
 
 def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -> FloatArray:
@@ -60,7 +60,7 @@ def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -
     return found
 
 
-def refitted(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
+def refit_out_of_fold(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
     """The same for rows with gaps, from fits of a classifier to halves: gaps are filled in by labels of all rows."""
     labels, positions, classes = np.asarray(y), table.positions, classifier.classes_
     folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))

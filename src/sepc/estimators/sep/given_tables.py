@@ -18,10 +18,10 @@ from sepc.columns.kinds import kinds_of
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.fitting import FitSettings
-from sepc.estimators.sep.training_gaps import filled
+from sepc.estimators.sep.training_gaps import fill_gaps
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
@@ -55,8 +55,8 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
     if sample_weight is not None:
-        X, y = indexable(X, checked_labels(y, settings.who))
-        weights = _checked_weights(sample_weight, len(y))
+        X, y = indexable(X, check_labels(y, settings.who))
+        weights = _check_weights(sample_weight, len(y))
         positions = np.flatnonzero(weights > 0.0)
         if len(positions) < n_table:
             X, y, weights = _safe_indexing(X, positions), y[positions], weights[positions]
@@ -71,7 +71,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
 
 def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
     """The training set of rows in memory, with their gaps filled in."""
-    rows = filled(rows, np.unique(labels, return_inverse=True)[1], columns, settings)
+    rows = fill_gaps(rows, np.unique(labels, return_inverse=True)[1], columns, settings)
     return TrainingSet.of_arrays(rows, labels, columns)
 
 
@@ -82,13 +82,13 @@ def _numbers(
     found = _get_feature_names(X)
     names = None if found is None else tuple(found)
     if is_table(X):
-        labels = checked_labels(y, settings.who)
+        labels = check_labels(y, settings.who)
         check_consistent_length(X, labels)
         kinds = kinds_of(X, settings.categorical, settings.keep)
         if not all(column.is_plain for column in kinds):
-            X, labels = _repeated(X, labels, copies)
+            X, labels = _repeat(X, labels, copies)
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
-            preparation, rows = Preparation.fitted(X, kinds, classes, unit, settings.seed())
+            preparation, rows = Preparation.fit(X, kinds, classes, unit, settings.seed())
             preparation.check_finite(rows)
             warn_of_columns(kinds, stacklevel=5)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
@@ -104,10 +104,10 @@ def _numbers(
             X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
         )
     check_classification_targets(labels)
-    return *_repeated(rows, labels, copies), GivenColumns(rows.shape[1], names)
+    return *_repeat(rows, labels, copies), GivenColumns(rows.shape[1], names)
 
 
-def _repeated(X: Any, labels: NDArray[Any], copies: Copies | None) -> tuple[Any, NDArray[Any]]:
+def _repeat(X: Any, labels: NDArray[Any], copies: Copies | None) -> tuple[Any, NDArray[Any]]:
     """Rows and labels as often as they count."""
     return (X, labels) if copies is None else (_safe_indexing(X, copies.positions), labels[copies.positions])
 
@@ -118,7 +118,7 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
         raise TypeError("categorical_features and keep name columns of a table, and X is none.")
     if not settings.categorical and not _has_other_columns(X, y):
         return None
-    table, labels = _drawn_table(X, y, settings.seed())
+    table, labels = _draw_table(X, y, settings.seed())
     columns = kinds_of(table, settings.categorical, settings.keep)
     if all(column.is_plain for column in columns):
         warn_of_columns(columns, stacklevel=5)
@@ -126,7 +126,7 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     refuse_numbers(*counted_labels(labels))
     check_classification_targets(labels)
     classes = np.unique(labels, return_inverse=True)[1]
-    preparation, rows = Preparation.fitted(table, columns, classes, 1.0, settings.seed())
+    preparation, rows = Preparation.fit(table, columns, classes, 1.0, settings.seed())
     warn_of_columns(columns, stacklevel=5)
     return TrainingRows.of(preparation, table, rows)
 
@@ -147,7 +147,7 @@ def _has_other_columns(X: Any, y: Any) -> bool:
     return on_parquet(X, y)
 
 
-def _drawn_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
+def _draw_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
     """A sample of the rows of a collection in memory, and their labels; the same whenever it is drawn."""
     if is_lazy(X):
         from sepc.points.dask.drawn_table import drawn_table as on_dask
@@ -200,7 +200,7 @@ class Copies:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
-def _checked_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+def _check_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Weights of rows as an array; raises unless they are numbers, not negative, and not all zero."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:

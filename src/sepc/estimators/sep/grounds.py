@@ -22,29 +22,29 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
     missing = tuple(missing_columns(model, decisions.missing[0]))
     if model.usual is None or model.weights is None or len(model.classes) == 1:
         return Grounds(missing=missing)
-    told = RowPhrases(model, model.usual, decisions.rows)
-    terms = NamedTerms(decisions.terms(), told)
-    known = known_columns(decisions.missing, told.column_of)[0]
+    phrases = RowPhrases(model, model.usual, decisions.rows)
+    terms = NamedTerms(decisions.terms(), phrases)
+    known = known_columns(decisions.missing, phrases.column_of)[0]
     all_known = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
     owners = [int(np.searchsorted(model.classes, label)) for label in (decisions.label[0], terms.terms.runner_up[0])]
     sides = []
     for sign, most in ((1.0, MOST_FOR), (-1.0, MOST_AGAINST)):
         least = LEAST_SHARE * max((abs(term.value) for term in all_known), default=0.0)
         chosen = [term.feature for term in all_known if sign * term.value >= least][:most]
-        sides.append(tuple(_point(told, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
+        sides.append(tuple(_point(phrases, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
     speaks_for, speaks_against = sides
     return Grounds(speaks_for, speaks_against, missing)
 
 
-def _point(told: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
+def _point(phrases: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
     """A value beside what is usual for the label that it speaks for and the other one, where that shows why."""
-    favoured, other = (words.label(told.model.classes[owner]) for owner in owners)
+    favoured, other = (words.label(phrases.model.classes[owner]) for owner in owners)
     if j is None:
         return f"your values taken together: they are more like earlier cases of {favoured} than of {other}"
-    value = words.about(told.value(0, j), told.name(j))
-    if told.shows(0, j, *owners) <= 0:
+    value = words.about(phrases.value(0, j), phrases.name(j))
+    if phrases.shows(0, j, *owners) <= 0:
         return value
-    (usual, is_share), (rival, _) = (told.usual_among(0, j, owner) for owner in owners)
+    (usual, is_share), (rival, _) = (phrases.usual_among(0, j, owner) for owner in owners)
     if not usual or not rival:
         return value
     if is_share:

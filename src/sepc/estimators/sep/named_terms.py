@@ -42,18 +42,18 @@ class NamedTerms:
     """The terms of decisions by column; those of all ellipsoids and isolated rows together are the place of a row."""
 
     terms: Terms
-    told: RowPhrases
+    phrases: RowPhrases
 
     @cached_property
     def columns(self) -> IntArray:
         """The first feature of each column."""
-        return np.unique(self.told.column_of)
+        return np.unique(self.phrases.column_of)
 
     @cached_property
     def sizes(self) -> FloatArray:
         """The terms of all columns, and the place, of shape (n, columns + 1)."""
         known = np.ones(self.terms.features.shape, dtype=bool)
-        by_column = summed_by_column(self.terms.features, known, self.told.column_of)[:, self.columns]
+        by_column = summed_by_column(self.terms.features, known, self.phrases.column_of)[:, self.columns]
         return np.column_stack([by_column, self.terms.ellipsoids.sum(axis=1) + self.terms.isolated])
 
     def named(self, i: int, is_refused: bool) -> list[NamedTerm]:
@@ -113,8 +113,8 @@ class NamedTerms:
         if abs(float(self.terms.isolated[i])) > toward.max(initial=0.0):
             return None
         favoured, other = (label, runner_up) if place > 0.0 else (runner_up, label)
-        gauges = self.told.gauges[i]
-        inside, mostly = gauges <= 1.0 + self.told.model.slack, self._mostly
+        gauges = self.phrases.gauges[i]
+        inside, mostly = gauges <= 1.0 + self.phrases.model.slack, self._mostly
         explains = np.where(inside, mostly == favoured, (mostly == other) | ((mostly == favoured) & (gauges <= NEAR)))
         if not (explains & (toward > 0.0)).any():
             return None

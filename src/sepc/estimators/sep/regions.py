@@ -14,7 +14,7 @@ from sepc.cards import MOST_LINES, Card, ShownAsCard
 from sepc.model.count_rules import judge_sets
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import credible_interval, smoothed
+from sepc.model.trust import credible_interval, smooth
 from sepc.wording import counted, decimal, name_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Regions(ShownAsCard):
         equal = np.full(len(model.classes), 1.0 / len(model.classes))
         exact, wider = (counts.astype(np.float64) for counts in (model.exact_at(places), model.counts_at(places)))
         inside = judge_sets(model, model.table.memberships).probabilities
-        return np.concatenate([inside, smoothed(exact, wider, equal)])
+        return np.concatenate([inside, smooth(exact, wider, equal)])
 
     @property
     def label(self) -> Any:

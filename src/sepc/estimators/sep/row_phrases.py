@@ -11,7 +11,7 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.model.membership import tiles_of_squared_radii
-from sepc.model.names import feature_name, told_value
+from sepc.model.names import feature_name, value_in_words
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import cases_of, name_of, percent, short
@@ -59,7 +59,9 @@ class RowPhrases:
         """A feature and its value; the name alone if the value is not known in the user's own units."""
         if self._is_category(j):
             return f"{self._names[j]} {self._category(i, j)}"
-        return self._names[j] if self._own is None else f"{self._names[j]} {self._told(j, self._own[i, j])}"
+        return (
+            self._names[j] if self._restored is None else f"{self._names[j]} {self._in_words(j, self._restored[i, j])}"
+        )
 
     def groups(self, owner: int) -> IntArray:
         """For every row the group of a class that is most like it: where it lies deepest, or that is nearest to it."""
@@ -86,7 +88,7 @@ class RowPhrases:
         like_it = " like it" if is_first and self.usual.ellipsoid[group] != ANYWHERE else ""
         if share is not None:
             return f"{percent(share, 0)} of {cases_of(label, like_it) if is_first else name_of(label)}"
-        if self._own is None:
+        if self._restored is None:
             return ""
         return f"{cases_of(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
 
@@ -99,7 +101,7 @@ class RowPhrases:
         share = self._share(i, j, group)
         if share is not None:
             return percent(share, 0), True
-        return ("" if self._own is None else self._usual_range(j, group)), False
+        return ("" if self._restored is None else self._usual_range(j, group)), False
 
     def shows(self, i: int, j: int, owner: int, other: int) -> int:
         """1 if the value is nearer to what is usual for the first class than for the second, 0 if in both, else -1."""
@@ -122,10 +124,10 @@ class RowPhrases:
         share = self._share(i, j, nearest)
         if share is not None:
             return f"{self.value(i, j)} ({percent(share, 0)} of the nearest{' cases' if is_first else ''})"
-        if self._own is None:
+        if self._restored is None:
             return self._names[j]
         lowest, highest = self.usual.overall[j, 0], self.usual.overall[j, -1]
-        if not lowest <= self._own[i, j] <= highest:
+        if not lowest <= self._restored[i, j] <= highest:
             everyone = "all training cases" if is_first else "all cases"
             return f"{self.value(i, j)} ({everyone} {self._range(j, lowest, highest)})"
         return f"{self.value(i, j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
@@ -139,7 +141,7 @@ class RowPhrases:
         return {}
 
     @cached_property
-    def _own(self) -> FloatArray | None:
+    def _restored(self) -> FloatArray | None:
         """The rows in the user's own features; None if there is no way back to these."""
         return self.usual.in_own_units(self.rows[:, : len(self.usual.displays)])
 
@@ -147,7 +149,7 @@ class RowPhrases:
         """How far the value lies outside what is usual in a group, infinity at the end of all numbers; 0 within."""
         low, high = map(float, self.usual.ranges[group, j])
         # Without a way back, both are in the model's features.
-        value = float(self.rows[i, j] if self._own is None else self._own[i, j])
+        value = float(self.rows[i, j] if self._restored is None else self._restored[i, j])
         return max(low - value, value - high, 0.0)
 
     def _share(self, i: int, j: int, group: int) -> float | None:
@@ -160,11 +162,11 @@ class RowPhrases:
         return self._range(j, *self.usual.ranges[group, j])
 
     def _range(self, j: int, low: float, high: float) -> str:
-        first, last = self._told(j, low), self._told(j, high)
+        first, last = self._in_words(j, low), self._in_words(j, high)
         return first if first == last else f"{first} to {last}"
 
-    def _told(self, j: int, value: float) -> str:
-        return told_value(self.usual, j, float(value))
+    def _in_words(self, j: int, value: float) -> str:
+        return value_in_words(self.usual, j, float(value))
 
     def _is_category(self, j: int) -> bool:
         return self.usual.displays[j].kind is FeatureKind.CATEGORY

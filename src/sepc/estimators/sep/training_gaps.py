@@ -7,7 +7,7 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimators.sep.fitting import FitSettings, fit_model
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.model.completion import kinds_of
+from sepc.model.completion import imputation_mixture
 from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.mixture import N_DRAWS, Pattern
 from sepc.model.normal_scores import NormalScores
@@ -22,7 +22,7 @@ RIDGE = 1e-3
 SHRINKAGE = 10.0
 
 
-def filled(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings: FitSettings) -> FloatArray:
+def fill_gaps(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings: FitSettings) -> FloatArray:
     """Training rows with their gaps filled in; if there are none, the rows themselves.
 
     Parameters
@@ -45,7 +45,7 @@ def filled(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings:
     counts = np.bincount(classes[complete], minlength=int(classes.max()) + 1)
     if counts.min() >= ROWS_A_FEATURE * len(names):
         first = TrainingSet.of_arrays(rows[complete], classes[complete], columns)
-        kinds = kinds_of(fit_model(first, settings).model)
+        kinds = imputation_mixture(fit_model(first, settings).model)
     else:
         kinds = _one_a_class(rows[:, : len(names)], classes)
     for c in range(len(counts)):
@@ -67,7 +67,7 @@ def _patterns(gaps: BoolArray, rows: IntArray) -> list[tuple[IntArray, BoolArray
 def _one_a_class(rows: FloatArray, classes: IntArray) -> ImputationMixture:
     """A normal distribution for each class, estimated from rows with gaps."""
     shift, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    scores = NormalScores.fitted(rows, np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
+    scores = NormalScores.fit(rows, np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
     n_classes, d = int(classes.max()) + 1, rows.shape[1]
     n_rows, values = np.bincount(classes, minlength=n_classes), scores.of(rows)
     centers, covariances = map(np.array, zip(*(_normal(values[classes == c]) for c in range(n_classes)), strict=True))

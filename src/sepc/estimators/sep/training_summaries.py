@@ -36,7 +36,7 @@ def summarise_training(
     `weight_scale` rows.
     """
     seen = SeenRows.of(np.concatenate([sample.rows for sample in samples]), displays)
-    samples = _thinned(samples)
+    samples = _thin_out(samples)
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
@@ -52,7 +52,7 @@ def _row_kinds(
     model: SEPModel, rows: FloatArray, classes: IntArray, shares: FloatArray, squared: FloatArray, weight_scale: float
 ) -> ImputationMixture:
     """The kinds of rows, given the weight of a row of each class and the squared radii in all ellipsoids."""
-    scores = NormalScores.fitted(rows, shares[classes], model.shift, model.scale)
+    scores = NormalScores.fit(rows, shares[classes], model.shift, model.scale)
     kind = _kinds(model, classes, squared, weight_scale)
     owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * weight_scale
     owners[kind] = classes
@@ -62,7 +62,7 @@ def _row_kinds(
     return ImputationMixture(scores, centers, covariances, class_rows)
 
 
-def _thinned(samples: Sequence[ClassSample]) -> list[ClassSample]:
+def _thin_out(samples: Sequence[ClassSample]) -> list[ClassSample]:
     """Every so many rows of each sample, which are in the order of their hashes."""
     most = max(MOST_ROWS // len(samples), CLASS_ROWS)
     few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]

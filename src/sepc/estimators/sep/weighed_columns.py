@@ -65,7 +65,7 @@ class PlaceColumns:
     def within(self, is_in: BoolArray) -> PlaceColumns:
         """Centred columns of more rows, which are zero for the others; these rows are those of `is_in`."""
         near, deep, isolated = (
-            _filled(columns - columns.mean(axis=0), is_in) for columns in (self.near, self.deep, self.isolated)
+            _fill_where(columns - columns.mean(axis=0), is_in) for columns in (self.near, self.deep, self.isolated)
         )
         return replace(self, near=near, deep=deep, isolated=isolated)
 
@@ -187,9 +187,9 @@ def weights_of(
     cuts = np.cumsum([*sizes, places.near.shape[1], places.deep.shape[1]])
     categories, steps, lines, near, deep, isolated = np.split(coefficients, cuts)
     category_means, step_means, line_means, near_means, _, isolated_means = np.split(means, cuts)
-    lines, line_means = _filled(lines, curves.has_line), _filled(line_means, curves.has_line)
-    near, near_means = _extended(near, n_ellipsoids), _extended(near_means, n_ellipsoids)
-    deep = _extended(deep, n_ellipsoids) * places.deep_scale[:, np.newaxis]
+    lines, line_means = _fill_where(lines, curves.has_line), _fill_where(line_means, curves.has_line)
+    near, near_means = _pad(near, n_ellipsoids), _pad(near_means, n_ellipsoids)
+    deep = _pad(deep, n_ellipsoids) * places.deep_scale[:, np.newaxis]
     return Weights(
         offsets=offsets + means @ coefficients,
         lines=lines,
@@ -199,7 +199,7 @@ def weights_of(
         near=near,
         deep=deep,
         ellipsoid_means=near_means[:, np.newaxis] * near + places.deep_mean[:, np.newaxis] * deep,
-        isolated=_extended(isolated, n_isolated),
+        isolated=_pad(isolated, n_isolated),
         isolated_mean=isolated_means @ isolated,
         width=width,
         category_features=np.array([column.feature for column in curves.category_columns], dtype=np.int64),
@@ -208,14 +208,14 @@ def weights_of(
     )
 
 
-def _filled(values: FloatArray, is_there: BoolArray) -> FloatArray:
+def _fill_where(values: FloatArray, is_there: BoolArray) -> FloatArray:
     """Zeros, and the values where they belong."""
     full = np.zeros((len(is_there), *values.shape[1:]))
     full[is_there] = values
     return full
 
 
-def _extended(values: FloatArray, n: int) -> FloatArray:
+def _pad(values: FloatArray, n: int) -> FloatArray:
     """The values, followed by zeros."""
     return np.concatenate([values, np.zeros((n - len(values), *values.shape[1:]))])
 

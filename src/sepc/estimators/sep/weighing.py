@@ -98,7 +98,7 @@ class Weighing:
         positions = np.flatnonzero(crossing.folds >= 0)
         if len(positions) == 0:
             return Penalties.of_prior(len(self.curves.kinds))
-        positions = positions[_spaced(len(positions), PENALTY_ROWS)]
+        positions = positions[_evenly_spaced(len(positions), PENALTY_ROWS)]
         values, folds = self.values[positions], crossing.folds[positions]
         places = PlaceColumns.none(len(positions))
         for fold, (pieces, seen) in enumerate(zip(crossing.pieces, crossing.seen_by, strict=True)):
@@ -106,7 +106,7 @@ class Weighing:
             if is_in.any():
                 values[is_in] = self.model.standardize(seen.rows[positions[is_in]])
                 squared = squared_radii(values[is_in], *ellipsoid_arrays(pieces, values.shape[1]))
-                isolated = pieces.isolated[_spaced(len(pieces.isolated), PENALTY_ISOLATED)]
+                isolated = pieces.isolated[_evenly_spaced(len(pieces.isolated), PENALTY_ISOLATED)]
                 columns = PlaceColumns.of(values[is_in], squared, isolated, self._width)
                 places = places.beside(columns.within(is_in))
         curves = self.curves.of_rows(values, positions)
@@ -124,7 +124,7 @@ class Weighing:
     def weights(self, pieces: Pieces, penalties: Penalties) -> Weights:
         """Fit the weights at these penalties, with gauges as if each row had been left out of the partition."""
         model, curves = self.model, self.curves
-        weighed = _spaced(len(model.isolated), MOST_ISOLATED)
+        weighed = _evenly_spaced(len(model.isolated), MOST_ISOLATED)
         isolated, width = model.isolated[weighed], self._width
         squared = squared_radii(self.values, model.centers, model.roots)
         if penalties.n_rounds:
@@ -141,7 +141,7 @@ class Weighing:
         coefficients = solution.coefficients / roots[:, np.newaxis]
         weights = weights_of(curves, places, coefficients, solution.offsets, len(isolated), width)
         beside = isolated_nearness(self.values, isolated, width).mean(axis=0)
-        weights = _centred(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
+        weights = _centre(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
         all_isolated = np.zeros((len(model.isolated), n_classes))
         all_isolated[weighed] = weights.isolated
         return replace(weights, isolated=all_isolated)
@@ -152,12 +152,12 @@ class Weighing:
         return (WIDTH_IN_REACHES * self.model.reach if len(self.model.isolated) else 0.0) or 1.0
 
 
-def _spaced(n: int, n_most: int) -> IntArray:
+def _evenly_spaced(n: int, n_most: int) -> IntArray:
     """Positions of at most `n_most` of `n`, evenly spaced."""
     return np.linspace(0, n - 1, min(n, n_most)).astype(np.int64)
 
 
-def _centred(weights: Weights, near: FloatArray, deep: FloatArray, isolated: FloatArray) -> Weights:
+def _centre(weights: Weights, near: FloatArray, deep: FloatArray, isolated: FloatArray) -> Weights:
     """The same weights, with terms of places that are zero on average where nearness and depth have these averages."""
     means = near[:, np.newaxis] * weights.near + deep[:, np.newaxis] * weights.deep
     isolated_mean = isolated @ weights.isolated

@@ -55,7 +55,7 @@ class StratifiedDecisions(Decisions):
     position: IntArray
 
     @classmethod
-    def gathered(cls, parts: StratifiedParts, stratum: IntArray, values: NDArray[Any]) -> Self:
+    def gather(cls, parts: StratifiedParts, stratum: IntArray, values: NDArray[Any]) -> Self:
         """Combine the decisions of all models, in the order of the rows."""
         n, classes = len(stratum), parts.strata.classes
         columns: dict[str, Any] = {
@@ -87,7 +87,7 @@ class StratifiedDecisions(Decisions):
         """The only decision, as single values."""
         return StratifiedDecision(self)
 
-    def _own_columns(self) -> dict[str, Any]:
+    def _extra_columns(self) -> dict[str, Any]:
         """Columns that only decisions of this class have."""
         return {"stratum": self.stratum}
 

@@ -23,7 +23,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
@@ -128,7 +128,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         self
         """
         self.check_parameters()
-        X, labels = self._checked(X, y)
+        X, labels = self._check_input(X, y)
         self.classes_, which = np.unique(labels, return_inverse=True)
         names = column_names(X)
         self.by_: IntArray = column_positions(self.by, X)
@@ -147,7 +147,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         # A column may be constant in one stratum alone; of others the pooled model warns, if it is of the same kind.
         quiet = self.pooled is None
         jobs = [
-            delayed(_fit)(clone(self.estimator), *_taken(rest, labels, stratum == s), quiet=quiet) for s in with_model
+            delayed(_fit)(clone(self.estimator), *_take(rest, labels, stratum == s), quiet=quiet) for s in with_model
         ]
         if self.pooled is None:
             pooled = delayed(_fit)(clone(self.estimator), rest, labels)
@@ -159,7 +159,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         return self
 
     def _labels(self, X: Any) -> NDArray[Any]:
-        X, strata, _ = self._placed(X)
+        X, strata, _ = self._locate_rows(X)
         labels = np.empty(len(strata), dtype=self.classes_.dtype)
         for _, model, rows, part in self._parts(X, strata):
             labels[rows] = model.predict(part)
@@ -174,26 +174,26 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         return super().predict_proba(X)
 
     def _probabilities(self, X: Any) -> FloatArray:
-        X, strata, _ = self._placed(X)
+        X, strata, _ = self._locate_rows(X)
         probabilities = np.zeros((len(strata), len(self.classes_)))
         for _, model, rows, part in self._parts(X, strata):
             probabilities[np.ix_(rows, positions_of(model.classes_, self.classes_))] = model.predict_proba(part)
         return probabilities
 
     def _decide(self, X: Any) -> StratifiedDecisions:
-        X, strata, values = self._placed(X)
+        X, strata, values = self._locate_rows(X)
         decisions = {s: decide_rows(model, part) for s, model, _, part in self._parts(X, strata)}
-        return StratifiedDecisions.gathered(StratifiedParts(self.strata_, decisions), strata, values)
+        return StratifiedDecisions.gather(StratifiedParts(self.strata_, decisions), strata, values)
 
     def empty_decisions(self) -> StratifiedDecisions:
         """Decisions on zero rows, with all columns and their types."""
         values = np.empty((0, len(self.strata_.by)), dtype=object)
-        return StratifiedDecisions.gathered(StratifiedParts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
+        return StratifiedDecisions.gather(StratifiedParts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
 
-    def _placed(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
+    def _locate_rows(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
         """Checked rows, the stratum of each, and its categories."""
         check_is_fitted(self)
-        X = self._checked(X)
+        X = self._check_input(X)
         values = categories_of(X, self.by_)
         return X, self.strata_.of(values), values
 
@@ -209,7 +209,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         kept = np.setdiff1d(np.arange(X.shape[1]), self.by_)
         return X if len(self.by_) == 0 else _safe_indexing(X, kept, axis=1)
 
-    def _checked(self, X: Any, y: Any = "no_validation") -> Any:
+    def _check_input(self, X: Any, y: Any = "no_validation") -> Any:
         """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
         fitting = not isinstance(y, str)
         refuse_missing_labels(y)
@@ -225,7 +225,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         validate_data(self, X, skip_check_array=True, reset=fitting)
         if not fitting:
             return X
-        labels = checked_labels(y, type(self).__name__)
+        labels = check_labels(y, type(self).__name__)
         check_consistent_length(X, labels)
         return X, labels
 
@@ -237,7 +237,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
 
 
-def _taken(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:
+def _take(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:
     rows = np.flatnonzero(chosen)
     return _safe_indexing(X, rows), labels[rows]
 

@@ -33,7 +33,7 @@ class Calibration:
     intercept: float = number(-MOST_WEIGHT, MOST_WEIGHT)
 
     @classmethod
-    def learnt(
+    def fit(
         cls, given: FloatArray, correct: BoolArray, *, towards: float | FloatArray = 0.0, penalty: float = PENALTY
     ) -> Calibration:
         """Fit to signals of shape (n, s) and to whether the labels were right.

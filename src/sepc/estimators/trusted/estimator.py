@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.checks import check_probability, checked_labels
+from sepc.estimators.checks import check_labels, check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
@@ -123,7 +123,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         self
         """
         self.check_parameters()
-        X, labels = indexable(X, checked_labels(y, type(self).__name__))
+        X, labels = indexable(X, check_labels(y, type(self).__name__))
         validate_data(self, X, skip_check_array=True)
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
@@ -133,7 +133,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
             SEPClassifier(random_state=self.random_state) if self.partition is None else self.partition,
             self.transformer,
         )
-        beside = fresh.fitted(X, labels)
+        beside = fresh.fit_clones(X, labels)
         self.partition_ = beside.partition
         if beside.transformer is not None:
             self.transformer_ = beside.transformer
@@ -169,7 +169,7 @@ class _TransformedPartition:
     partition: SEPClassifier
     transformer: Any = None
 
-    def fitted(self, X: Any, labels: NDArray[Any]) -> _TransformedPartition:
+    def fit_clones(self, X: Any, labels: NDArray[Any]) -> _TransformedPartition:
         """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit its own rows."""
         transformer = None if self.transformer is None else clone(self.transformer)
         rows = X if transformer is None else transformer.fit_transform(X, labels)
@@ -219,5 +219,5 @@ def _signals_on_left_out(
         for category in (FlatSetWarning, LeftOutWarning):
             warnings.simplefilter("ignore", category)
         base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
-        decided = partition.fitted(seen, labels[train]).decide(left_out)
+        decided = partition.fit_clones(seen, labels[train]).decide(left_out)
     return signals(base, decided), np.asarray(base.label == labels[test])

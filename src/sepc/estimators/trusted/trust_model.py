@@ -41,7 +41,7 @@ def signals(base: Decisions, decided: SEPDecisions) -> FloatArray:
 
 def learn(given: FloatArray, correct: BoolArray) -> Calibration:
     """Fit the calibration to signals of unseen rows, and to whether their labels were right."""
-    return Calibration.learnt(given, correct, towards=EQUAL_SAY, penalty=PENALTY)
+    return Calibration.fit(given, correct, towards=EQUAL_SAY, penalty=PENALTY)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class TrustModel(ShownOnOneLine):
 
     def trust(self, base: Decisions, decided: SEPDecisions) -> FloatArray:
         """How far to trust the labels of the base model on rows that the partition has decided on."""
-        return self._faded(self.calibration.apply(signals(base, decided)), decided.gauge)
+        return self._fade(self.calibration.apply(signals(base, decided)), decided.gauge)
 
     def causes(self, min_trust: float, decided: SEPDecisions, accepted: BoolArray) -> IntArray:
         """Why rows are not accepted: what the partition misses, or else the training rows around them."""
@@ -75,7 +75,7 @@ class TrustModel(ShownOnOneLine):
         cause[with_gaps[decided[with_gaps].cause == Cause.MISSING]] = Cause.MISSING
         return cause
 
-    def _faded(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:
+    def _fade(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:
         """Trust, shrunk towards that of a guess far from the training rows, however sure the base model is."""
         left = (FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER
         guess = 1.0 / max(2, len(self.partition.classes))

@@ -39,7 +39,7 @@ CODE = re.compile(
 )
 
 
-class Seeming(NamedTuple):
+class NonFeature(NamedTuple):
     """What a column seems to be if it is no feature, what shows it, and what to do if that is in doubt."""
 
     why: str = ""
@@ -47,32 +47,32 @@ class Seeming(NamedTuple):
     doubt: str = ""
 
 
-def seeming(values: NDArray[Any], share: float = 1.0) -> Seeming:
+def guess_non_feature(values: NDArray[Any], share: float = 1.0) -> NonFeature:
     """What a column seems to be: an id, an index, a constant or free text; nothing if it is a feature.
 
     Parameters
     ----------
     values : (n,) array
-        As `sepc.columns.table.typed` gives them.
+        As `sepc.columns.table.as_typed` gives them.
     share : float
         The share of all rows that these are, if they are a sample.
 
     Examples
     --------
-    >>> seeming(np.random.default_rng(0).permutation(np.arange(1000.0, 2000.0))[:700]).seen
+    >>> guess_non_feature(np.random.default_rng(0).permutation(np.arange(1000.0, 2000.0))[:700]).seen
     '700 different whole numbers, which fill 70 % of 1,000 to 1,999'
     """
     known = values[_is_known(values)]
     if len(known) == 0:
         # Other rows may have values that a sample does not show.
-        return Seeming("empty", "no values") if share == 1.0 else Seeming()
+        return NonFeature("empty", "no values") if share == 1.0 else NonFeature()
     if len(known) == len(values) and (known == known[0]).all():
-        return Seeming("a constant", f"{shown(plain(known[0]))} in all rows") if share == 1.0 else Seeming()
+        return NonFeature("a constant", f"{shown(plain(known[0]))} in all rows") if share == 1.0 else NonFeature()
     if len(known) < FEWEST_ROWS:
-        return Seeming()
+        return NonFeature()
     if values.dtype.kind == "O":
-        return _seeming_text(known.tolist())
-    return _seeming_number(known, share) if values.dtype.kind == "f" and len(known) == len(values) else Seeming()
+        return _guess_from_texts(known.tolist())
+    return _guess_from_numbers(known, share) if values.dtype.kind == "f" and len(known) == len(values) else NonFeature()
 
 
 def distinct_of(values: Sequence[Any]) -> list[Any]:
@@ -80,22 +80,22 @@ def distinct_of(values: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def _seeming_text(texts: list[Any]) -> Seeming:
+def _guess_from_texts(texts: list[Any]) -> NonFeature:
     distinct = distinct_of(texts)
     n, n_all = len(distinct), len(texts)
     words = np.mean([len(str(text).split()) for text in distinct])
     seen = f"{n:,} different texts in {n_all:,} rows, such as {shown(distinct[0])}"
     if n > DIFFERENT_SHARE * n_all and words >= SEVERAL_WORDS:
-        return Seeming("free text", seen)
+        return NonFeature("free text", seen)
     if n == n_all:
-        return Seeming("an id", seen)
+        return NonFeature("an id", seen)
     if n_all < FEWEST_ID_ROWS or n < NEAR_UNIQUE * n_all:
-        return Seeming()
+        return NonFeature()
     n_codes = sum(CODE.fullmatch(str(text).strip()) is not None for text in distinct)
-    return Seeming("an id" if n_codes >= CODE_SHARE * n else "free text", seen)
+    return NonFeature("an id" if n_codes >= CODE_SHARE * n else "free text", seen)
 
 
-def seeming_large(cells: NDArray[Any]) -> Seeming:
+def guess_from_large_numbers(cells: NDArray[Any]) -> NonFeature:
     """What a column of whole numbers seems to be that doubles cannot tell apart, such as 64-bit ids.
 
     Parameters
@@ -105,14 +105,14 @@ def seeming_large(cells: NDArray[Any]) -> Seeming:
     """
     known = [cell for cell in cells.tolist() if cell is not None]
     if len(known) < FEWEST_ROWS or not all(isinstance(cell, int) for cell in known):
-        return Seeming()
+        return NonFeature()
     low, high, n = min(known), max(known), len(set(known))
     seen = f"{n:,} different whole numbers in {len(known):,} rows, such as {known[0]}"
     if NANOSECONDS[0] <= low and high <= NANOSECONDS[1]:
-        return Seeming("", f"{seen}: they may be ids, or nanoseconds since 1970", "Leave it out if it holds ids")
+        return NonFeature("", f"{seen}: they may be ids, or nanoseconds since 1970", "Leave it out if it holds ids")
     if n >= NEAR_UNIQUE * len(known):
-        return Seeming("an id", seen)
-    return Seeming("", f"{seen}: they may be ids", CODES)
+        return NonFeature("an id", seen)
+    return NonFeature("", f"{seen}: they may be ids", CODES)
 
 
 def _is_known(values: NDArray[Any]) -> BoolArray:
@@ -127,19 +127,19 @@ def may_be_counted(low: float, high: float, n_rows: int, share: float = 1.0) -> 
     return high - low + 1.0 <= spare * n_rows / share
 
 
-def _seeming_number(numbers: FloatArray, share: float) -> Seeming:
+def _guess_from_numbers(numbers: FloatArray, share: float) -> NonFeature:
     """Whole numbers, all different, that fill most of their range."""
     low, high, n = float(numbers.min()), float(numbers.max()), len(numbers)
     if not may_be_counted(low, high, n, share) or not (numbers == np.round(numbers)).all():
-        return Seeming()
+        return NonFeature()
     steps = np.diff(np.sort(numbers))
     if (steps == 0.0).any():
-        return Seeming()
+        return NonFeature()
     filled = n / (high - low + 1.0)
     seen = f"{n:,} different whole numbers, which fill {percent(filled, 0)} of {low:,.0f} to {high:,.0f}"
     if filled * (1.0 + INDEX_SPARE) < 1.0 and np.gcd.reduce(steps.astype(np.int64)) > 1:
         # Multiples of a number are measured in steps.
-        return Seeming()
+        return NonFeature()
     if any(first <= low and high <= last for first, last in TIMES):
-        return Seeming("", f"{seen}: they may be times, or number the rows", "Leave it out if it numbers the rows")
-    return Seeming("an index" if filled * (1.0 + INDEX_SPARE) >= 1.0 else "an id", seen)
+        return NonFeature("", f"{seen}: they may be times, or number the rows", "Leave it out if it numbers the rows")
+    return NonFeature("an index" if filled * (1.0 + INDEX_SPARE) >= 1.0 else "an id", seen)
