@@ -150,7 +150,7 @@ def test_what_is_no_feature_is_left_out_with_one_warning():
     with pytest.warns(LeftOutWarning, match="'key' .an id. and 'site'"):
         kept = SEPClassifier(keep=["patient"]).fit(table, y)
     assert "patient" in kept.model_.feature_names
-    with pytest.raises(ValueError, match=r"No column can be used: 'key' \(an id\). Name those to use in keep."):
+    with pytest.raises(ValueError, match=r"No column can be used: 'key' \(an id\). Name the ones to use in keep."):
         SEPClassifier().fit(table[["key"]], y)
 
 
@@ -181,7 +181,7 @@ def test_columns_that_held_numbers_in_training_must_hold_them_later():
     table, y = people()
     numbers = table[["age", "pay"]]
     classifier = SEPClassifier().fit(numbers, y)
-    with pytest.raises(ValueError, match="was fitted to numbers, and column 'pay' now holds something else"):
+    with pytest.raises(ValueError, match="was fitted to numbers, but column 'pay' now holds something else"):
         classifier.decide(numbers.assign(pay="much"))
     with pytest.raises(ValueError, match="columns 'age' and 'pay' now hold something else"):
         classifier.decide(numbers.assign(age="old", pay=table["since"]))
@@ -308,10 +308,10 @@ def test_dates_are_dates_in_any_dress():
 
 def test_columns_of_other_kinds_are_refused_by_name():
     table, y = people()
-    with pytest.raises(ValueError, match="Column 'pay' has infinite numbers"):
+    with pytest.raises(ValueError, match="Column 'pay' contains infinite values"):
         SEPClassifier().fit(table.assign(pay=table["pay"].where(table["pay"] > 2, np.inf)), y)
     classifier = SEPClassifier().fit(table, y)
-    with pytest.raises(ValueError, match="Column 'age' held numbers in training, and now holds 'old'"):
+    with pytest.raises(ValueError, match="Column 'age' held numbers in training, but now holds 'old'"):
         classifier.decide(table.assign(age="old"))
     with pytest.raises(ValueError, match="Column 'since' held dates in training"):
         classifier.decide(table.assign(since=1.0))

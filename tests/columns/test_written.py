@@ -217,7 +217,7 @@ def test_numbers_and_dates_beside_marks_for_gaps_are_not_categories():
     table = pd.DataFrame({"x": numbers, "day": days, "half": half, "size": [1, 2, "A"] * 100})
     columns = kinds_of(table, (), ())
     assert [own.kind for own in columns] == [Kind.NUMBER, Kind.DATE, Kind.NUMBER, Kind.CATEGORY]
-    assert columns[0].seen == "most cells are no text; '-' in 15 rows cannot be read"
+    assert columns[0].seen == "most cells are not text; '-' in 15 rows cannot be read"
     assert np.isnan(columns[0].read(numbers)).sum() == 15
     np.testing.assert_array_equal(columns[2].read(half), half.astype(float))
 

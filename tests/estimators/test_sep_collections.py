@@ -312,7 +312,7 @@ def test_collections_that_cannot_be_decided_on_are_told_so_at_once(fitted, fitte
         fitted.predict(da.zeros((10, 2)))
     with pytest.raises(ValueError, match=r"There is no column 'depth', .* Did you mean 'deepth'\?"):
         fitted_on_names.decide(table.rename(columns={"depth": "deepth"}))
-    with pytest.raises(ValueError, match="was fitted to numbers, and column 'depth' now holds"):
+    with pytest.raises(ValueError, match="was fitted to numbers, but column 'depth' now holds"):
         fitted_on_names.decide(table.assign(depth="red"))
     with pytest.raises(ValueError, match="expected a DataFrame, or an array with rows and columns"):
         fitted.predict(da.zeros(10))

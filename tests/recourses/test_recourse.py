@@ -248,7 +248,7 @@ def test_columns_keep_their_types():
 
 def test_gaps_are_refused():
     row = rows_labelled(model_of_loans(), "late", 1)[0].assign(rate=np.nan)
-    with pytest.raises(ValueError, match=r"gaps: 'rate'\. Recourse needs a complete row"):
+    with pytest.raises(ValueError, match=r"Missing values: 'rate'\. Recourse needs a complete row"):
         sepc.recourse(model_of_loans(), row, to="paid")
 
 
@@ -262,7 +262,7 @@ def test_gaps_are_refused():
         ({"bounds": {"rate": 3}}, r"give numbers \(low, high\)"),
         ({"bounds": {"rate": (np.nan, 1)}}, "first must not exceed"),
         ({"bounds": {"months": (10.2, 10.8)}}, "'months' leave no value; in training it was always a whole number"),
-        ({"bounds": {"purpose": ["boat"]}}, "'boat' is no category of 'purpose'"),
+        ({"bounds": {"purpose": ["boat"]}}, "'boat' is not a category of 'purpose'"),
         ({"bounds": {"purpose": "car"}}, "give a list"),
         ({"bounds": {"purpose": []}}, "No category of 'purpose' is allowed"),
         ({"bounds": {"since": (0, 1)}}, "dates, which stay as they are"),

@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, categories, dates, or no features at all; and what to say of that."""
+"""Column types: numbers, categories, dates, or not usable as a feature; and how to report that."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sepc.plain_values import plain
 from sepc.records import given, part, record, text
 from sepc.wording import MOST_NAMES, counted, listed, shown
 
-# The most values other than text in a column that may be read as numbers or dates, as a share of its texts.
+# A text column may be read as numbers or dates if other values are at most this share of its texts.
 MOST_OTHERS = 0.05
-# The most texts to name that cannot be read.
+# The most unreadable texts to name.
 MOST_UNREAD = 2
 
 
@@ -44,13 +44,13 @@ class Column:
     kind : Kind
         What it is taken as.
     why : str
-        For a column that is left out, what it seems to be; else empty.
+        For a column that is left out, what it appears to be; else empty.
     written : Written or None
-        How numbers or dates are written, if they come as text or as durations.
+        How numbers or dates are written, if they come as text or durations.
     seen : str
-        What a look at its values has seen, with an example, if there is something to say.
+        What its values look like, with an example, if worth reporting.
     doubt : str
-        What to do about it, if what to take it as is in doubt.
+        What to do if its type is in doubt.
     """
 
     name: str = text()
@@ -65,30 +65,30 @@ class Column:
         if self.written is None:
             return None
         is_right = self.kind is (Kind.DATE if self.written.what is What.DATE else Kind.NUMBER)
-        return None if is_right else "is written as something else than it is taken as"
+        return None if is_right else "is written in a way that does not match its type"
 
     def read(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of the column; numbers and dates that are written as text become such."""
+        """The values of the column; numbers and dates written as text are converted."""
         return values if self.written is None else self.written.read(values)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it holds numbers that are used as they are."""
+        """Whether it holds numbers that are used unchanged."""
         return self.kind is Kind.NUMBER and self.written is None
 
 
 def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any], share: float = 1.0) -> tuple[Column, ...]:
-    """What each column of a table is, by its type and values.
+    """Recognise each column of a table by its dtype and values.
 
     Parameters
     ----------
     X : table
     categorical : names
-        Columns that are categories, whatever they hold.
+        Columns to take as categories, whatever they hold.
     keep : names
-        Columns that are features, even if they look like an id, an index, a constant or free text.
+        Columns to use as features even if they look like an id, an index, a constant or free text.
     share : float
-        The share of all rows that these are, if they are a sample.
+        The share of all rows that `X` holds, if it is a sample.
     """
     names = column_names(X)
     unknown = [name for name in (*categorical, *keep) if name not in names]
@@ -112,7 +112,7 @@ def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -
 
 
 def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0) -> Column:
-    """What a column is that is not said to be categories.
+    """Recognise a column that was not declared categorical.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: f
     values : (n,) array
         As `sepc.columns.table.as_typed` gives them.
     is_kept : bool
-        Whether it is a feature in any case.
+        Whether to use it as a feature in any case.
     share : float
-        The share of all rows that these are.
+        The share of all rows that `values` holds.
     """
     found = _written(values)
     written = found if isinstance(found, Written) else None
@@ -138,7 +138,7 @@ def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: f
 
 
 def _written(values: NDArray[Any]) -> Written | Doubt | None:
-    """How a column writes numbers or dates, if it does."""
+    """How a column writes numbers or dates, if it holds any."""
     if values.dtype.kind == "m":
         return Written.duration()
     if values.dtype.kind != "O":
@@ -149,7 +149,7 @@ def _written(values: NDArray[Any]) -> Written | Doubt | None:
     if len(others) <= MOST_OTHERS * len(texts):
         return recognise(texts)
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in others):
-        # Numbers among which some cells are text, such as "-" for a gap.
+        # Numbers with some text cells, such as "-" for a missing value.
         return Written.number() if all(map(is_gap_text, texts)) else recognise([*texts, *map(str, others)])
     are_dates = all(isinstance(value, date) for value in others) and all(map(is_gap_text, texts))
     return Written.date() if are_dates else None
@@ -163,7 +163,7 @@ def _reading(values: NDArray[Any], read: NDArray[Any]) -> str:
         return f"{plain(values[first])} is {_in_words(read[first])}"
     unread = distinct_of([value for value in values[is_gap].tolist() if value is not None])
     first = next((i for i in np.flatnonzero(~is_gap).tolist() if isinstance(values[i], str)), -1)
-    example = f"{shown(values[first])} is {_in_words(read[first])}" if first >= 0 else "most cells are no text"
+    example = f"{shown(values[first])} is {_in_words(read[first])}" if first >= 0 else "most cells are not text"
     if not unread:
         return example
     n_rows = sum(value is not None for value in values[is_gap])

@@ -15,7 +15,7 @@ Rows = TypeVar("Rows", bound="RowWise[Any]")
 # Metadata of a field that all rows share.
 SHARED = {"shared": True}
 
-# Of each dataclass, since to look through its fields takes longer than to take a row.
+# Cached for each dataclass, since looking through its fields takes longer than taking a row.
 _SHARED_FIELDS: dict[type[Any], frozenset[str]] = {}
 
 
@@ -61,7 +61,7 @@ def given_fields(rows: Any) -> dict[str, Any]:
 
 
 def replace_columns(rows: Rows, /, **changes: Any) -> Rows:
-    """The same rows with other values of some fields, like `dataclasses.replace`, and deferred columns as given."""
+    """The same rows with some fields replaced, like `dataclasses.replace`, without computing deferred columns."""
     return type(rows)(**given_fields(rows) | changes)
 
 

@@ -12,7 +12,7 @@ IMPORTANT = 8
 
 
 class Shorter(NamedTuple):
-    """A shorter form of a sentence, and how important it is what gets lost by it."""
+    """A shorter form of a sentence, and how important the loss is."""
 
     loss: int
     text: str
@@ -25,7 +25,7 @@ class Sentence(NamedTuple):
     shorter: tuple[Shorter, ...] = ()
 
     def after(self, prefix: str) -> Sentence:
-        """The sentence in all its forms after a prefix."""
+        """The sentence, in all its forms, after a prefix."""
         return Sentence(f"{prefix}{self.text}", tuple(Shorter(loss, f"{prefix}{text}") for loss, text in self.shorter))
 
 
@@ -41,14 +41,14 @@ class Reason(NamedTuple):
         return Reason((first.after(prefix), *others), f"{prefix}{self.brief}")
 
     def with_sentence(self, text: str) -> Reason:
-        """The reason with one more sentence at its end, which the line does not have."""
+        """The reason with one more sentence at the end, which the one-line form leaves out."""
         return Reason((*self.sentences, Sentence(text)), self.brief)
 
 
 def join_sentences(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
-    """The sentences in their order; of what does not fit, the least important is lost first.
+    """Join sentences in their order; if they do not fit, the least important parts are dropped first.
 
-    What is important is only lost above `MOST_AT_ALL` words.
+    Important parts are only dropped above `MOST_AT_ALL` words.
 
     Examples
     --------

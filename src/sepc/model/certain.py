@@ -1,10 +1,10 @@
-"""Whether a label is certain: bounds on the scores over all ways to fill the gaps of a row within ellipsoids.
+"""Whether a label is certain: bounds on the scores over all ways to impute a row's missing values within ellipsoids.
 
-What known features leave of an ellipsoid is held by a box along its axes. Over a box every term of the score is
-bounded: a curve by its values between the ends of the feature's range, an ellipsoid's term by how near and how deep a
-row of the box can lie, isolated rows by how near they can be. Where the sum of these bounds leaves the label on top,
-the box is settled; any other is halved, until none is left, or a row is found that has another label, or there are too
-many boxes. Where categories are empty, all of this is done for every combination of them.
+The known features cut a section out of an ellipsoid, which is enclosed in a box along its axes. Over a box every term
+of the score is bounded: a shape function by its values over the feature's range, an ellipsoid's term by how near and
+how deep a row of the box can lie, isolated rows by how near they can be. Where the sum of bounds leaves the label on
+top, the box is settled; any other is halved, until none is left, or a row with another label is found, or there are too
+many boxes. If categories are missing, all of this is done for every combination of them.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from sepc.model.rules import judge_with_gaps
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
 
-# The most boxes looked at in each ellipsoid at a time, and how often they are halved.
+# The most boxes examined in each ellipsoid at a time, and how often they are halved.
 MOST_BOXES = 512
 MOST_ROUNDS = 30
-# The most combinations of categories that are tried in place of those that are empty.
+# The most combinations of categories tried in place of missing ones.
 MOST_WAYS = 1_000
-# A lead in the scores that rounding cannot turn.
+# A lead in the scores that rounding cannot reverse.
 LEAST_LEAD = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class EllipsoidSection:
-    """An ellipsoid section along the known features of a row.
+    """A section of an ellipsoid: the known features are fixed at the values of a row.
 
     Attributes
     ----------
     missing : (d,) bool array
     center : (d,) array
-        The row, with the center of the section in place of the gaps.
+        The row, with the center of the section in place of missing values.
     root : (m, m) array
         The section holds ``center + root @ u`` for all u of length at most 1.
     """
@@ -51,7 +51,7 @@ class EllipsoidSection:
 
 
 def sections_of(model: SEPModel, row: FloatArray) -> dict[int, EllipsoidSection]:
-    """The ellipsoids that a row with gaps, which are NaN, may lie in, each section along what is known of the row."""
+    """The ellipsoids that a row with missing values (NaN) may lie in, and the section of each that the row allows."""
     missing, sections = np.isnan(row[: len(model.shift)]), {}
     standardized = model.standardize(row[None])[0]
     for k in range(model.n_ellipsoids):
@@ -70,7 +70,7 @@ def sections_of(model: SEPModel, row: FloatArray) -> dict[int, EllipsoidSection]
 
 
 def possible_ellipsoids(model: SEPModel, row: FloatArray, empty: Sequence[EmptyCategory] = ()) -> IntArray:
-    """The ellipsoids that a row with gaps may lie in; all of them if there are too many ways to fill in categories."""
+    """The ellipsoids that a row with missing values may lie in; all, if too many categories are possible."""
     if n_ways(empty) > MOST_WAYS:
         return np.arange(model.n_ellipsoids)
     found = {k for complete in fill_in(row, empty) for k in sections_of(model, complete)}
@@ -79,7 +79,7 @@ def possible_ellipsoids(model: SEPModel, row: FloatArray, empty: Sequence[EmptyC
 
 @dataclass(frozen=True, eq=False)
 class SectionBoxes:
-    """Boxes in the coordinates of a section, in which this is the ball of radius 1.
+    """Boxes in the coordinates of a section, where the section is the unit ball.
 
     Attributes
     ----------
@@ -92,23 +92,23 @@ class SectionBoxes:
 
     @property
     def reach(self) -> FloatArray:
-        """How far a point of box and ball can be from the middle of the box, of shape (B,)."""
+        """How far a point of both box and ball can be from the middle of the box, of shape (B,)."""
         from_origin = np.linalg.norm(self.middles, axis=1)
         return np.asarray(np.minimum(np.linalg.norm(self.halves, axis=1), 1.0 + from_origin))
 
     def spread(self, matrices: FloatArray) -> FloatArray:
-        """For matrices of shape (..., m), bounds on the length they give the way from a middle, of shape (B, ...)."""
+        """Bounds on the length of matrices, of shape (..., m), times the offset from a middle; of shape (B, ...)."""
         by_axis = self.halves @ np.linalg.norm(matrices, axis=-2).T
         by_reach = self.reach[:, None] * np.linalg.norm(matrices, ord=2, axis=(-2, -1))
         return np.asarray(np.minimum(by_axis, by_reach))
 
     def points(self) -> SectionBoxes:
-        """Their middles, where these lie in the ball."""
+        """The middles that lie in the ball, as boxes of width zero."""
         middles = self.middles[np.linalg.norm(self.middles, axis=1) <= 1.0]
         return SectionBoxes(middles, np.zeros_like(middles))
 
     def split(self, lengths: FloatArray) -> SectionBoxes:
-        """Each box section across its longest side, by the lengths of the axes; without those that miss the ball."""
+        """Cut each box across its longest side, given the lengths of the axes; drop those that miss the ball."""
         each, side = np.arange(len(self.halves)), (self.halves * lengths).argmax(axis=1)
         halves, step = self.halves.copy(), np.zeros_like(self.halves)
         halves[each, side] *= 0.5
@@ -120,10 +120,10 @@ class SectionBoxes:
 
 
 def is_certain(model: SEPModel, row: FloatArray, label: int, empty: Sequence[EmptyCategory] = ()) -> bool:
-    """Whether a row keeps this label, a position among the classes, however its gaps are filled within ellipsoids.
+    """Whether a row keeps this label, a position among the classes, however it is completed within ellipsoids.
 
-    Empty categories may be any that are known, also where no ellipsoid holds the row then. Some category must put it in
-    one.
+    A missing category may be any known one, even if no ellipsoid then holds the row; but at least one category must
+    put it in an ellipsoid.
     """
     if model.weights is None or n_ways(empty) > MOST_WAYS:
         return False
@@ -138,7 +138,7 @@ def is_certain(model: SEPModel, row: FloatArray, label: int, empty: Sequence[Emp
 
 
 def _point_section(model: SEPModel, row: FloatArray) -> list[EllipsoidSection]:
-    """A row without missing numbers as a single point, wherever it lies; of any other row, nothing."""
+    """A row without missing numbers as a section of one point, wherever it lies; for any other row, an empty list."""
     missing = np.isnan(row[: len(model.shift)])
     return [] if missing.any() else [EllipsoidSection(missing, model.standardize(row[None])[0], np.empty((0, 0)))]
 
@@ -146,7 +146,7 @@ def _point_section(model: SEPModel, row: FloatArray) -> list[EllipsoidSection]:
 def _is_ahead_in(
     model: SEPModel, weights: Weights, sections: list[EllipsoidSection], row: FloatArray, label: int
 ) -> bool:
-    """Whether a label is ahead of all others wherever a row may lie in sections."""
+    """Whether a label is ahead of all others wherever in these sections a row may lie."""
     codes = row[len(model.shift) :]
     others = [other for other in range(len(model.classes)) if other != label]
     return all(
@@ -176,10 +176,10 @@ class Lead:
     ----------
     model, weights, section
     constant : float
-        What does not depend on the gaps.
+        The part that does not depend on missing values.
     label, other : int
     apart, turned : (K, d) and (K, d, m) arrays
-        The section's center and axes, in the coordinates where each ellipsoid is the unit ball.
+        The section's center and axes, in coordinates where each ellipsoid is the unit ball.
     """
 
     model: SEPModel
@@ -267,13 +267,13 @@ def _bell(distance: FloatArray, width: float) -> FloatArray:
 def value_of_information(
     model: SEPModel, row: FloatArray, known: Sequence[tuple[IntArray, FloatArray]], min_trust: float
 ) -> list[tuple[float, float]]:
-    """For each way that gaps become known, how often the row would be accepted then, and its mean trust.
+    """For each set of values that may become known: how often the row would then be accepted, and its mean trust.
 
     Parameters
     ----------
     model : SEPModel
     row : array
-        In the user's own features, with NaN for gaps.
+        In the user's own features, with NaN for missing values.
     known : sequence of pairs
         Positions in the row that become known together, and likely values, of shape (draws, number of positions).
     min_trust : float

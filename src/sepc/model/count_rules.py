@@ -1,4 +1,4 @@
-"""The rules of the paper: from the training rows where a row lies, or nearest to it, to its label and trust."""
+"""The paper's rules: label and trust from the training rows where a row lies, or nearest to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
 
 
 def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
-    """Verdicts on the sets of the model's table; those in its rows `known` are filled in, and -1 stands for no set."""
+    """Verdicts on the sets of the model's table; only its rows `known` are filled in, and -1 stands for no set."""
     kept = model.kept_verdicts
     new = np.unique(known[~kept.is_known[known]])
     if len(new):
@@ -40,11 +40,11 @@ def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
 def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[Verdicts, IntArray, FloatArray]:
     """Case 3: decide as in the nearest ellipsoid, or as at the nearest isolated row, with counts that fade.
 
-    The rows are standardised, and `squared` are their squared radii, of shape (m, K). Also returns the nearest places
-    and the gauges.
+    The rows are standardised, and `squared` holds their squared radii, of shape (m, K). Also returns the nearest
+    places and the gauges.
 
-    Far away the label is still that of the nearest place, but probabilities become equal and no trust is left (row 15
-    of docs/explanation/differences.md).
+    Far away the label is still that of the nearest place, but probabilities tend to equal ones and trust vanishes
+    (row 15 of docs/explanation/differences.md).
     """
     if model.weights is None:
         nearest = nearest_of(model.places, rows, squared)
@@ -71,7 +71,7 @@ def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tup
 def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[IntArray, FloatArray]:
     """For rows outside all ellipsoids: the place with the smallest gauge, and that gauge.
 
-    `squared` are their squared radii, of shape (m, K). The gauge of an isolated row is one plus the distance to it,
+    `squared` holds their squared radii, of shape (m, K). The gauge of an isolated row is one plus the distance to it,
     measured in root mean square deviations of a feature.
     """
     n, d = rows.shape

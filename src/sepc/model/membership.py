@@ -1,8 +1,8 @@
 """Squared radii of many rows in many ellipsoids at once, where scoring spends most of its time.
 
 A squared radius is a quadratic polynomial, so one matrix product of the rows' monomials with the coefficients gives all
-ellipsoids at once, faster than the stacked roots do. But its rounding grows with the square of the condition number. So
-every ellipsoid has an error bound, and where that leaves a doubt the row is measured from the ellipsoid's center.
+ellipsoids at once, faster than the stacked roots do. But its rounding error grows with the square of the condition
+number. So every ellipsoid has an error bound, and in doubt the row is measured from the ellipsoid's center.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 # Polynomials are trusted up to this error, relative to squared radii above 1; no use of a gauge needs more precision.
 POLYNOMIAL_ERROR = 1e-6
 
-# Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds every slack of "inside".
+# Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds any slack of "inside".
 BOUNDARY_MARGIN = 1e-8
 
-# Matrix products are taken for so many rows at a time, whether there are few or many, since BLAS rounds differently for
-# other shapes. A row alone pays for so many.
+# Matrix products always take this many rows at a time, since BLAS rounds differently for other shapes. A single row
+# pays for all of them.
 SLAB_ROWS = 64
 
-# A tile is a few slabs whose monomials stay in the second-level cache. Their number is odd: a power of two from one
-# monomial to the next would put all of a slab into a few places of the cache, and a product take half as long again.
+# A tile is a few slabs whose monomials stay in the L2 cache. Their number is odd: with a power of two as stride between
+# monomials, a slab would map to a few cache sets, and a product take half as long again.
 TILE_ENTRIES = 2**18
 MAX_TILE_SLABS = 15
 
-# Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
+# The most squared radii or other numbers in a tile: 32 MB.
 MOST_NUMBERS = 2**22
 
 # Offsets from centers that are measured at a time: few rows are measured in many ellipsoids at once.
 MEASURED_ENTRIES = 2**16
 
-# With more monomials than this, a tile of them would take hundreds of megabytes, and every row is measured instead.
+# With more monomials than this, a tile would take hundreds of megabytes, so every row is measured instead.
 MOST_MONOMIALS = 2**17
 
 # Coordinates are clipped at this many times the smallest scale of the roots: far from every ellipsoid, but no overflow.
@@ -76,7 +76,7 @@ class Stack:
     offsets: FloatArray
 
     def tile_rows(self, n_extra: int = 0) -> int:
-        """Most rows in a tile, a number of slabs; fewer, if the caller computes very many extra numbers per row."""
+        """The most rows in a tile, in whole slabs; fewer if the caller computes very many extra numbers per row."""
         n_monomials = int(max(len(self.origin), self.coefficients.shape[1], 1))
         fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1)) // SLAB_ROWS
         n_slabs = min(MAX_TILE_SLABS, fitting - 1 + fitting % 2)
@@ -154,7 +154,7 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
 def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Walk rows in tiles: which rows, the rows as columns, and their squared radii of shape (K, tile).
 
-    A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row alike, alone and among many.
+    A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row the same, alone or among many.
     The columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller
     computes very many extra numbers per row.
     """
@@ -194,7 +194,7 @@ def _slabs(columns: FloatArray) -> FloatArray:
 
 
 def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack: Stack) -> FloatArray:
-    """Squared radii by polynomials, measured where these leave a doubt; what pads the rows is not measured."""
+    """Squared radii by polynomials, measured where these leave a doubt; padding is not measured."""
     coordinates = monomials[-1 - len(columns) : -1]
     np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
     np.minimum(coordinates, stack.farthest, out=coordinates)
@@ -210,7 +210,7 @@ def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack:
 
 
 def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
-    """Whether all polynomial values are believed at first sight: far enough from 1 for every ellipsoid."""
+    """Whether all polynomial values can be used without a closer look: far enough from 1 for every ellipsoid."""
     if len(stack.rough):
         return False
     margin = stack.margins.max()
@@ -220,7 +220,7 @@ def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
 
 
 def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
-    """Tell which polynomial values are accurate enough to be used; NaN never is."""
+    """Which polynomial values are accurate enough to be used; NaN never is."""
     is_sure = squares > 1.0 + stack.margins
     is_sure |= squares < 1.0 - stack.margins
     if len(stack.rough):
@@ -230,7 +230,7 @@ def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) ->
 
 
 def _measure(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
-    """Squared radii in some ellipsoids. The center goes first: a difference of two products would lose the digits."""
+    """Squared radii in ellipsoids. The center is subtracted first: a difference of two products would lose digits."""
     d, n = columns.shape
     squares = np.empty((len(centers), n))
     step = max(1, MEASURED_ENTRIES // max(1, columns.size))

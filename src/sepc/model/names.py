@@ -1,8 +1,8 @@
 """Names of ellipsoids and regions: the ranges of the features that set them apart.
 
-An ellipsoid is named by the features whose usual range in it is narrow beside all training rows, such as "worst area ≥
-900, worst texture ≥ 25". A region that lies in several ellipsoids is named by what their ranges have in common. Names
-follow from what a model keeps, so they are the same after it was saved and loaded.
+An ellipsoid is named by the features whose usual range in it is narrow compared to all training rows, such as "worst
+area ≥ 900, worst texture ≥ 25". A region that lies in several ellipsoids is named by what their ranges have in common.
+Names follow from what a model stores, so they are the same after saving and loading.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import calendar_day, name_of, quantity, short
 
-# A name has two conditions, or a third one if it is needed to tell two names apart.
+# A name has two conditions, or three if that is needed to tell two names apart.
 N_CONDITIONS, MOST_CONDITIONS = 2, 3
 # A condition after the first is only worth it if at most this share of all training rows meets it.
 WORTH = 0.65
-# Where two names would be the same, up to this share.
+# The same share where two names would otherwise coincide.
 WORTH_TELLING_APART = 0.9
 # A range that leaves out at most this share of all rows on one side is open to that side.
 OPEN_TAIL = 0.1
 # Ends of ranges are rounded to a power of ten below this share of the spread of a feature.
 ROUNDED_TO = 0.1
-# Values this close to one of training, in parts of its range, are that one but for rounding or a small thickness.
+# Values this close to a training value, as a share of the range, differ from it by rounding or a small thickness.
 SAME_VALUE = 1e-4
 LONGEST_FEATURE = 40
 
@@ -71,7 +71,7 @@ def region_name(model: SEPModel, region: int) -> str:
 
 
 def names_of(model: SEPModel) -> Names:
-    """The names of a model that must be told apart, which are made once."""
+    """The names of a model, built once so that no two are the same."""
     if model not in _KNOWN:
         ellipsoids = _ellipsoid_names(model)
         _KNOWN[model] = Names(ellipsoids, _names_inside(model, ellipsoids))
@@ -79,12 +79,12 @@ def names_of(model: SEPModel) -> Names:
 
 
 def feature_name(model: SEPModel, j: int) -> str:
-    """The name of a feature as it stands in names and reasons."""
+    """The name of a feature as used in names and reasons."""
     return short(name_of(model.feature_names[j]), LONGEST_FEATURE)
 
 
 def value_in_words(usual: TrainingSummary, j: int, value: float) -> str:
-    """The value of a feature that is no category, as a person reads it."""
+    """The value of a numeric or date feature, as a person reads it."""
     return calendar_day(value) if usual.displays[j].kind is FeatureKind.DATE else quantity(value)
 
 
@@ -120,7 +120,7 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     values = standard if restored is None else restored[0]
     thickness = SAME_VALUE * _spread(usual)
     box = _UsualRanges(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
-    # The share of all rows that are at least as far out, on the nearer side.
+    # The share of all rows that lie at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
     rarity[[display.kind is not FeatureKind.NUMBER for display in usual.displays]] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
@@ -129,7 +129,7 @@ def _isolated_name(model: SEPModel, i: int) -> str:
 
 
 def _as_in_training(usual: TrainingSummary, j: int, value: float) -> float:
-    """A value that was standardised and back, without the rounding of that."""
+    """Undo the rounding of a value that was standardised and converted back."""
     known = usual.overall[j]
     nearest = float(known[np.abs(known - value).argmin()])
     return nearest if abs(nearest - value) <= SAME_VALUE * float(_spread(usual)[j]) else float(value)
@@ -187,7 +187,7 @@ def _rounded_end(usual: TrainingSummary, j: int, end: float) -> str:
 
 
 def _make_unique(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, with a number after those that are taken already."""
+    """The names, with a number after those already taken."""
     unique: dict[str, None] = {}
     times: Counter[str] = Counter()
     for name in names:
@@ -201,7 +201,7 @@ def _make_unique(names: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _UsualRanges:
-    """For each of some sets of ellipsoids, what is usual in all of them.
+    """What is usual in all ellipsoids of a set, for each of some sets.
 
     Attributes
     ----------
@@ -231,12 +231,12 @@ class _UsualRanges:
 
     @cached_property
     def categories(self) -> dict[int, list[IntArray]]:
-        """For each feature of categories and each box, the few that most rows have; empty if there are no such few."""
+        """For each categorical feature and each box, the few categories that most rows have; empty if it takes many."""
         return {j: [_frequent(shares) for shares in self._of_feature(j)] for j in self.usual.category_features}
 
     @cached_property
     def share(self) -> FloatArray:
-        """The share of all training rows within the range or of the categories of each feature; infinite for none."""
+        """The share of all training rows in the range or categories of each feature; infinite if it has neither."""
         share = 1.0 - self.below - self.above
         share[:, [j for j, display in enumerate(self.usual.displays) if display.kind is FeatureKind.PART]] = np.inf
         for j, chosen in self.categories.items():
@@ -258,7 +258,7 @@ class _UsualRanges:
 
 
 def _usual_ranges(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _UsualRanges:
-    """The boxes of sets of ellipsoids: where their ranges meet or, if they do not, what lies between them."""
+    """The usual ranges of sets of ellipsoids: where these intersect or, if they do not, what lies between them."""
     K, d = model.n_ellipsoids, len(model.feature_names)
     ranges = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
     low = np.array([ranges[ellipsoids, :, 0].max(axis=0) for ellipsoids in sets]).reshape(-1, d)

@@ -21,10 +21,10 @@ from sepc.model.trust import most_likely
 from sepc.model.verdicts import BESIDE_WEIGHTS, FIELDS, Verdicts
 from sepc.model.weights import FADING_BEGINS, fade
 
-# Rows decided on at once: so many that the few outside all ellipsoids still make a batch worth solving together.
+# Rows decided on at once: enough that the few outside all ellipsoids still make a batch worth solving together.
 BLOCK_ROWS = 2**17
 
-# Fewer if there are many ellipsoids and isolated rows, since a number may be needed for each pair: 128 MB.
+# Fewer if there are many ellipsoids and isolated rows, since each pair may need a number: 128 MB.
 BLOCK_PAIRS = 2**24
 
 
@@ -32,7 +32,7 @@ BLOCK_PAIRS = 2**24
 class JudgedRows:
     """A model's decisions as plain arrays with one entry per row; `SEPDecisions` documents them.
 
-    The causes of refused rows are `NOT_YET` looked up, except where they are known from the gaps of a row.
+    The causes of rejected rows are `NOT_YET` looked up, except where missing values determine them.
     """
 
     label: NDArray[Any]
@@ -50,7 +50,7 @@ class JudgedRows:
 
 @single_threaded
 def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
-    """Decide on rows without gaps, given in the user's own features."""
+    """Decide on rows without missing values, given in the user's own features."""
     counted, weighed, gauge, place = _judge_blocks(model, rows)
     probabilities = counted.probabilities if weighed is None else weighed
     label = counted.label if weighed is None else most_likely(weighed, model.shares)
@@ -73,13 +73,13 @@ def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
 
 @single_threaded
 def weighted_probabilities(model: SEPModel, rows: FloatArray) -> FloatArray:
-    """Probabilities of rows without gaps, like those of `judge`, for a model with weights."""
+    """Class probabilities of rows without missing values, as in `judge`, for a model with weights."""
     return _weigh_blocks(model, rows, with_keys=False)[0]
 
 
 @single_threaded
 def weigh_and_locate(model: SEPModel, rows: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The same, and the ellipsoids that each row lies in, of shape (n, K)."""
+    """The same, and which ellipsoids each row lies in, of shape (n, K)."""
     weighed, keys = _weigh_blocks(model, rows, with_keys=True)
     return weighed, unpack_sets(keys, model.n_ellipsoids)
 
@@ -142,7 +142,7 @@ def _locate(model: SEPModel, rows: FloatArray, with_keys: bool = True) -> Locate
 
 
 def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: IntArray, start: int) -> None:
-    """Decide on rows whose set of ellipsoids no training row has; each set is judged once."""
+    """Decide on rows whose set of ellipsoids was not seen in training; each set is judged once."""
     unseen = np.flatnonzero(known < 0)
     if len(unseen) == 0:
         return
@@ -152,7 +152,7 @@ def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: In
 
 
 def _weigh(model: SEPModel, rows: FloatArray, scores: FloatArray, gauge: FloatArray) -> FloatArray:
-    """Probabilities of rows by weights: the softmax of their scores, which is computed in place, faded far away."""
+    """Probabilities by weights: the softmax of the scores, computed in place and faded far from training rows."""
     if model.weights is not None and model.n_codes:
         scores += model.weights.category_terms(rows[:, len(model.shift) :]).sum(axis=1)
     scores -= scores.max(axis=1, keepdims=True)
@@ -172,21 +172,21 @@ def trust_by_weights(probabilities: FloatArray, label: IntArray, gauge: FloatArr
 
 
 def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
-    """Decide on rows with or without gaps; returns what `judge_with_gaps` does."""
+    """Decide on rows with or without missing values; returns what `judge_with_gaps` does."""
     if _have_gaps(model, rows):
         return judge_with_gaps(model, rows, min_trust)
     return rows, judge(model, rows, min_trust)
 
 
 def probabilities_of(model: SEPModel, rows: FloatArray) -> FloatArray:
-    """The probabilities that `judge_any` gives, and no more than these need."""
+    """The probabilities of `judge_any`, without computing anything else."""
     if model.weights is None or _have_gaps(model, rows):
         return judge_any(model, rows, 0.0)[1].probabilities
     return weighted_probabilities(model, rows)
 
 
 def labels_of(model: SEPModel, rows: FloatArray) -> NDArray[Any]:
-    """The labels that `judge_any` gives, and no more than these need."""
+    """The labels of `judge_any`, without computing anything else."""
     if model.weights is None:
         return judge_any(model, rows, 0.0)[1].label
     return np.asarray(model.classes[most_likely(probabilities_of(model, rows), model.shares)])
@@ -197,15 +197,15 @@ def _have_gaps(model: SEPModel, rows: FloatArray) -> bool:
 
 
 def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
-    """Decide on rows of which some have gaps, which are NaN.
+    """Decide on rows of which some have missing values (NaN).
 
     Returns
     -------
     complete : array
-        The rows, with the most typical completion of those with gaps.
+        The rows, completed by the most typical draw where values are missing.
     judged : JudgedRows
-        Of a row with gaps, probabilities and trust are averages over its completions; region, rule and counts are
-        those of the most typical one.
+        For a row with missing values, probabilities and trust are averages over its completions; region, rule and
+        counts are those of the most typical one.
     """
     d = len(model.shift)
     known = np.flatnonzero(~np.isnan(rows[:, :d]).any(axis=1))

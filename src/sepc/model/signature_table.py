@@ -1,4 +1,4 @@
-"""The signature table: how many training rows of each class have which set of ellipsoids."""
+"""The signature table: training rows of each class by the set of ellipsoids they lie in."""
 
 from __future__ import annotations
 
@@ -125,13 +125,13 @@ class SignatureTable(ShownOnOneLine):
 
         Pairs of set and table row are compared block by block, since all at once may not fit into memory.
         """
-        # BLAS takes no integers. Doubles hold counts exactly up to 2^53 rows, and floats numbers of ellipsoids to 2^24.
+        # BLAS takes no integers. Doubles hold counts exactly up to 2^53 rows, and floats hold up to 2^24 ellipsoids.
         summed = np.zeros((len(sets), self.counts.shape[1]))
         K, C = self.memberships.shape[1], self.counts.shape[1]
         for part in _blocks(len(self.counts), max(K, C)):
             members, counts = self.memberships[part].astype(np.float32), self.counts[part].astype(np.float64)
             for block in _blocks(len(sets), max(K, len(members))):
-                # All numbers are 0 or 1; some BLAS raise flags for what lies beside small matrices of floats.
+                # All numbers are 0 or 1; some BLAS raise flags for memory beside small matrices of floats.
                 with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
                     meant = is_meant(sets[block].astype(np.float32), members)
                 summed[block] += meant.astype(np.float64) @ counts
@@ -139,7 +139,7 @@ class SignatureTable(ShownOnOneLine):
 
     @cached_property
     def _alone(self) -> IntArray:
-        """The table row of each ellipsoid by itself, of shape (K,); -1 where no training row lies in it alone."""
+        """The table row of each ellipsoid alone, of shape (K,); -1 where no training row lies in it alone."""
         region = np.full(self.memberships.shape[1], -1)
         single = np.flatnonzero(self.memberships.sum(axis=1) == 1)
         region[self.memberships[single].argmax(axis=1) if len(single) else single] = single
@@ -160,7 +160,7 @@ def _blocks(n: int, width: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class StackedSignatures(Signatures):
-    """`Signatures` of all ellipsoids at once, three times as fast as one by one.
+    """`Signatures` of all ellipsoids at once, three times as fast as one at a time.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class StackedSignatures(Signatures):
 
     @cached_property
     def _powers(self) -> FloatArray:
-        """What each ellipsoid adds to which half of a word, of shape (halves, K): sums of halves are exact."""
+        """What each ellipsoid adds to each half of a word, of shape (halves, K): sums of halves are exact."""
         K = len(self.regions)
         n_halves = 2 * max(1, -(-K // WORD_BITS))
         half, place = np.divmod(np.arange(K), HALF_BITS)

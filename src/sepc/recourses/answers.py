@@ -1,4 +1,4 @@
-"""Answers: rows that would be accepted, and what differs in them."""
+"""Answers: counterfactual rows that would be accepted, and their changes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sepc.wording import counted, decimal, deviations, listed, name_of
 
 
 class Deviations(NamedTuple):
-    """Where a feature was and is, and where the middle 80 % of the label's cases are, in deviations from the mean.
+    """A feature before and after, and the middle 80 % of the label's cases, in deviations from the mean.
 
-    The last two are NaN for categories, whose place is that of their share of labels in training.
+    The range is NaN for categories, which are placed by their share of labels in training.
     """
 
     before: float
@@ -40,9 +40,9 @@ class FeatureChange(NamedTuple):
     feature : str
     before, after : number or category
     cost : float
-        In deviations of the training rows, times the price of the feature; a category that changes costs its price.
+        In standard deviations, times the price of the feature; changing a category costs its price.
     words : str
-        The change as a sentence has it.
+        The change as worded in a sentence.
     deviations : Deviations
     """
 
@@ -56,21 +56,21 @@ class FeatureChange(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(ShownInLists):
-    """A row that would be accepted with the label.
+    """A counterfactual: a row that would be accepted with the label.
 
     Attributes
     ----------
     tables : Tables
     rows : (1, d + Q) array
-        The row in the features of the model.
+        The row in the model's features.
     decision : Decision
         What the model says about it.
     changes : tuple of FeatureChange
-        The dearest first.
+        The most expensive first.
     cost : float
         The root of the sum of the squared costs of the changes.
     added : float
-        How much of the cost is above the bound: what it takes to be accepted, not just to be like cases of the label.
+        The cost above the bound: what it takes to be accepted, beyond being like cases of the label.
     """
 
     tables: Tables
@@ -82,7 +82,7 @@ class Answer(ShownInLists):
 
     @cached_property
     def row(self) -> Any:
-        """The row given, with what changes: a DataFrame, or an array of shape (1, d)."""
+        """The given row with the changes made: a DataFrame, or an array of shape (1, d)."""
         return self.tables.of(self.rows)
 
     def why(self) -> str:
@@ -98,7 +98,7 @@ class Answer(ShownInLists):
 
 
 def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> tuple[FeatureChange, ...]:
-    """What differs in a row of the model from the one given, on its way to a class; the dearest change first."""
+    """The changes from the given row to a row of the model, towards a class; the most expensive first."""
     places, columns = (
         limits.model.standardize(row[np.newaxis])[0],
         {choice.features.start: choice for choice in limits.choices},

@@ -1,4 +1,4 @@
-"""Columns of categories: one of them is chosen, and sets of them are relaxed to boxes."""
+"""Categorical columns: one category is to be chosen, and sets of them are relaxed to boxes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 
-# A category that changes costs at least this share of its price; the rest grows with the distance, as for a number.
+# Changing a category costs at least this share of its price; the rest grows with distance, as for a number.
 SURE_SHARE = 0.99
 
 
 class RelaxedOptions(NamedTuple):
-    """The ends of a box, in standardised features, the price of distances in it, and a squared cost on top."""
+    """The ends of a box, in standardised features, the price of distance in it, and a squared cost on top."""
 
     low: FloatArray
     high: FloatArray
@@ -25,24 +25,24 @@ class RelaxedOptions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A column of categories.
+    """A categorical column, of which a category is chosen.
 
     Attributes
     ----------
     features : slice
-        The features that stand for it.
+        The features that encode it.
     column : int
-        Which of the codes that follow the features is that of this column.
+        Position of its code among the codes that follow the features.
     encodings : (m + 1, k) array
-        The features of each category; the last are those of a category not seen in training.
+        The features of each category; the last row is for a category not seen in training.
     shift, scale : (k,) arrays
         How these features are standardised.
     current : int
-        The category that the row has.
+        The category of the given row.
     allowed : array of int
-        Categories that it may have, in the order of their first feature.
+        Categories that it may change to, in the order of their first feature.
     price : float
-        What it costs to change.
+        The cost of changing it.
     """
 
     features: slice
@@ -60,12 +60,12 @@ class Choice:
         return np.asarray((self.encodings - self.shift) / self.scale)
 
     def fix(self) -> Choice:
-        """The same column, which cannot change."""
+        """The same column, fixed at its current category."""
         return replace(self, allowed=np.array([self.current]))
 
     @cached_property
     def every(self) -> Options:
-        """All categories that it may have."""
+        """All categories that it may change to."""
         return Options(self, self.allowed)
 
     def only(self, code: int) -> Options:
@@ -88,7 +88,7 @@ class Options:
 
     @cached_property
     def relaxed(self) -> RelaxedOptions:
-        """The box around the categories, with a cost in it that is never above theirs."""
+        """The box around the categories, with a cost that never exceeds theirs."""
         choice, places = self.choice, self.choice.places[self.codes]
         low, high = places.min(axis=0), places.max(axis=0)
         if len(self.codes) == 1:
@@ -101,23 +101,23 @@ class Options:
 
     @cached_property
     def has_current(self) -> bool:
-        """Whether the row's own category is one of them."""
+        """Whether the current category is one of them."""
         return self.choice.current in self.codes
 
     @cached_property
     def parts(self) -> tuple[Options, ...]:
-        """Fewer categories each: the row's own and all others, or two halves of the others."""
+        """Smaller sets: the current category and all others, or two halves of the others."""
         others = self.codes[self.codes != self.choice.current]
         if self.has_current:
             return self.choice.only(self.choice.current), Options(self.choice, others)
         return tuple(Options(self.choice, half) for half in np.array_split(others, 2))
 
     def is_settled(self, place: FloatArray) -> bool:
-        """Whether the relaxed cost is exact at a place: one category is left, or the row's own is taken."""
+        """Whether the relaxed cost is exact at a place: one category is left, or the current one is taken."""
         return len(self.codes) == 1 or self._is_current(place)
 
     def nearest(self, place: FloatArray) -> Options:
-        """The category nearest to a place; the row's own if that is as near as any."""
+        """The category nearest to a place; the current one if that is as near as any."""
         if len(self.codes) == 1:
             return self
         if self._is_current(place):

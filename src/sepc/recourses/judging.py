@@ -1,4 +1,4 @@
-"""Ask a model about rows in its own features."""
+"""Query a model about rows in its own features."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from sepc.recourses.targets import Judgements
 
 @dataclass(frozen=True, eq=False)
 class Deciding:
-    """Asks a model about rows in its own features.
+    """Queries a model about rows in its own features.
 
     Attributes
     ----------
     model : fitted classifier
     label : object
-        The label that is looked for.
+        The target label.
     min_trust : float or None
-        The trust that is enough; None for what the model accepts.
+        The trust required; None for whatever the model accepts.
     tables : Tables
     """
 
@@ -42,7 +42,7 @@ class Deciding:
     tables: Tables
 
     def judge(self, rows: FloatArray) -> Judgements:
-        """How likely the label is for each row, and whether it is accepted, or has enough trust."""
+        """How likely the label is for each row, and whether the row is accepted or has enough trust."""
         partition = unwrap(self.model).classifier
         if isinstance(partition, SEPClassifier) and partition.model_.weights is not None:
             return self._judge_by_weights(partition, rows)
@@ -65,7 +65,7 @@ class Deciding:
         return decide_rows(self.model, self.tables.of(rows))
 
     def _judge_by_weights(self, partition: SEPClassifier, rows: FloatArray) -> Judgements:
-        """The same as by `decide`, without what only a decision has to find out."""
+        """The same as through `decide`, without what only decisions need."""
         model, least = partition.model_, partition.min_trust if self.min_trust is None else self.min_trust
         probabilities, inside = weigh_and_locate(model, rows)
         owner = _position(model.classes, self.label)
