@@ -173,7 +173,7 @@ def test_names_of_columns_that_are_not_there_are_refused(parameter):
     table, y = people()
     with pytest.raises(ValueError, match=r"There is no column 'jop'; there are 'age', 'pay', 'job'"):
         SEPClassifier(**{parameter: ["jop"]}).fit(table, y)
-    with pytest.raises(TypeError, match="name columns of a table, and X is none"):
+    with pytest.raises(TypeError, match="name columns of a table, but X is not a table"):
         SEPClassifier(**{parameter: ["job"]}).fit(table[["age", "pay"]].to_numpy(), y)
 
 
@@ -336,7 +336,7 @@ def test_a_file_whose_columns_have_other_names_is_refused():
     table, y = people()
     arrays, content = decode(to_bytes(SEPClassifier().fit(table, y)))
     content["model"]["feature_names_in"][0] = "aged"
-    with pytest.raises(FormatError, match="other columns than its names of features"):
+    with pytest.raises(FormatError, match="columns that do not match its feature names"):
         from_bytes(encode(arrays, content))
 
 

@@ -262,7 +262,7 @@ def test_what_cannot_be_fitted_is_told(client, stored):
     with pytest.raises(ValueError, match="has 1 missing label, the first in row 0.*; leave these rows out or give"):
         SEPClassifier().fit(stored(holes), "target")
     array = dask.array.zeros((10, 2), chunks=5)
-    with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, and X is none"):
+    with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, but X is not a table"):
         SEPClassifier(keep=["x"]).fit(array, dask.array.zeros(10, chunks=5))
 
 

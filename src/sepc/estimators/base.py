@@ -44,7 +44,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         Parameters
         ----------
         X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
-            Named columns may come in any order and beside others; those that training left out may be missing.
+            Named columns may come in any order and among others; those that training left out may be missing.
 
         Returns
         -------
@@ -100,15 +100,15 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     Parameters
     ----------
     model : fitted classifier
-        An estimator of this library; a pipeline, a search or a `FrozenEstimator` around one, whose reasons then name
-        the input columns where these can be traced; or any other classifier, for which trust is its own probability of
-        the label.
+        An estimator of this library; a pipeline, a search or a `FrozenEstimator` around one, in which case reasons
+        name the input columns where these can be traced; or any other classifier, whose trust is its own probability
+        of the label.
     X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
-        Whatever `model` takes. Of a model that was fitted to named columns these may come in any order and beside
-        others, which are ignored. What is missing is refused by name, except columns that training left out.
+        Whatever `model` takes. If the model was fitted to named columns, these may come in any order, and others are
+        ignored. Missing columns raise an error that names them, except columns that training left out.
     min_trust : float, optional
-        Labels of other libraries' classifiers are accepted from this trust on; 0.95 by default. Estimators of this
-        library have a `min_trust` of their own.
+        The minimum trust at which labels of other libraries' classifiers are accepted; 0.95 by default. Estimators of
+        this library have their own `min_trust`.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def _decide_by_any(model: Any, X: Any, min_trust: float | None) -> Decisions:
 
 
 def _by_other(classifier: Any, label: NDArray[Any], probabilities: FloatArray, min_trust: float) -> Decisions:
-    """Decisions of another library's classifier: its labels, trusted by its own probabilities."""
+    """Decisions of another library's classifier: its labels, with its own probabilities as trust."""
     classes = _classes_of(classifier)
     trust = probability_of(probabilities, positions_of(label, classes))
     accepted = trust >= min_trust
@@ -217,7 +217,7 @@ def _lazily(model: Any, X: Any, min_trust: float | None) -> Any:
 
 
 class _Frames:
-    """Decides on one block; tokenised by value, so that Dask gives equal tasks equal names."""
+    """Decides on one block; tokenised by value, so that Dask names equal tasks alike."""
 
     def __init__(self, min_trust: float | None) -> None:
         self.min_trust = min_trust

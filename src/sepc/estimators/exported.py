@@ -1,4 +1,4 @@
-"""A model taken apart for another program: the classifier that decides, and the thresholds of trust."""
+"""A model taken apart for export: the classifier that decides, and the trust thresholds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.weights import Weights
 from sepc.wording import MOST_NAMES, listed, shown
 
-# The last digits of a sine are not the same everywhere, and curves step at values of training rows. So an exported
-# model steps this much earlier, in deviations: seconds of the year.
+# The last digits of a sine differ between platforms, and curves step at values of training rows. So an exported model
+# steps this much earlier, in deviations: seconds of the year.
 EARLIER = 1e-12
 
 
@@ -41,11 +41,11 @@ class Exported:
     decider : SEPClassifier
         The model itself, or the classifier inside a `SelectiveClassifier`.
     thresholds : (C,) array
-        The least trust at which each label is accepted; infinite if it never is.
+        The minimum trust at which each label is accepted; infinite if it never is.
     is_promised : bool
         Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
     classes : array
-        The labels that have a probability; a `SelectiveClassifier` may have more of them than the classifier inside.
+        The labels that have a probability; a `SelectiveClassifier` may have more than the classifier inside.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Exported:
 
     @classmethod
     def of(cls, model: Any, target: str) -> Exported:
-        """Take a model apart; raises if it is not fitted, or cannot be exported to the target, such as "ONNX"."""
+        """Take a model apart; raises if it is not fitted, or cannot be exported to a target such as "ONNX"."""
         is_promised = isinstance(model, SelectiveClassifier)
         inner = model
         if is_promised:
@@ -74,7 +74,7 @@ class Exported:
 
     @cached_property
     def model(self) -> SEPModel:
-        """The arrays that decide; their curves of the time of year do not depend on how a program rounds."""
+        """The arrays that decide; their time-of-year curves do not depend on how a program rounds."""
         model, preparation = self.decider.model_, self.decider.preparation_
         if preparation is None or model.weights is None:
             return model
@@ -96,7 +96,7 @@ def _promised_thresholds(model: SelectiveClassifier, classes: NDArray[Any]) -> F
 
 
 def _check_promise(model: SelectiveClassifier, target: str) -> None:
-    """Raise if the promise asks for more than a threshold of trust."""
+    """Raise if the promise needs more than a trust threshold."""
     if model.shift_ is not None:
         raise TypeError(
             f"A promise for another mix of regions cannot be exported to {target}: it depends on the region of a row. "
@@ -105,7 +105,7 @@ def _check_promise(model: SelectiveClassifier, target: str) -> None:
     if model.groups_ is not None and model.groups_.affect_acceptance:
         raise TypeError(
             f"Promises for groups cannot be exported to {target}, unless all groups have one and share a threshold: "
-            "fit with one_threshold=True, and let small groups join others by parents."
+            "fit with one_threshold=True, and merge small groups into others with parents."
         )
 
 
@@ -128,7 +128,7 @@ def _refusal(model: Any, inner: Any, target: str) -> str:
 
 
 def type_of_labels(classes: NDArray[Any], target: str) -> type:
-    """The type that all labels have: str, bool, int or float; raises TypeError if it is another, or not the same.
+    """The common type of all labels: str, bool, int or float; raises TypeError if there is none.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def type_of_labels(classes: NDArray[Any], target: str) -> type:
 
 
 def are_texts(name: str, categories: Categories, target: str) -> bool:
-    """Whether the categories of a column are texts, not numbers; raises TypeError if one is both, or too large."""
+    """Whether the categories of a column are text, not numbers; raises TypeError if one is both, or too large."""
     known = [value for value in categories.values if value is not None]
     if not any(isinstance(value, str) for value in known):
         large = [value for value in known if isinstance(value, int) and abs(value) >= LARGEST_EXACT]

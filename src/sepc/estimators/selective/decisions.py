@@ -21,7 +21,7 @@ from sepc.decisions.sentences import Reason, Sentence
 
 
 class Lack(IntEnum):
-    """What a row lacks that the promise does not cover."""
+    """Why the promise does not cover a row."""
 
     TRUST = 0
     GROUP = 1
@@ -47,7 +47,7 @@ class SelectiveDecisions(Decisions):
     inner : Decisions
         The estimator's own decisions; their `accepted` ignores the promise.
     lack : array of int
-        What a row that is not covered lacks, as `Lack` numbers it.
+        Why a row is not covered, numbered as in `Lack`.
     """
 
     inner: Decisions
@@ -55,7 +55,7 @@ class SelectiveDecisions(Decisions):
 
     @classmethod
     def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any], lack: IntArray) -> Self:
-        """The decisions of an estimator, of which only some are accepted; it may know only some of the classes."""
+        """The decisions of an estimator, some of them accepted; it may not know all of the classes."""
         uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
             classes=classes,
@@ -71,11 +71,11 @@ class SelectiveDecisions(Decisions):
         )
 
     def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
         return replace_columns(self, inner=self.inner._with_feature_names(features, restore))
 
     def _extra_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
+        """Columns that are specific to this class of decisions."""
         return self.inner._extra_columns()
 
     def _reasons(self) -> list[Reason]:
@@ -86,7 +86,7 @@ class SelectiveDecisions(Decisions):
         return [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
 
     def _grounds(self, words: Words) -> Grounds:
-        """What the only decision rests on, for a letter, in these words."""
+        """The grounds of the only decision, for a letter, in these words."""
         return self.inner._grounds(words)
 
     def _verdicts(self) -> list[Sentence]:
@@ -104,12 +104,12 @@ class SelectiveDecisions(Decisions):
 
 
 def _is_about_trust(cause: int, inner_cause: int) -> bool:
-    """Whether a row is refused for want of trust alone, given the estimator's own cause."""
+    """Whether a row is rejected only for lack of trust, given the estimator's own cause."""
     return cause in (Cause.THIN, Cause.UNEXPLAINED) and inner_cause in (Cause.ACCEPTED, Cause.UNEXPLAINED)
 
 
 def _causes(uncovered: Cause, accepted: BoolArray, inner_cause: IntArray) -> IntArray:
-    """Causes, given those of the estimator and one for rows that it would accept but the promise does not cover."""
+    """Causes, given the estimator's own, and one for rows it would accept but the promise does not cover."""
     return np.where(accepted, Cause.ACCEPTED, np.where(inner_cause == Cause.ACCEPTED, uncovered, inner_cause))
 
 

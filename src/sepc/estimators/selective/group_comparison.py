@@ -1,4 +1,4 @@
-"""How groups fare: how many rows are accepted, how many of these are wrong, and which regions make the difference."""
+"""Coverage and selective risk of groups, and which regions make the difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEAD = ("group", "rows", "accepted", "wrong of these", "wrong of the others")
 
 @dataclass(frozen=True)
 class Difference:
-    """What a region adds to the difference between a group and all rows; over all regions this adds up.
+    """A region's contribution to the difference between a group and all rows; contributions add up.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class GroupRow:
 
 @dataclass(frozen=True, repr=False)
 class GroupComparison(ShownAsCard):
-    """How groups of rows fare, the largest first.
+    """Coverage and selective risk of groups of rows, the largest first.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class GroupComparison(ShownAsCard):
     everyone: GroupRow
 
     def summary(self) -> str:
-        """A sentence for each group, with the regions in which it differs most from all rows."""
+        """A sentence for each group, with the regions where it differs most from all rows."""
         return "\n".join(_sentence(row, self.everyone) for row in self.rows)
 
     def __str__(self) -> str:

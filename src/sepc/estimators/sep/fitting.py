@@ -34,15 +34,15 @@ from sepc.points.protocol import PointSet
 from sepc.points.row_hash import row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 
-# A sample keeps at least this many rows of a class, if the class has them and an even share of `fit_rows` allows.
+# A sample keeps at least this many rows of a class, if the class has them and an equal share of `fit_rows` allows it.
 FEWEST_ROWS = 1_000
 
 # The most ellipsoids of a partition, for few rows and for many.
 MOST_ELLIPSOIDS = (40, 60)
 FEW_ROWS, MANY_ROWS = 2_000, 10_000
 
-# By default so many rows are partitioned for each feature, between these two: ellipsoids of many features need more
-# rows. With 20, 35 and 50 features 4,000 rows cost 1 to 4 points of accuracy against 10,000; with few, next to nothing.
+# By default this many rows per feature are partitioned, between these bounds: ellipsoids of many features need more
+# rows. With 20, 35 and 50 features, 4,000 rows lose 1 to 4 points of accuracy against 10,000; with few, next to none.
 ROWS_A_FEATURE = 400
 FEWEST_PARTITIONED, MOST_PARTITIONED = 4_000, 10_000
 
@@ -60,7 +60,7 @@ def most_ellipsoids(n_rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class FitSettings:
-    """What a fit depends on beside the rows: the parameters of an `SEPClassifier`, and the most rows to bring together.
+    """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather.
 
     `who` is the name of the classifier, for messages. `categorical` and `keep` name columns of a table.
     """
@@ -81,7 +81,7 @@ class FitSettings:
     local_rows: int
 
     def seed(self) -> int:
-        """A seed; the same each time unless `random_state` is None or a generator."""
+        """A seed, the same each time unless `random_state` is None or a generator."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def n_partitioned(self, n_rows: int, n_features: int) -> int:
@@ -91,7 +91,7 @@ class FitSettings:
 
 
 class Fit(NamedTuple):
-    """A fitted model, its partition, how many rows were used, and models for out-of-fold probabilities, if wanted."""
+    """A fitted model, its partition, how many rows were used, and models for out-of-fold probabilities, if any."""
 
     model: SEPModel
     pieces: Pieces
@@ -100,10 +100,10 @@ class Fit(NamedTuple):
 
 
 def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
-    """Partition the classes, or a sample of their rows, then count all rows in the ellipsoids and weigh them.
+    """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights.
 
-    Codes of categories count in the weights only. With `out_of_fold`, models are also fitted to parts of the weighed
-    rows, if these come from a table without gaps.
+    Category codes are used by the weights only. With `out_of_fold`, models are also fitted to parts of the weighed
+    rows, if these come from a table without missing values.
     """
     by_deviation = Standardization.of(training.extent)
     standard = (
@@ -127,7 +127,7 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
 def _partition_and_weigh(
     common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None
 ) -> Fit:
-    """Partition, count and weigh.
+    """Partition, count and fit the weights.
 
     Samples are drawn in the user's own units: rounding them first could give a row another hash on another engine.
     """
@@ -177,7 +177,7 @@ class _Common:
         return partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
 
     def model(self, pieces: Pieces, classes: Sequence[PointSet], labels: NDArray[Any]) -> SEPModel:
-        """A model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
+        """A model without weights: the ellipsoids, and a one-pass count of the rows of each class in them."""
         standard, d, weight_scale = self.standard, len(self.standard.shift), self.training.weight_scale
         ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
         centers, roots = ellipsoid_arrays(pieces, d)
@@ -215,9 +215,9 @@ class _Common:
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
     ) -> FoldModel:
-        """A model of the rows outside of a fold; classes of which there are none are not known to it.
+        """A model of the rows outside of a fold; it does not know classes without such rows.
 
-        `shares` has how many rows each row of a class stands for.
+        `shares` says how many rows each row of a class stands for.
         """
         pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
         known = np.unique(recoder.which[~is_in])
@@ -236,7 +236,7 @@ def _in_rows(model: SEPModel, unit: float) -> SEPModel:
 
 
 def _round_counts(shares: FloatArray) -> IntArray:
-    """Whole numbers near to these, at least 1 where they are positive, with their rounded sum if that allows it."""
+    """Round to whole numbers, at least 1 where positive, that add up to the rounded sum if possible."""
     counts = np.maximum(np.floor(shares), shares > 0).astype(np.int64)
     n_left = max(round(float(shares.sum())) - int(counts.sum()), 0)
     counts[np.argsort(counts - shares, kind="stable")[:n_left]] += 1

@@ -1,4 +1,4 @@
-"""Models of a part of the training rows, for probabilities of rows that they have not seen."""
+"""Models of parts of the training rows, for out-of-fold probabilities."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FoldModel:
     unseen : array
         Hashes of rows that it has not seen.
     encodings : tuple of arrays
-        Its encodings of the codes of each column of categories.
+        Its encodings of the codes of each categorical column.
     category_columns : sequence of CategoryColumn
     """
 
@@ -44,7 +44,7 @@ class FoldModel:
     category_columns: Sequence[CategoryColumn]
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """Probabilities of the classes that it knows, for rows as the whole model takes them."""
+        """Probabilities of the classes it knows, for rows as the full model takes them."""
         return probabilities_of(self.model, recode(rows, self.encodings, self.category_columns))
 
 
@@ -61,7 +61,7 @@ def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -
 
 
 def refit_out_of_fold(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
-    """The same for rows with gaps, from fits of a classifier to halves: gaps are filled in by labels of all rows."""
+    """The same with missing values: refit a classifier to each half, since imputation uses the labels of all rows."""
     labels, positions, classes = np.asarray(y), table.positions, classifier.classes_
     folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))
     found = np.zeros((len(folds), len(classes)))
@@ -70,7 +70,7 @@ def refit_out_of_fold(classifier: Any, X: Any, y: Any, sample_weight: Any, table
         weights = None if sample_weight is None else np.asarray(sample_weight)[others]
         model = clone(classifier).set_params(out_of_fold=False)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the same has been said of all rows
+            warnings.simplefilter("ignore")  # the fit on all rows has warned already
             model.fit(_safe_indexing(X, others), labels[others], weights)
         known = np.searchsorted(classes, model.classes_)
         found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, left_out))

@@ -1,4 +1,4 @@
-"""From what an `SEPClassifier` is given to a training set: tables, gaps and weights as rows of numbers."""
+"""Turn what an `SEPClassifier` is given (tables, missing values, weights) into a training set of numbers."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
 from sepc.points.missing_labels import refuse_missing_labels
 
-# The most rows to learn from what columns are, and how to encode categories: as many as weights are fitted to.
+# The most rows to learn column types and category encodings from: as many as weights are fitted to.
 DRAWN_ROWS = 40_000
 
-# Weights that are no whole numbers become copies by rounding: at most twice as many as there are rows, or so many.
+# Fractional weights are rounded to copies, at most the larger of this and twice the number of rows.
 MOST_COPIES = 40_000
 
 
 def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) -> TrainingSet:
-    """What to fit to: complete rows of numbers, by class; learns what the columns of a table are.
+    """Prepare complete rows of numbers, by class, to fit to; learns the column types of a table.
 
-    Rows of a collection stay where they are. Of rows in memory those without weight are left out, the others are
-    repeated as often as they count, and their gaps are filled in.
+    Rows of a collection stay where they are. Rows in memory are left out if their weight is zero, else repeated as
+    often as they count, and their missing values are imputed.
     """
     if is_collection(X):
         if sample_weight is not None:
@@ -70,7 +70,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
 
 
 def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
-    """The training set of rows in memory, with their gaps filled in."""
+    """The training set of rows in memory, with missing values imputed."""
     rows = fill_gaps(rows, np.unique(labels, return_inverse=True)[1], columns, settings)
     return TrainingSet.of_arrays(rows, labels, columns)
 
@@ -78,7 +78,7 @@ def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, sett
 def _numbers(
     X: Any, y: Any, copies: Copies | None, settings: FitSettings
 ) -> tuple[FloatArray, NDArray[Any], GivenColumns]:
-    """Rows of numbers with NaN for gaps, and labels, as often as they count; and what the columns are."""
+    """Rows of numbers, NaN where missing, and labels, repeated as often as they count; and the column types."""
     found = _get_feature_names(X)
     names = None if found is None else tuple(found)
     if is_table(X):
@@ -94,11 +94,11 @@ def _numbers(
             return rows, labels, GivenColumns(len(kinds), names, preparation)
         warn_of_columns(kinds, stacklevel=5)
     elif settings.categorical or settings.keep:
-        raise TypeError("categorical_features and keep name columns of a table, and X is none.")
+        raise TypeError("categorical_features and keep name columns of a table, but X is not a table.")
     if y is None:
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
     refuse_missing_labels(y)
-    # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
+    # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
     with np.errstate(invalid="ignore"):
         rows, labels = check_X_y(
             X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
@@ -108,14 +108,14 @@ def _numbers(
 
 
 def _repeat(X: Any, labels: NDArray[Any], copies: Copies | None) -> tuple[Any, NDArray[Any]]:
-    """Rows and labels as often as they count."""
+    """Repeat rows and labels as often as they count."""
     return (X, labels) if copies is None else (_safe_indexing(X, copies.positions), labels[copies.positions])
 
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
-    """Encodes the columns of a collection as a sample tells; None if all are numbers and used as they are."""
+    """Encodes the columns of a collection, learnt from a sample; None if all are numbers and used unchanged."""
     if not _is_lazy_table(X) and (settings.categorical or settings.keep):
-        raise TypeError("categorical_features and keep name columns of a table, and X is none.")
+        raise TypeError("categorical_features and keep name columns of a table, but X is not a table.")
     if not settings.categorical and not _has_other_columns(X, y):
         return None
     table, labels = _draw_table(X, y, settings.seed())
@@ -137,7 +137,7 @@ def _is_lazy_table(X: Any) -> bool:
 
 
 def _has_other_columns(X: Any, y: Any) -> bool:
-    """Whether a collection has columns whose type is not one of numbers; no row is read."""
+    """Whether a collection has non-numeric columns; no row is read."""
     if is_lazy(X):
         from sepc.points.dask.drawn_table import has_other_columns as on_dask
 
@@ -148,7 +148,7 @@ def _has_other_columns(X: Any, y: Any) -> bool:
 
 
 def _draw_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
-    """A sample of the rows of a collection in memory, and their labels; the same whenever it is drawn."""
+    """Draw a sample of the rows of a collection into memory, with labels; the same each time."""
     if is_lazy(X):
         from sepc.points.dask.drawn_table import drawn_table as on_dask
 
@@ -175,9 +175,9 @@ class Copies:
 
     @classmethod
     def of(cls, weights: FloatArray) -> Copies:
-        """Copies in proportion to the weights; as many as these say if all are whole and they are not too many.
+        """Copies in proportion to the weights; exactly the weights if all are whole and not too large.
 
-        Others are rounded up or down such that the copies of any run of rows add up to their share to within one.
+        Otherwise they are rounded up or down such that the copies of any run of rows add up to its share within one.
 
         Examples
         --------

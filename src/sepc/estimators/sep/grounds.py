@@ -1,4 +1,4 @@
-"""What a decision rests on, in words for the person it is about: values beside what is usual, and no log-odds."""
+"""The grounds of a decision, worded for the person it is about: values next to what is usual, without log-odds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc.estimators.sep.row_phrases import RowPhrases, missing_columns
 
 # Values that are named on each side.
 MOST_FOR, MOST_AGAINST = 5, 3
-# A term of less than this share of the largest is not worth naming.
+# Terms below this share of the largest are not worth naming.
 LEAST_SHARE = 0.1
 
 
@@ -37,7 +37,7 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
 
 
 def _point(phrases: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
-    """A value beside what is usual for the label that it speaks for and the other one, where that shows why."""
+    """A value next to what is usual for the label it favours and for the other one, where that explains it."""
     favoured, other = (words.label(phrases.model.classes[owner]) for owner in owners)
     if j is None:
         return f"your values taken together: they are more like earlier cases of {favoured} than of {other}"

@@ -1,4 +1,4 @@
-"""Any number of classes: two share one partition; of more, each is partitioned against all others."""
+"""Multiclass: two classes share one partition; with more, it is one class against the rest."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def partition_classes(
 ) -> Pieces:
     """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md).
 
-    Of more than two classes, the pieces of the others are not used. They are cut all the same where impurity is a
-    share, since that thins the others out and soon pays. Where it is a number of rows, most of the time would go into
-    them: on letter, with 2 rows, nine tenths.
+    With more than two classes, the pieces of the rest are not used. They are still cut if `n_impure` is a share, since
+    that thins out the rest and soon pays off. If it is a number of rows, they would take most of the time: on letter,
+    with 2 rows, nine tenths.
 
     `on_round` is not called for partitions that run in other processes.
     """

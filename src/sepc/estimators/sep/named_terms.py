@@ -1,4 +1,4 @@
-"""Which terms of a decision a reason names: the largest for the label and against it."""
+"""Choose the terms of a decision that a reason names: the largest for the label and against it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sepc.estimators.sep.row_phrases import RowPhrases, summed_by_column
 from sepc.model.names import names_of
 from sepc.model.terms import Terms
 
-# The named terms are at least this share of the sum of all sizes, unless they are more than so many.
+# The named terms make up at least this share of the sum of all sizes, unless that takes more than this many.
 COVERED, MOST_TERMS = 0.7, 8
-# With more columns than these, that would be too many to read, and fewer are named.
+# With more columns than this, that would be too many to read, and fewer are named.
 MANY_COLUMNS, FEWER_TERMS = 20, 5
 # A smaller term would be shown as zero.
 LEAST_TERM = 0.005
@@ -31,7 +31,7 @@ class NamedTerm(NamedTuple):
 
 
 class Group(NamedTuple):
-    """An ellipsoid that counts for the place of a row, and how the row lies to it: in, near or outside."""
+    """An ellipsoid that counts for the place of a row, and the row's relation to it: in, near or outside."""
 
     ellipsoid: int
     relation: str
@@ -57,9 +57,9 @@ class NamedTerms:
         return np.column_stack([by_column, self.terms.ellipsoids.sum(axis=1) + self.terms.isolated])
 
     def named(self, i: int, is_refused: bool) -> list[NamedTerm]:
-        """The terms that are named for a row, the largest first.
+        """The terms to name for a row, the largest first.
 
-        Always among them is the largest for the label and, if the row is refused, the largest against it.
+        They always include the largest for the label and, if the row is rejected, the largest against it.
         """
         sizes = self.sizes[i]
         order = np.argsort(-np.abs(sizes), kind="stable")
@@ -77,7 +77,7 @@ class NamedTerms:
         return [self._term(i, j) for j in order if abs(self.sizes[i, j]) >= LEAST_TERM]
 
     def extremes(self, i: int) -> tuple[NamedTerm | None, NamedTerm | None]:
-        """The largest term for the label of a row, and the largest against it, if there are such."""
+        """The largest term for the label of a row, and the largest against it, if any."""
         sizes = self.sizes[i]
         best, worst = int(sizes.argmax()), int(sizes.argmin())
         return (
@@ -102,10 +102,9 @@ class NamedTerms:
         return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(term.value for term in named))
 
     def group(self, i: int, label: int, runner_up: int) -> Group | None:
-        """The ellipsoid that adds most to the place of a row in its direction, if the row's lie to it explains that.
+        """The ellipsoid that adds most to a row's place term, in its direction, if their relation explains it.
 
-        A row that lies in or near a group is likened to the label that most of its cases have; one that lies outside is
-        not.
+        A row in or near a group is expected to have the majority label of its cases; a row outside is not.
         """
         by_ellipsoid = self.terms.ellipsoids[i]
         place = float(self.sizes[i, -1])
@@ -137,7 +136,7 @@ class NamedTerms:
 
     @cached_property
     def _mostly(self) -> IntArray:
-        """The class that most training rows in each ellipsoid have."""
+        """The majority class of each ellipsoid."""
         return np.asarray(self._counts.argmax(axis=1))
 
 

@@ -1,4 +1,4 @@
-"""Decisions in words that a domain expert understands: the terms that gave the label, and what would settle a case."""
+"""Reasons for decisions in words for a domain expert: the terms behind the label, and what would settle a case."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
 from sepc.wording import counted, decimal, listed, name_of, shown
 
-# Features that a sentence names without weights, classes that it counts cases of, and missing values that it lists.
+# The most features that a sentence names without weights, classes whose cases it counts, and missing values it lists.
 MOST_FEATURES, MOST_CLASSES, MOST_MISSING = 3, 3, 3
-# If the terms that are named miss the sum by more than this part of it, the rest is told whatever the length.
+# If the named terms miss the sum by more than this share of it, the rest is stated whatever the length.
 NEEDED = 0.75
 # A smaller change of trust is not worth a word.
 LEAST_LOSS = 0.005
@@ -65,7 +65,7 @@ class SEPReasons:
         return Reason(sentences, f"{head}{self._line(i)}.")
 
     def place_sentence(self, i: int, head: str, detail: str = "") -> Sentence:
-        """A head, a detail about it, and the training cases that the row lies among or beside."""
+        """A heading, a detail, and the training cases that the row lies among or beside."""
         cases, group = self._place(i), self._group_behind_a_single_case(i)
         shorter = [Shorter(Loss.DETAIL, f"{head}{detail}: {cases}.")] if group else []
         if detail:
@@ -73,7 +73,7 @@ class SEPReasons:
         return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
 
     def about_gaps(self, i: int) -> list[Sentence]:
-        """What is missing, which of it to fetch first, and categories that training did not have."""
+        """Missing values, which of them to fetch first, and categories not seen in training."""
         notes = str(self.decisions.notes[i])
         sentences = [Sentence(notes, (Shorter(Loss.SENTENCE, ""),))] if notes else []
         if not self.decisions.missing[i].any():
@@ -91,9 +91,9 @@ class SEPReasons:
         return sentences
 
     def about_features(self, i: int, by: str = "") -> list[Sentence]:
-        """What is unusual about a row unlike all others, and the terms that gave the label.
+        """What is unusual about a row unlike all others, and the terms behind the label.
 
-        If another model, `by`, gave the label, the terms are those of the partition, for the label that it would give.
+        If another model, `by`, gave the label, the terms are those of the partition, for its own label.
         """
         phrases = self._phrases
         if phrases is None:
@@ -104,7 +104,7 @@ class SEPReasons:
         return strange or self._about_separating(i, phrases)
 
     def _about_terms(self, i: int, terms: NamedTerms, by: str) -> list[Sentence]:
-        """The largest terms for the label and against it, the rest, and what fading and gaps take from trust."""
+        """The largest terms for the label and against it, the rest, and the trust lost to fading and missing values."""
         named = terms.named(i, is_refused=not self.decisions.accepted[i])
         sides = [term for term in named if term.value > 0.0], [term for term in named if term.value < 0.0]
         rival, total = shown(terms.terms.runner_up[i]), float(terms.terms.log_odds[i])
@@ -117,13 +117,13 @@ class SEPReasons:
         n_others, rest = terms.rest(i, named)
         parts = [f"the other {n_others} {'together ' if n_others > 1 else ''}{rest:+.1f}"] if n_others else []
         others = ", ".join([*parts, f"an average case {terms.terms.offset[i]:+.1f}"])
-        # Where the terms that are named would not give the sum, what gives it must stay.
+        # If the named terms do not add up to the sum, the rest must be stated.
         is_needed = abs(sum(term.value for term in named) - total) > NEEDED * abs(total)
         sentences.append(Sentence(f"{others[0].upper()}{others[1:]}.", () if is_needed else (Shorter(Loss.REST, ""),)))
         return [*sentences, *self._losses(i, terms.terms)]
 
     def _side(self, i: int, side: str, named: Sequence[NamedTerm], terms: NamedTerms) -> Sentence:
-        """A sentence with all of some terms, the first two with a detail, which may be lost."""
+        """A sentence that lists terms, the first two with a detail, which may be dropped."""
         texts = [(self._what(i, term), f"{term.value:+.1f}") for term in named]
         plain = [f"{what} ({value})" for what, value in texts]
         shorter: list[Shorter] = []
@@ -146,7 +146,7 @@ class SEPReasons:
         )
 
     def _detail(self, i: int, term: NamedTerm, terms: NamedTerms, is_first: bool) -> str:
-        """What is usual for both labels where that shows why the term is as it is; or the group that counts most."""
+        """What is usual for both labels, where that explains the term; or the group that counts most."""
         phrases = terms.phrases
         label, runner_up = int(self._labels[i]), self._runner_up(i, terms)
         owners = (label, runner_up) if term.value > 0.0 else (runner_up, label)
@@ -162,7 +162,7 @@ class SEPReasons:
         return ", ".join(text for text in usual if text)
 
     def _losses(self, i: int, terms: Terms) -> list[Sentence]:
-        """What distance from training cases and gaps take from the trust that the sum alone would give."""
+        """How much trust is lost, compared to the sum alone, by distance from training cases and by missing values."""
         left, probability = float(terms.fading[i]), float(terms.probability[i])
         faded = left * probability + (1.0 - left) / len(terms.model.classes)
         sentences = []
@@ -212,7 +212,7 @@ class SEPReasons:
         return f"{phrases.value(i, j)} ({', '.join(usual)})" if all(usual) else phrases.value(i, j)
 
     def _disagreement(self, i: int) -> list[Sentence]:
-        """The label that the cases around the row alone would give, if it is another one."""
+        """The label that the surrounding cases alone would give, if different."""
         decisions = self.decisions
         if decisions.counts_label[i] == decisions.label[i] or decisions.model.weights is None:
             return []
@@ -244,9 +244,9 @@ class SEPReasons:
         return bool(decisions.rule[i] == Rule.NEAREST and decisions.place[i] >= decisions.model.n_ellipsoids)
 
     def _group_behind_a_single_case(self, i: int) -> str:
-        """The nearest group that mostly has the label, where a single case is nearer: one is little to trust it for.
+        """The nearest group whose majority has the label, where a single case is nearer: one case earns little trust.
 
-        Empty where the label is another one than that case has, since the next sentence then speaks of it alone.
+        Empty where that case has another label, since the next sentence is then about that case alone.
         """
         decisions, model = self.decisions, self.decisions.model
         label = decisions.label[i]
@@ -308,7 +308,7 @@ class SEPReasons:
 
 
 def _features_in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], str]) -> list[Sentence]:
-    """A sentence about the first three of some features, or fewer of them, or none; no sentence if there are none."""
+    """A sentence about the first three of some features, which can be shortened to fewer or none; empty without any."""
     texts = [tell(j, n) for n, j in enumerate(features[:MOST_FEATURES])]
     losses = (Loss.SENTENCE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
     shorter = [Shorter(losses[n], f"{lead}{listed(texts[:n])}." if n else "") for n in range(len(texts) - 1, -1, -1)]

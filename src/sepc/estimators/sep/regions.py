@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Regions(ShownAsCard):
     """The regions of a fitted model; the number of a region is its position here.
 
-    First come the sets of ellipsoids seen in training, then the places that rows outside may be nearest to. All that is
-    said about them is computed when it is first asked for.
+    First come the sets of ellipsoids seen in training, then the places that rows outside may be nearest to. Attributes
+    are computed on first access.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Regions(ShownAsCard):
             ("outside", f"{self.model.n_places:,}, for rows nearest to an ellipsoid or an isolated row"),
         )
         head = ("region", "number", "rows", "label", "probability")
-        # Rows that no card has room for are counted on it, but need no cells.
+        # Rows beyond the length of a card are counted on it, but need no cells.
         rows = self._largest(MOST_LINES)
         rows += ((),) * (self.model.table.n_regions - len(rows))
         return Card(f"{counted(self.model.table.n_regions, 'region')}", facts, head, rows, "As a DataFrame: to_frame()")

@@ -1,4 +1,4 @@
-"""Values of rows in words, beside what is usual for the training cases that are most like them."""
+"""Values of rows in words, next to what is usual for the training cases most like them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import cases_of, name_of, percent, short
 
 LONGEST_CATEGORY = 30
-# A value shows what a feature says if it is this many times as frequent.
+# A value favours a class if it is this many times as frequent there.
 CLEARLY_MORE = 1.5
 # Less frequent values are unusual.
 RARE = 0.05
@@ -25,9 +25,9 @@ RARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class RowPhrases:
-    """Speaks of the features of rows, of which it computes what is needed once for all of them.
+    """Phrases about the features of rows; what they need is computed once for all rows.
 
-    Rows are complete; features that were missing are not to be spoken of. `i` is the position of a row, `j` of a
+    Rows are complete; do not ask for features that were missing. `i` is the position of a row, `j` of a
     feature and `owner` of a class.
     """
 
@@ -47,7 +47,7 @@ class RowPhrases:
 
     @cached_property
     def column_of(self) -> IntArray:
-        """The feature that stands for the column of each feature."""
+        """The first feature of each feature's column."""
         first = [display.kind is not FeatureKind.PART for display in self.usual.displays]
         return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
 
@@ -64,7 +64,7 @@ class RowPhrases:
         )
 
     def groups(self, owner: int) -> IntArray:
-        """For every row the group of a class that is most like it: where it lies deepest, or that is nearest to it."""
+        """For every row the group of a class most like it: where it lies deepest, or else the nearest."""
         if owner not in self._groups:
             around, every = self.usual.ellipsoids_of(owner), self.usual.group(ANYWHERE, owner)
             assert every is not None  # Every class has a group of all its rows.
@@ -82,7 +82,7 @@ class RowPhrases:
         return int(self.groups(int(self.model.owners[nearest]))[i]) if group is None else group
 
     def usual_for(self, i: int, j: int, owner: int, is_first: bool) -> str:
-        """What is usual for cases of a class like a row; empty if it cannot be told."""
+        """What is usual for cases of a class like a row; empty if that is not known."""
         group = int(self.groups(owner)[i])
         label, share = self.model.classes[owner], self._share(i, j, group)
         like_it = " like it" if is_first and self.usual.ellipsoid[group] != ANYWHERE else ""
@@ -104,7 +104,7 @@ class RowPhrases:
         return ("" if self._restored is None else self._usual_range(j, group)), False
 
     def shows(self, i: int, j: int, owner: int, other: int) -> int:
-        """1 if the value is nearer to what is usual for the first class than for the second, 0 if in both, else -1."""
+        """1 if the value is more usual for the first class than for the second, 0 if usual for both, else -1."""
         like_it, unlike_it = int(self.groups(owner)[i]), int(self.groups(other)[i])
         share, rival = self._share(i, j, like_it), self._share(i, j, unlike_it)
         if share is None or rival is None:
@@ -142,13 +142,13 @@ class RowPhrases:
 
     @cached_property
     def _restored(self) -> FloatArray | None:
-        """The rows in the user's own features; None if there is no way back to these."""
+        """The rows in the user's own features; None if these cannot be restored."""
         return self.usual.in_own_units(self.rows[:, : len(self.usual.displays)])
 
     def _distance(self, i: int, j: int, group: int) -> float:
-        """How far the value lies outside what is usual in a group, infinity at the end of all numbers; 0 within."""
+        """How far the value lies outside the usual range of a group, infinite on overflow; 0 within."""
         low, high = map(float, self.usual.ranges[group, j])
-        # Without a way back, both are in the model's features.
+        # If they cannot be restored, both are in the model's features.
         value = float(self.rows[i, j] if self._restored is None else self._restored[i, j])
         return max(low - value, value - high, 0.0)
 
@@ -194,7 +194,7 @@ def missing_columns(model: SEPModel, missing: BoolArray) -> list[str]:
 
 
 def summed_by_column(values: FloatArray, known: BoolArray, column_of: IntArray) -> FloatArray:
-    """Values of features, of shape (n, d), summed over those of a column at its first feature; unknown ones are 0."""
+    """Values of features, of shape (n, d), summed by column at its first feature; unknown columns are 0."""
     summed = np.zeros_like(values)
     np.add.at(summed.T, column_of, np.where(known, values, 0.0).T)
     return summed

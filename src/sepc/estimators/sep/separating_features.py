@@ -9,12 +9,12 @@ from sepc.estimators.sep.row_phrases import RowPhrases, summed_by_column
 from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import SEPModel
 
-# Features with a smaller share of the distance are not worth a word.
+# Features with a smaller share of the distance are not worth mentioning.
 LEAST_SHARE = 0.05
 
 
 def separating_features(phrases: RowPhrases, i: int, known: BoolArray, runner_up: int) -> list[int]:
-    """Columns that keep a row out of the nearest ellipsoid of the runner-up, the strongest first; none if it is in."""
+    """Columns that keep a row out of the runner-up's nearest ellipsoid, strongest first; empty if it lies inside."""
     ellipsoids = np.flatnonzero(phrases.model.owners == runner_up)
     if len(ellipsoids) == 0:
         return []
@@ -25,7 +25,7 @@ def separating_features(phrases: RowPhrases, i: int, known: BoolArray, runner_up
 
 
 def unusual_features(phrases: RowPhrases, i: int, known: BoolArray) -> list[int]:
-    """Columns that keep a row out of the nearest ellipsoid, or off the mean without any, the strongest first."""
+    """Columns that keep a row out of the nearest ellipsoid or, without ellipsoids, off the mean; strongest first."""
     if phrases.model.n_ellipsoids:
         return _rank_columns(feature_shares(phrases.model, phrases.rows[i], int(phrases.nearest[i])), known, phrases)
     apart = np.minimum(np.abs(phrases.model.standardize(phrases.rows[i : i + 1])[0]), FARTHEST)

@@ -1,4 +1,4 @@
-"""Training rows with gaps: fill each in once, like other rows of its class."""
+"""Impute missing values of training rows, once each, from other rows of the class."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.mixture import N_DRAWS, Pattern
 from sepc.model.normal_scores import NormalScores
 
-# A class is described by the ellipsoids of its complete rows if there are so many for each feature, else by one normal
+# A class is described by the ellipsoids of its complete rows if there are this many per feature, else by one normal
 # distribution.
 ROWS_A_FEATURE = 5
-# Rounds of the estimation of that distribution, and the share of each variance that is added to it.
+# Rounds of EM to estimate that distribution, and the share of each variance that is added to it.
 N_ROUNDS = 20
 RIDGE = 1e-3
-# The covariances of classes are drawn towards their mean as by so many rows for each feature.
+# The covariances of classes are shrunk towards their mean as by this many rows per feature.
 SHRINKAGE = 10.0
 
 
 def fill_gaps(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings: FitSettings) -> FloatArray:
-    """Training rows with their gaps filled in; if there are none, the rows themselves.
+    """Fill in missing values of training rows; rows without any are returned as they are.
 
     Parameters
     ----------
     rows : (n, d + q) array
-        Features with NaN for gaps; codes of categories may follow.
+        Features with NaN for missing values; category codes may follow.
     classes : (n,) array
         Classes, numbered from 0.
     columns : GivenColumns
     settings : FitSettings
-        For a first model, of the complete rows.
+        For a first model of the complete rows.
     """
     names, is_empty = columns.feature_names, np.isnan(rows).all(axis=0)
     if is_empty.any():
@@ -59,13 +59,13 @@ def fill_gaps(rows: FloatArray, classes: IntArray, columns: GivenColumns, settin
 
 
 def _patterns(gaps: BoolArray, rows: IntArray) -> list[tuple[IntArray, BoolArray]]:
-    """Rows that lack the same features, with these."""
+    """Groups of rows with the same missing features, and these features."""
     patterns, which = np.unique(gaps[rows], axis=0, return_inverse=True)
     return [(rows[which.ravel() == i], missing) for i, missing in enumerate(patterns)]
 
 
 def _one_a_class(rows: FloatArray, classes: IntArray) -> ImputationMixture:
-    """A normal distribution for each class, estimated from rows with gaps."""
+    """A normal distribution for each class, estimated from rows with missing values."""
     shift, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     scores = NormalScores.fit(rows, np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
     n_classes, d = int(classes.max()) + 1, rows.shape[1]
@@ -79,7 +79,7 @@ def _one_a_class(rows: FloatArray, classes: IntArray) -> ImputationMixture:
 
 
 def _normal(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of rows with gaps, by expectation and maximisation."""
+    """Mean and covariance of rows with missing values, by expectation maximisation (EM)."""
     d, gaps = rows.shape[1], np.isnan(rows)
     mean, covariance = np.zeros(d), np.eye(d)
     for _ in range(N_ROUNDS):

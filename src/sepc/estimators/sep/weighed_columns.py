@@ -1,4 +1,4 @@
-"""The columns of the logistic model behind the weights, and the way back from its coefficients to weights."""
+"""The design matrix of the logistic model behind the weights, and how its coefficients become weights."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
 
-# Knots of a curve: 20 for up to 5,000 rows, then growing with the square root of the rows up to 60.
+# Knots of a curve: 20 for up to 5,000 rows, then growing with the square root of the number of rows up to 60.
 FEWEST_KNOTS, MOST_KNOTS = 20, 60
 KNOT_ROWS = 5_000
 
-# Of a column with more categories, only the most frequent ones have a step of their own.
+# In a column with more categories than this, only the most frequent ones have their own step.
 MOST_CATEGORIES = 200
 
-# The kinds of terms, whose penalties are alike.
+# The kinds of terms; those of a kind have similar penalties.
 N_KINDS = 6
 CATEGORIES, STEPS, LINES, NEAR, DEEP, ISOLATED = range(N_KINDS)
 
 
 class CategoryColumn(NamedTuple):
-    """A column of categories: the first of the features made from it, their number, and the number of categories."""
+    """A categorical column: its first feature, the number of its features, and the number of categories."""
 
     feature: int
     n_features: int
@@ -34,7 +34,7 @@ class CategoryColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlaceColumns:
-    """Nearness to ellipsoids, depth in them and nearness to isolated rows: a column for each, a row for each row.
+    """Nearness to ellipsoids, depth in them and nearness to isolated rows, each with a column per place.
 
     Depth is centred and scaled to a deviation of one: `deep` is ``(depth - deep_mean) * deep_scale``.
     """
@@ -47,7 +47,7 @@ class PlaceColumns:
 
     @classmethod
     def of(cls, rows: FloatArray, squared: FloatArray, isolated: FloatArray, width: float) -> PlaceColumns:
-        """The columns of rows with these squared gauges; an isolated row does not see itself."""
+        """The columns of rows with these squared gauges; an isolated row is not near to itself."""
         deep = depth(squared)
         mean, spread = deep.mean(axis=0), deep.std(axis=0)
         # An ellipsoid in which all rows lie equally deep carries no information.
@@ -63,19 +63,19 @@ class PlaceColumns:
         return cls(empty, empty, empty, np.empty(0), np.empty(0))
 
     def within(self, is_in: BoolArray) -> PlaceColumns:
-        """Centred columns of more rows, which are zero for the others; these rows are those of `is_in`."""
+        """Centred columns for the rows `is_in` among more rows; zero for the others."""
         near, deep, isolated = (
             _fill_where(columns - columns.mean(axis=0), is_in) for columns in (self.near, self.deep, self.isolated)
         )
         return replace(self, near=near, deep=deep, isolated=isolated)
 
     def beside(self, other: PlaceColumns) -> PlaceColumns:
-        """The columns of both."""
+        """The columns of both, side by side."""
         pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
         return PlaceColumns(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
     def only(self, *, near: bool, deep: bool, isolated: bool) -> PlaceColumns:
-        """Without the kinds that are not wanted."""
+        """Only the kinds that are wanted."""
         return replace(
             self,
             near=self.near[:, : None if near else 0],
@@ -97,9 +97,9 @@ class CurveColumns:
         Where the curve of each feature steps.
     codes : (n, Q) array of int
     stepped : list of arrays
-        The categories of each column that have a step of their own.
+        The categories of each column that have their own step.
     step : float
-        The height of a step with a coefficient of one; more knots have smaller steps.
+        The height of a step with coefficient one; with more knots, steps are smaller.
     category_columns : sequence of CategoryColumn
     """
 
@@ -122,11 +122,11 @@ class CurveColumns:
         return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step, category_columns)
 
     def of_rows(self, rows: FloatArray, positions: IntArray) -> CurveColumns:
-        """The same knots for some of the rows, whose encodings of categories may be others."""
+        """The same knots for some of the rows, whose category encodings may differ."""
         return replace(self, rows=rows, codes=self.codes[positions])
 
     def only(self, categories: BoolArray, steps: BoolArray, lines: BoolArray) -> CurveColumns:
-        """Without the curves that are not wanted."""
+        """Only the curves that are wanted."""
         return replace(
             self,
             has_line=lines,
@@ -155,8 +155,8 @@ class CurveColumns:
     def kinds(self) -> IntArray:
         """The kind of each group.
 
-        There is a group for each column of categories, for the steps and for the line of each feature, and one for each
-        kind of places.
+        There is a group for each categorical column, for the steps and for the line of each feature, and one for each
+        kind of place.
         """
         Q, d = len(self.stepped), len(self.knots)
         return np.repeat(np.arange(N_KINDS), [Q, d, d, 1, 1, 1])
@@ -177,7 +177,7 @@ def weights_of(
     n_isolated: int,
     width: float,
 ) -> Weights:
-    """Turn coefficients of the columns into weights whose terms are zero on average.
+    """Turn coefficients of the columns into weights whose terms average to zero.
 
     Columns may be fewer than ellipsoids and isolated rows; those without a column have no weight.
     """
@@ -209,14 +209,14 @@ def weights_of(
 
 
 def _fill_where(values: FloatArray, is_there: BoolArray) -> FloatArray:
-    """Zeros, and the values where they belong."""
+    """The values where `is_there`, and zeros elsewhere."""
     full = np.zeros((len(is_there), *values.shape[1:]))
     full[is_there] = values
     return full
 
 
 def _pad(values: FloatArray, n: int) -> FloatArray:
-    """The values, followed by zeros."""
+    """Pad values with zeros."""
     return np.concatenate([values, np.zeros((n - len(values), *values.shape[1:]))])
 
 
@@ -255,7 +255,7 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
 
     A column that is mostly one value, such as zero, has few distinct quantiles; quantiles of its distinct values cover
-    the rest. Steps are at values that occur, never at the smallest.
+    the rest. Steps are at observed values, never at the smallest.
 
     Examples
     --------
@@ -276,12 +276,12 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
 
 
 def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
-    """Pick `n` of the ordered values at evenly spaced ranks, the last one included."""
+    """Pick `n` of the ordered values at evenly spaced ranks, including the last one."""
     return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
 
 
 def _frequent(codes: IntArray, n_categories: int) -> IntArray:
-    """The categories that have a step of their own, in order."""
+    """The categories that have their own step, in order."""
     n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
     return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
 

@@ -33,20 +33,20 @@ from sepc.points.proportional_sample import ClassSample
 # The most rows to fit weights to: a few hundred weights gain nothing from more.
 WEIGHED_ROWS = 40_000
 
-# The most rows to learn penalties from. A penalty says how large weights are, which does not depend on the rows.
+# The most rows to learn penalties from. A penalty says how large weights are, which does not depend on their number.
 PENALTY_ROWS = 10_000
 
-# Scores are solved for up to this, which moves no probability by more than a quarter of it.
+# The tolerance of scores, which changes no probability by more than a quarter of it.
 EXACT_TO = 1e-6
 
-# Gaussians around isolated rows are this many times as wide as the model's reach. Of more isolated rows than this, some
-# have a weight, evenly spaced among all; and penalties are learned from fewer. On covertype 500 of 3,379 are as good as
-# the first 1,000.
+# Gaussians around isolated rows are this many times as wide as the model's reach. With more isolated rows than this,
+# only some have a weight, evenly spaced among all; and penalties are learned from fewer. On covertype 500 of 3,379 are
+# as good as the first 1,000.
 WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 500
 PENALTY_ISOLATED = 200
 
-# A group of weights of which the rows determine less than this is left out: its weights would be next to zero.
+# A group of weights with fewer effective degrees of freedom than this is left out: its weights would be near zero.
 NOTHING = 0.05
 
 
@@ -81,7 +81,7 @@ class Weighing:
         category_columns: Sequence[CategoryColumn] = (),
         weight_scale: float = 1.0,
     ) -> Self:
-        """From samples of the classes, in the user's own features, with codes of categories after these.
+        """From samples of the classes, in the user's own features, followed by category codes.
 
         Each row counts as `weight_scale` rows.
         """
@@ -94,7 +94,7 @@ class Weighing:
         return cls(model, values, np.repeat(np.arange(len(samples)), sizes), counts, curves)
 
     def penalties(self, crossing: Crossing) -> Penalties:
-        """Learn a penalty for every group, from rows and partitions that have not seen them."""
+        """Learn a penalty for every group, from rows in partitions that have not seen them."""
         positions = np.flatnonzero(crossing.folds >= 0)
         if len(positions) == 0:
             return Penalties.of_prior(len(self.curves.kinds))
@@ -110,7 +110,7 @@ class Weighing:
                 columns = PlaceColumns.of(values[is_in], squared, isolated, self._width)
                 places = places.beside(columns.within(is_in))
         curves = self.curves.of_rows(values, positions)
-        # A class of which no row is used has no say.
+        # Classes without any row here are ignored.
         classes, which = np.unique(self.which[positions], return_inverse=True)
         return learn_penalties(
             curves.beside(places),
@@ -148,7 +148,7 @@ class Weighing:
 
     @property
     def _width(self) -> float:
-        """The width of Gaussians around isolated rows; without such rows, or if all rows are equal, any will do."""
+        """The width of Gaussians around isolated rows; arbitrary without such rows, or if all rows are equal."""
         return (WIDTH_IN_REACHES * self.model.reach if len(self.model.isolated) else 0.0) or 1.0
 
 
@@ -158,7 +158,7 @@ def _evenly_spaced(n: int, n_most: int) -> IntArray:
 
 
 def _centre(weights: Weights, near: FloatArray, deep: FloatArray, isolated: FloatArray) -> Weights:
-    """The same weights, with terms of places that are zero on average where nearness and depth have these averages."""
+    """Centre the terms of places, given the averages of nearness and depth."""
     means = near[:, np.newaxis] * weights.near + deep[:, np.newaxis] * weights.deep
     isolated_mean = isolated @ weights.isolated
     moved = (means - weights.ellipsoid_means).sum(axis=0) + (isolated_mean - weights.isolated_mean)

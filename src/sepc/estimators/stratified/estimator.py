@@ -38,8 +38,8 @@ def _all_have_probabilities(self: StratifiedClassifier) -> bool:
 class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     """Fit one classifier for each combination of categories with enough rows, and a pooled one for the rest.
 
-    An `SEPClassifier` takes categories by itself, in one model of all rows. This is the paper's way, for groups that
-    need models of their own: within one combination of categories the numbers may mean something else. The models of
+    An `SEPClassifier` handles categories itself, in one model of all rows. This is the paper's approach, for groups
+    that need their own models: numbers may mean different things in different combinations of categories. The models of
     the strata do not see the columns `by`.
 
     Parameters
@@ -47,15 +47,15 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     estimator : classifier
         A clone of it is fitted in every stratum.
     by : names or positions of columns, one or a list of them, or a function
-        The columns whose combinations of categories make strata; names need a DataFrame, of pandas or polars. A
-        function is given `X` and returns them, as scikit-learn's `make_column_selector` does. A missing value is a
-        category of its own. Without any column, the pooled model decides everything.
+        The columns whose combinations of categories form strata; names need a pandas or polars DataFrame. A function
+        takes `X` and returns them, like scikit-learn's `make_column_selector`. A missing value is a category of its
+        own. Without any column, the pooled model decides everything.
     min_rows : int, default=100
-        Strata with fewer rows get no model of their own. As a rule of thumb, ellipsoids in d features need at least
+        Strata with fewer rows do not get their own model. As a rule of thumb, ellipsoids in d features need at least
         d (d + 3) / 2 rows of each class.
     min_class_rows : int, default=5
-        Neither do strata whose second largest class has fewer rows than this. With 0, strata of a single class are
-        fitted too, if the estimator allows it.
+        Nor do strata whose second largest class has fewer rows than this. With 0, strata of a single class are fitted
+        too, if the estimator allows it.
     pooled : classifier or None, default=None
         Decides on rows of all other strata and of unseen combinations; fitted on all rows. None uses a clone of
         `estimator`, which does not see the columns `by`. A classifier given here sees all columns, so it may be a
@@ -73,7 +73,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     estimators_ : dict of int to classifier
         The models of the strata, by position in `strata_`.
     pooled_ : classifier
-        The model for the rest.
+        The model for all other rows.
     by_ : array of int
         Positions of the columns `by`.
     n_features_in_, feature_names_in_
@@ -86,7 +86,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     >>> from sepc import StratifiedClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(2, size=600)
-    >>> turned = rng.integers(2, size=600)  # in half of the rows the classes change places
+    >>> turned = rng.integers(2, size=600)  # in half of the rows the classes trade places
     >>> numbers = rng.normal(size=(600, 2)) + 4.0 * (y ^ turned)[:, None]
     >>> X = np.column_stack([turned, numbers])
     >>> classifier = StratifiedClassifier(SEPClassifier(), by=[0]).fit(X[:400], y[:400])
@@ -144,7 +144,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         )
         rest = self._without_by(X)
         with_model = np.flatnonzero(self.strata_.fitted)
-        # A column may be constant in one stratum alone; of others the pooled model warns, if it is of the same kind.
+        # A column may be constant in just one stratum; otherwise the pooled model warns, if it is of the same kind.
         quiet = self.pooled is None
         jobs = [
             delayed(_fit)(clone(self.estimator), *_take(rest, labels, stratum == s), quiet=quiet) for s in with_model
@@ -214,7 +214,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         fitting = not isinstance(y, str)
         refuse_missing_labels(y)
         if not hasattr(X, "columns"):
-            # As an array, NumPy would turn the numbers in a list that holds text into text.
+            # NumPy would turn the numbers of a list that contains text into text.
             X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
             checked = validate_data(self, X, y, dtype=None, ensure_all_finite=False, reset=fitting)
             if fitting:
@@ -249,7 +249,7 @@ def _fit(
     advice: str = "Name them in by, or encode them",
     quiet: bool = False,
 ) -> Any:
-    """Fit; if that fails and there are text columns, name them in the error and say how to encode them."""
+    """Fit; if that fails and there are text columns, raise an error that names them and says how to encode them."""
     try:
         with warnings.catch_warnings():
             if quiet:

@@ -1,4 +1,4 @@
-"""Strata: the combinations of categories in some columns, and which rows belong to which."""
+"""Strata: combinations of categories in some columns, and the rows that belong to each."""
 
 from __future__ import annotations
 

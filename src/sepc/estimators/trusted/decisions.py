@@ -79,19 +79,19 @@ class TrustedDecisions(Decisions):
         return np.asarray(self.partition.label == self.label)
 
     def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
         return replace_columns(self, partition=self.partition._with_feature_names(features, restore))
 
     def _extra_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
+        """Columns that are specific to this class of decisions."""
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts.
 
-        They explain the trust. Why the other model gives its label is not known here.
+        They explain the trust; why the other model gives its label is not known.
         """
-        # What a row looks like is told by the partition, whose own cause may be another one.
+        # The partition describes the row, although its own cause may be different.
         partition = SEPReasons(replace_columns(self.partition, cause=np.asarray(self.cause)))
         return [self._reason(i, partition) for i in range(len(self))]
 
