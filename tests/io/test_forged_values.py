@@ -108,7 +108,7 @@ MANY = {"type": "<i8", "values": [0, 1, 2]}
         ("groups", [("model/groups/by", [HUGE])], "names no column"),
         ("groups", [("model/groups/small", [["left", 3]])], "do not match its promises"),
         ("groups", [("model/groups/small", [["up", -3]])], "invalid number of rows"),
-        ("groups", [("model/groups/small", ["up"])], "no pair"),
+        ("groups", [("model/groups/small", ["up"])], "that is not a pair"),
         ("groups", [("model/groups/parents", [[["a", "b", "c"], "d"]])], "wrong number of columns"),
         ("groups", [("model/groups/no_harm", [])], "do not match its promises"),
         ("groups", [("model/groups/no_harm/0/n_errors", 10**6)], "more errors than rows"),

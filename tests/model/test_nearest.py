@@ -138,7 +138,7 @@ def test_no_rows_and_few_places(k, j):
 
 
 def test_no_places_are_refused():
-    with pytest.raises(ValueError, match="no place is nearest"):
+    with pytest.raises(ValueError, match="so there is no nearest place"):
         prepare_places(np.empty((0, 2)), np.empty((0, 2, 2)), np.empty((0, 2)))
 
 

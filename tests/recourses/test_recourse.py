@@ -257,7 +257,7 @@ def test_gaps_are_refused():
     [
         ({"to": "lost"}, "no label 'lost'; the labels are 'late' and 'paid'"),
         ({"fixed": ["age"]}, "no column 'age'; there are 'amount'"),
-        ({"fixed": ["rate"], "bounds": {"rate": (1, 2)}}, "'rate' is fixed, and has bounds"),
+        ({"fixed": ["rate"], "bounds": {"rate": (1, 2)}}, "'rate' is fixed, but also has bounds"),
         ({"bounds": {"rate": (2, 1)}}, "first must not exceed"),
         ({"bounds": {"rate": 3}}, r"give numbers \(low, high\)"),
         ({"bounds": {"rate": (np.nan, 1)}}, "first must not exceed"),

@@ -108,8 +108,9 @@ def check_order(model: Any, X: Any) -> None:
 def _wanted_columns(
     model: Any, names: list[str], given: Collection[Any], complaint: Callable[[list[str]], str]
 ) -> tuple[list[Any], str]:
-    """The columns to give to a model, and an error message if some are missing and only the model can tell if it needs
-    them. Raises if the model is known to need them.
+    """The columns to give to a model, and an error message about missing ones that it may or may not need.
+
+    Raises if the model is known to need them.
     """
     by = group_columns(model)
     # Without its column a group is unknown; with a column of missing values it would be a group of its own.
