@@ -171,8 +171,6 @@ def test_underscore_modules_stay_in_their_folder():
 # Underscore attributes of other libraries: their only way, or their own advice to those who build on them.
 OF_OTHERS = {
     ("completion.py", "_actions"),  # argparse tells what options a parser has nowhere else
-    ("completion.py", "_choices_actions"),
-    ("completion.py", "_SubParsersAction"),
     ("entry.py", "_exit"),  # a public function of os
     ("progress.py", "_init_callback_context"),  # what scikit-learn's CallbackSupportMixin is for
 }

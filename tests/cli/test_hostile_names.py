@@ -184,7 +184,7 @@ def test_warnings_and_progress_name_nothing_that_acts(hidden, capsys):
     assert "sepc: warning: left out, since they are no features: 'flat" in ran.err
     assert ran.err.count("\n") == 1
     assert SEEN.findall(ran.err) == []
-    assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").line(0.0, 200)) == []
+    assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").what) == []
 
 
 def test_decisions_on_a_terminal_hold_nothing_that_acts(folder, wdbc, tmp_path):
