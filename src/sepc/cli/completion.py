@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 HELP = "print a completion script for bash, zsh or fish"
 SHELLS = ("bash", "zsh", "fish")
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
     sys.stdout.write(shtab.complete(options.parser, shell=options.shell))
 
 
-def _mark_files(parser: argparse.ArgumentParser, complete: dict[str, str]) -> None:
+def _mark_files(parser: argparse.ArgumentParser, complete: Any) -> None:
     """Let arguments that are files be completed as such, in all commands of a parser."""
     for action in parser._actions:
         if action.metavar in FILES:
