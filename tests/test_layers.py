@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 TABLES = (
     *("rows.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
-    *("source.py", "tables.py", "column_reading.py", "dates.py"),
+    *("source.py", "tables.py", "column_reading.py", "dates.py", "text_encoding.py"),
 )
 ENGINES = {
     "dask": {"dask_points.py", "inputs.py", "drawn_table.py", "dask_scoring.py", "base.py"},
@@ -62,6 +62,8 @@ OPTIONAL = [
     "psycopg",
     "mlflow",
     "openpyxl",
+    "shtab",
+    "tqdm",
     "cvxpy",
     "IPython",
 ]
