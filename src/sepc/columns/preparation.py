@@ -13,7 +13,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of, exact_column_of
-from sepc.model.usual import FeatureKind, Spoken
+from sepc.model.training_summary import FeatureDisplay, FeatureKind
 from sepc.records import parts, record, texts
 from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
 
@@ -246,16 +246,18 @@ def origin_of(feature: str) -> str:
     return feature.split(SEASON)[0]
 
 
-def spoken_features(preparation: Preparation) -> tuple[Spoken, ...]:
+def feature_displays(preparation: Preparation) -> tuple[FeatureDisplay, ...]:
     """How to speak of each feature of a prepared table."""
     kinds = {column.name: column.kind for column in preparation.columns}
-    return tuple(_spoken(preparation, kinds[origin], origin, name) for origin, name in preparation.features)
+    return tuple(_feature_display(preparation, kinds[origin], origin, name) for origin, name in preparation.features)
 
 
-def _spoken(preparation: Preparation, kind: Kind, origin: str, feature: str) -> Spoken:
+def _feature_display(preparation: Preparation, kind: Kind, origin: str, feature: str) -> FeatureDisplay:
     if feature != origin:
-        return Spoken(FeatureKind.PART)
+        return FeatureDisplay(FeatureKind.PART)
     if kind is Kind.CATEGORY:
         values = preparation.categories[origin].values
-        return Spoken(FeatureKind.CATEGORY, tuple("missing" if value is None else name_of(value) for value in values))
-    return Spoken(FeatureKind.DATE if kind is Kind.DATE else FeatureKind.NUMBER)
+        return FeatureDisplay(
+            FeatureKind.CATEGORY, tuple("missing" if value is None else name_of(value) for value in values)
+        )
+    return FeatureDisplay(FeatureKind.DATE if kind is Kind.DATE else FeatureKind.NUMBER)

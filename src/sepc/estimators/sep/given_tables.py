@@ -66,7 +66,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
     warn_of_misspellings(*counted_labels(labels))
     training = complete(rows, labels, columns, settings)
     unit = 1.0 if copies is None else copies.unit
-    return replace(training, row_unit=unit, table=TableRows(rows, labels, positions, n_table))
+    return replace(training, weight_scale=unit, table=TableRows(rows, labels, positions, n_table))
 
 
 def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
