@@ -29,7 +29,7 @@ from sepc.model.locate import locate
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]
 PARTS = {
-    "labelled_rows": "table",
+    "rows_by_class": "table",
     "class_ellipsoids": "ellipsoids",
     "overlaps_of": "overlaps",
     "_fit": "partition",

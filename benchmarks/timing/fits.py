@@ -19,7 +19,7 @@ from trust.suite import rows_of
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.points.class_split import Labels, points_by_class
+from sepc.points.class_split import BlockLabels, points_by_class
 
 CACHE = Path(".bench-trust")
 BLOCK_ROWS = 250_000
@@ -95,7 +95,7 @@ def blocks(sizes: tuple[int, ...], n_test: int, rounds: int) -> Tables:
 
 
 def _fit_blocks(model: SEPClassifier, drawn: list[Rows], labels: list[Any]) -> object:
-    points = points_by_class(drawn, [Labels.of(own) for own in labels])
+    points = points_by_class(drawn, [BlockLabels.of(own) for own in labels])
     return model._fit_training(TrainingSet(*points, GivenColumns(drawn[0].shape[1])), model._settings())
 
 

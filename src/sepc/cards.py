@@ -85,7 +85,7 @@ class Card:
 
     def text(self) -> str:
         """The card as lines of text, at most 15 of at most 80 columns."""
-        shown = self._fitted()
+        shown = self._fit()
         lines = [_cut(shown.title, MOST_COLUMNS), *_fact_lines(shown.facts)]
         if shown.rows:
             lines += [""] * bool(shown.facts) + _table_lines(shown.head, shown.rows)
@@ -95,7 +95,7 @@ class Card:
 
     def html(self) -> str:
         """The card as one HTML element, without scripts or external resources; colours follow the page."""
-        shown = self._fitted()
+        shown = self._fit()
         parts = [_element("div", shown.title, TITLE)]
         if shown.facts:
             parts.append(_html_facts(shown.facts))
@@ -106,7 +106,7 @@ class Card:
             parts.append(_element("div", shown.note, style, LONGEST_NOTE))
         return f'<div style="{BOX}">{"".join(parts)}</div>'
 
-    def _fitted(self) -> Card:
+    def _fit(self) -> Card:
         """The card with clean text, without the facts and rows that do not fit."""
         note = visible(self.note)
         facts = tuple((visible(name), visible(value)) for name, value in self.facts)
@@ -159,9 +159,9 @@ class ShownOnOneLine:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        own: Any = self
-        shown = ", ".join(f"{field.name}={brief(getattr(own, field.name))}" for field in fields(own))
-        return f"{type(own).__name__}({shown})"
+        record: Any = self
+        shown = ", ".join(f"{field.name}={brief(getattr(record, field.name))}" for field in fields(record))
+        return f"{type(record).__name__}({shown})"
 
 
 def brief(value: Any) -> str:
@@ -216,7 +216,7 @@ def _fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
     widest = max(map(columns_of, names), default=0)
     room = MOST_COLUMNS - len(INDENT) - widest - len(GAP)
     return [
-        INDENT + _padded(name, widest, right=False) + GAP + _cut(value, room)
+        INDENT + _pad(name, widest, right=False) + GAP + _cut(value, room)
         for name, (_, value) in zip(names, facts, strict=True)
     ]
 
@@ -224,14 +224,14 @@ def _fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
 def _table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     right = _numeric_columns(rows)
     lines = [[_cut(cell, LONGEST_CELL) for cell in line] for line in ([head] if head else []) + list(rows)]
-    widths = _fitting([max(map(columns_of, column)) for column in zip(*lines, strict=True)])
+    widths = _fitting_widths([max(map(columns_of, column)) for column in zip(*lines, strict=True)])
     return [
-        INDENT + GAP.join(_padded(_cut(cell, w), w, r) for cell, w, r in zip(line, widths, right, strict=False))
+        INDENT + GAP.join(_pad(_cut(cell, w), w, r) for cell, w, r in zip(line, widths, right, strict=False))
         for line in lines
     ]
 
 
-def _fitting(widths: list[int]) -> list[int]:
+def _fitting_widths(widths: list[int]) -> list[int]:
     """Widths of the columns that fit on a line; wide columns are narrowed before any is left out."""
     narrowest = 8
     while sum(widths) + len(GAP) * (len(widths) - 1) + len(INDENT) > MOST_COLUMNS:
@@ -247,7 +247,7 @@ def _numeric_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
     return [all(NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
 
 
-def _padded(text: str, width: int, right: bool) -> str:
+def _pad(text: str, width: int, right: bool) -> str:
     space = " " * (width - columns_of(text))
     return space + text if right else text + space
 
@@ -270,7 +270,7 @@ def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
     lines += [("td", "", row) for row in rows]
     return _html_lines(
-        [_element(tag, _cut(cell, LONGEST_CELL), f"{own};{more}") for cell, own in zip(line, styles, strict=True)]
+        [_element(tag, _cut(cell, LONGEST_CELL), f"{style};{more}") for cell, style in zip(line, styles, strict=True)]
         for tag, more, line in lines
     )
 

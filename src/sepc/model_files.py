@@ -119,7 +119,7 @@ def to_bytes(estimator: Any) -> bytes:
             f"The pipeline prepares rows with {steps}, which a model file cannot hold. Save its last step, "
             "pipeline[-1], and prepare rows in the same way before you pass them to the loaded model."
         )
-    node = _written(estimator if isinstance(estimator, FrozenEstimator) else inside.classifier, writer.under("model"))
+    node = _write(estimator if isinstance(estimator, FrozenEstimator) else inside.classifier, writer.under("model"))
     if node is None:
         known = ", ".join(BY_NAME)
         raise TypeError(
@@ -132,21 +132,21 @@ def from_bytes(data: bytes, *, estimator: Any = None, transformer: Any = None) -
     """The estimator in the bytes of a file."""
     arrays, content = decode(data)
     reader = Reader(content, arrays)
-    loaded = _read(reader.part("model"), InnerModels(_written, _never, estimator, transformer), MOST_NESTED)
+    loaded = _read(reader.part("model"), InnerModels(_write, _never, estimator, transformer), MOST_NESTED)
     left = set(arrays) - reader.used
     if left:
         raise FormatError(f"The file holds an array that no model has: {sorted(left)[0][:80]!r}.")
     return loaded
 
 
-def _written(estimator: Any, writer: Writer) -> Node | None:
+def _write(estimator: Any, writer: Writer) -> Node | None:
     """The node of a fitted estimator of this library; None for anything else."""
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     state = STATES.get(type(inner))
     if state is None:
         return None
     check_is_fitted(inner)
-    node = state.write(inner, writer, InnerModels(_written, _never))
+    node = state.write(inner, writer, InnerModels(_write, _never))
     return {"kind": type(inner).__name__, "frozen": inner is not estimator, **node}
 
 

@@ -143,78 +143,78 @@ class Given:
 Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Part | Parts | Given
 
 
-def _declared(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
+def _declare(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
     return field(default=default, metadata={DECLARATION: declaration, NAME: name})
 
 
 def floats(*shape: str, low: float = -math.inf, high: float = math.inf, name: str = "") -> Any:
     """Finite doubles of this shape; `name` is what files call them, by default the name of the field."""
-    return _declared(Array(np.float64, shape, low, high), name)
+    return _declare(Array(np.float64, shape, low, high), name)
 
 
 def ints(*shape: str, low: int = 0, high: int = MOST - 1, below: str = "", name: str = "") -> Any:
     """Whole numbers of this shape, from `low` to `high`, or below a size."""
-    return _declared(Array(np.int64, shape, low, high, below), name)
+    return _declare(Array(np.int64, shape, low, high, below), name)
 
 
 def counts(*shape: str) -> Any:
     """Numbers of rows."""
-    return _declared(Array(np.int64, shape, 0, MOST - 1, is_count=True))
+    return _declare(Array(np.int64, shape, 0, MOST - 1, is_count=True))
 
 
 def bools(*shape: str) -> Any:
     """Truth values of this shape."""
-    return _declared(Array(np.bool_, shape))
+    return _declare(Array(np.bool_, shape))
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, or_infinite: bool = False) -> Any:
     """A finite number, or infinity."""
-    return _declared(Number(low, high, or_infinite))
+    return _declare(Number(low, high, or_infinite))
 
 
 def whole(low: int = 0, below: int = MOST) -> Any:
     """A whole number."""
-    return _declared(Whole(low, below))
+    return _declare(Whole(low, below))
 
 
 def flag() -> Any:
     """True or false."""
-    return _declared(Flag())
+    return _declare(Flag())
 
 
 def text(*among: str) -> Any:
     """A string, one of these if there are any."""
-    return _declared(Text(among))
+    return _declare(Text(among))
 
 
 def texts(size: str, *, name: str = "") -> Any:
     """A list of strings."""
-    return _declared(Texts(size), name)
+    return _declare(Texts(size), name)
 
 
 def labels(size: str) -> Any:
     """Labels of classes."""
-    return _declared(Labels(size))
+    return _declare(Labels(size))
 
 
 def lists(*shape: str) -> Any:
     """A tuple of labels, categories or counts, or tuples within tuples."""
-    return _declared(Lists(shape))
+    return _declare(Lists(shape))
 
 
 def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, default: Any = MISSING) -> Any:
     """Another record; without it, the field has its default."""
-    return _declared(Part(kind, is_inline, has_node), default=default)
+    return _declare(Part(kind, is_inline, has_node), default=default)
 
 
 def parts(kind: type[Any], *, name: str = "", default: Any = MISSING, may_lack: bool = False) -> Any:
     """A tuple of records of one kind; with `may_lack` it may be missing in a file of an earlier version."""
-    return _declared(Parts(kind, may_lack), name, default)
+    return _declare(Parts(kind, may_lack), name, default)
 
 
 def given(*, default: Any = MISSING) -> Any:
     """A field that files do not hold."""
-    return _declared(Given(), default=default)
+    return _declare(Given(), default=default)
 
 
 @dataclass_transform(
@@ -223,7 +223,7 @@ def given(*, default: Any = MISSING) -> Any:
 )
 def record(kind: type[Kind]) -> type[Kind]:
     """Make a class a record; one of plain values can be compared, and one without a representation gets one."""
-    declared = [own.metadata[DECLARATION] for own in vars(kind).values() if isinstance(own, Field)]
+    declared = [each.metadata[DECLARATION] for each in vars(kind).values() if isinstance(each, Field)]
     made = dataclass(frozen=True, eq=all(map(_is_plain, declared)), repr=kind.__repr__ is object.__repr__)(kind)
     RECORDS.append(made)
     return made
@@ -238,7 +238,7 @@ def _is_plain(declaration: Declaration) -> bool:
 
 def declarations(kind: type[Any]) -> Mapping[str, Declaration]:
     """The declaration of each field of a record."""
-    return {own.name: own.metadata[DECLARATION] for own in fields(kind)}
+    return {each.name: each.metadata[DECLARATION] for each in fields(kind)}
 
 
 def size_in_bytes(record: Any) -> int:

@@ -87,7 +87,7 @@ def floored_percent(share: float, digits: int = 1) -> str:
     >>> floored_percent(0.97299), floored_percent(0.9999), floored_percent(0.0004)
     ('97.2 %', '99.9 %', '0 %')
     """
-    return _written(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, ROOM))
+    return _format_percentage(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, ROOM))
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:
@@ -107,10 +107,10 @@ def _percent(share: float, digits: int, rounding: str) -> str:
     exact, step = _hundredfold(share), _step(digits)
     rounded = exact.quantize(step, rounding, ROOM)
     if rounded == exact or rounded not in (0, 100):
-        return _written(rounded)
+        return _format_percentage(rounded)
     if rounded == 0:
-        return f"under {_written(step if exact > 0 else rounded)}"
-    return f"over {_written(rounded if exact > 100 else 100 - step)}"
+        return f"under {_format_percentage(step if exact > 0 else rounded)}"
+    return f"over {_format_percentage(rounded if exact > 100 else 100 - step)}"
 
 
 def _hundredfold(share: float) -> Decimal:
@@ -122,7 +122,7 @@ def _step(digits: int) -> Decimal:
     return Decimal(1).scaleb(-digits)
 
 
-def _written(value: Decimal) -> str:
+def _format_percentage(value: Decimal) -> str:
     text = f"{value:f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 

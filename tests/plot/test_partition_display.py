@@ -12,7 +12,7 @@ from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.plot import PartitionDisplay, TrustDisplay, WeightsDisplay
 from sepc.plot.palette import look, strength
-from sepc.plot.partition import Rows, across
+from sepc.plot.partition import RowSample, across
 
 moons_X, moons_y = make_moons(300, noise=0.2, random_state=0)
 
@@ -160,8 +160,8 @@ def test_rows_that_do_not_fit_are_refused(moons):
 
 def test_columns_come_in_any_order(wdbc):
     classifier, X, y = wdbc
-    reordered = Rows.checked(classifier, X[X.columns[::-1]], y)
-    np.testing.assert_array_equal(reordered.values, Rows.checked(classifier, X, y).values)
+    reordered = RowSample.from_user(classifier, X[X.columns[::-1]], y)
+    np.testing.assert_array_equal(reordered.values, RowSample.from_user(classifier, X, y).values)
 
 
 def test_lines_are_cut_off_at_the_border():

@@ -30,9 +30,9 @@ def replacing(path: str | bytes | os.PathLike[str]) -> Iterator[str]:
     OSError
         If `path` is a folder, a device, a pipe or a socket, or if the file cannot be written.
     """
-    target = behind_links(os.fsdecode(path))
+    target = resolve_links(os.fsdecode(path))
     kept_mode = _mode_of(target)
-    temporary, usual_mode = _created_beside(target)
+    temporary, usual_mode = _create_beside(target)
     try:
         yield temporary
         _synchronise(temporary, os.O_RDWR)
@@ -51,7 +51,7 @@ def write_whole(path: str | bytes | os.PathLike[str], data: bytes) -> None:
         Path(temporary).write_bytes(data)
 
 
-def behind_links(path: str) -> str:
+def resolve_links(path: str) -> str:
     """The file that a symbolic link leads to; it need not exist."""
     target = path
     for _ in range(MOST_LINKS):
@@ -74,7 +74,7 @@ def _mode_of(target: str) -> int | None:
     return stat.S_IMODE(mode) & 0o777
 
 
-def _created_beside(target: str) -> tuple[str, int]:
+def _create_beside(target: str) -> tuple[str, int]:
     """Create an empty private file in the same folder; return its name and the permissions of a new file there.
 
     The name is short, however long that of the target is. The permissions are those that the system gives to the empty

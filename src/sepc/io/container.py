@@ -53,7 +53,7 @@ def encode(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> by
 def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
     """Arrays and content of a file, after all checks that do not depend on the kind of model."""
     text = _document_text(data)
-    document = _parsed(text)
+    document = _parse(text)
     if not isinstance(document, dict) or set(document) != {"content", "format", "sha256"}:
         raise FormatError("The file's description does not have the entries of a sepc file.")
     number = document["format"]
@@ -111,7 +111,7 @@ def _document_text(data: bytes) -> str:
         raise FormatError("The file is too short to be a model.")
     length = struct.unpack("<Q", data[:8])[0]
     _check_header_length(length, len(data))
-    header = _parsed(data[8 : 8 + length].decode("latin-1"))
+    header = _parse(data[8 : 8 + length].decode("latin-1"))
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or set(metadata) != {ENTRY} or not isinstance(metadata[ENTRY], str):
         raise FormatError("This is not a sepc model: the file's metadata must have the single entry 'sepc'.")
@@ -123,14 +123,16 @@ def _check_header_length(length: int, size: int) -> None:
         raise FormatError(f"This is not a sepc model: its header claims {length:,} bytes of a file of {size:,}.")
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """Parse JSON, refusing repeated keys, NaN, and more parts or levels than any model has."""
     if not text.isascii():
         raise FormatError("The file's description is not JSON as sepc writes it: it has characters beyond ASCII.")
     if _n_parts(text) > MOST_PARTS:
         raise FormatError(f"The file's description has more than {MOST_PARTS:,} parts.")
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number, parse_float=_finite)
+        value = json.loads(
+            text, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant, parse_float=_finite
+        )
     except (ValueError, RecursionError) as error:
         raise FormatError(f"The file's description is not JSON as sepc writes it: {_short(error)}") from error
     _check_depth(value)
@@ -142,20 +144,20 @@ def _n_parts(text: str) -> int:
     return sum(text.count(sign) for sign in ",[{")
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         raise ValueError("a key is repeated")
     return mapping
 
 
-def _no_number(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name[:40]} is not a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _no_number(text)
+    return value if math.isfinite(value) else _refuse_constant(text)
 
 
 def _check_depth(value: Any) -> None:

@@ -27,7 +27,7 @@ def fingerprint_of(estimator: Any) -> Node:
     return {"kind": f"{type(fitted).__module__}.{type(fitted).__qualname__}", "hash": hashed}
 
 
-def reattached(given: Any, reader: Reader, argument: str) -> Any:
+def reattach(given: Any, reader: Reader, argument: str) -> Any:
     """Return the model given to `load` if it is the one that the file was saved with, else raise."""
     kind = reader.text("kind")
     if not NAME.fullmatch(kind) or "hash" not in reader.node:

@@ -56,9 +56,9 @@ class CappedHull:
         self._slack = 0.0
         self._per_reach: FloatArray | None = None
 
-    def shifted(self, shift: FloatArray) -> CappedHull:
-        """Move all points of the hull by `shift`; thresholds stay."""
-        return CappedHull(self.columns, self.n_pick, self.cap, self.certain_sum + self.cap * shift)
+    def shift(self, by: FloatArray) -> CappedHull:
+        """Move the whole hull; thresholds stay."""
+        return CappedHull(self.columns, self.n_pick, self.cap, self.certain_sum + self.cap * by)
 
     def support(self, direction: FloatArray) -> Support:
         """The point of the hull that lies farthest against `direction`, a unit vector."""
@@ -67,9 +67,9 @@ class CappedHull:
             support = band.hull.support(direction)
             if band.low <= support.threshold <= band.high:
                 return support
-        return self._support_of_all(direction)
+        return self._support_from_all_rows(direction)
 
-    def _support_of_all(self, direction: FloatArray) -> Support:
+    def _support_from_all_rows(self, direction: FloatArray) -> Support:
         scores = direction @ self.columns
         ordered = scores.copy()
         ordered.partition(self.n_pick - 1)

@@ -37,7 +37,7 @@ class Columns(Protocol):
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each column, with a weight for each row."""
 
-    def centred(self, center: FloatArray, scale: FloatArray) -> Self:
+    def standardise(self, center: FloatArray, scale: FloatArray) -> Self:
         """Every column minus its center, times its scale, and a last column that is the last scale."""
 
     def sizes(self) -> Self:
@@ -86,9 +86,9 @@ class DenseColumns:
         """Mean and variance of each column, with a weight for each row."""
         return moments_of(self.array, weights)
 
-    def centred(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
+    def standardise(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
         """Every column minus its center, times its scale, and a last column that is the last scale."""
-        return DenseColumns(centred_array(self.array, center, scale))
+        return DenseColumns(standardise_array(self.array, center, scale))
 
     def sizes(self) -> DenseColumns:
         """The absolute values of all entries."""
@@ -115,7 +115,7 @@ def moments_of(array: FloatArray, weights: FloatArray) -> tuple[FloatArray, Floa
     return center, np.einsum("i,ij,ij->j", weights, moved, moved) / total
 
 
-def centred_array(array: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
+def standardise_array(array: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
     """Every column minus its center, times its scale, and a last column that is the last scale."""
     n, m = array.shape
     moved = np.empty((n, m + 1))

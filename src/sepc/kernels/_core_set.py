@@ -93,7 +93,7 @@ def enclose_whitened(
         if excess <= tol or (len(far) == 0 and target <= 0.3 * tol):
             break
         if is_refused is not None:
-            share = surely_held(excess, r)
+            share = certified_size(excess, r)
             if share > 0.0 and is_refused(center, factor * math.sqrt(share)):
                 raise RefusedError
         history.append(excess)
@@ -106,7 +106,7 @@ def enclose_whitened(
     return best
 
 
-def surely_held(excess: float, r: int) -> float:
+def certified_size(excess: float, r: int) -> float:
     """How much of an ellipsoid of moments surely lies in the smallest one: its squared size, which may be negative.
 
     In the ellipsoid of moments, of `r` dimensions, rows have at most squared radius ``1 + excess``. Lift both to

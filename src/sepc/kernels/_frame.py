@@ -36,7 +36,7 @@ NOISE_MARGIN = 3e5
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class WhiteningFrame:
     """Whitened coordinates ``z = (x - origin) @ to_white`` of the directions in which the rows vary.
 
     `unit` scales the features (a power of two each, near their deviation), `directions` are orthonormal in these
@@ -72,9 +72,9 @@ class Frame:
         """Whitened coordinates of `rows`."""
         return (rows - self.origin) @ self.to_white
 
-    def without_thinnest(self) -> Frame:
+    def without_thinnest(self) -> WhiteningFrame:
         """The frame in which the thinnest direction counts as flat."""
-        return Frame(self.origin, self.unit, self.directions, self.deviations[:-1])
+        return WhiteningFrame(self.origin, self.unit, self.directions, self.deviations[:-1])
 
     def ellipsoid(self, center: FloatArray, factor: FloatArray) -> Ellipsoid:
         """The ellipsoid with this center and lower factor in whitened coordinates; there must be no flat direction."""
@@ -110,7 +110,7 @@ class Frame:
         return bool(condition * self.deviations.max() * THICKNESS < self.deviations.min())
 
 
-def frame_of(points: PointSet, spread: Spread) -> Frame:
+def frame_of(points: PointSet, spread: Spread) -> WhiteningFrame:
     """Frame of a non-empty set of rows with these moments, in a few more passes where columns are nearly collinear."""
     deviation = np.sqrt(np.diag(spread.scatter) / spread.n)
     varies = deviation > CONSTANT * (np.abs(spread.mean) + deviation)
@@ -121,7 +121,7 @@ def frame_of(points: PointSet, spread: Spread) -> Frame:
         directions = np.zeros((points.n_features, points.n_features))
         directions[np.ix_(varies, np.arange(len(inner)))] = inner
         directions[~varies, np.arange(len(inner), len(directions))] = 1.0
-    return Frame(spread.mean, unit, directions, deviations)
+    return WhiteningFrame(spread.mean, unit, directions, deviations)
 
 
 def _units(deviation: FloatArray, mean: FloatArray, varies: BoolArray) -> FloatArray:

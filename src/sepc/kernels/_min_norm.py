@@ -63,7 +63,7 @@ class Corral(NamedTuple):
         """Whether `point` is one of the points, up to `tol` in every feature."""
         return bool(np.abs(self.points - point).max(axis=1).min() <= tol)
 
-    def joined_by(self, point: FloatArray, direction: FloatArray) -> Corral:
+    def add(self, point: FloatArray, direction: FloatArray) -> Corral:
         """Add a support point, with zero weight."""
         return Corral(
             np.concatenate((self.points, point[None])),
@@ -71,7 +71,7 @@ class Corral(NamedTuple):
             np.concatenate((self.weights, NO_WEIGHT)),
         )
 
-    def moved_towards(self, weights: FloatArray) -> Corral:
+    def move_towards(self, weights: FloatArray) -> Corral:
         """Go from the present weights towards `weights` until the first one vanishes, and drop what vanished."""
         change = weights - self.weights
         # Wolfe's ratio test; a weight that is zero already gives a step of zero.
@@ -165,7 +165,7 @@ def min_norm_point(
         # The points of a corral are equally far along the offset, so one of them leaves a gap of rounding only.
         if gap <= SUSPICIOUS * norm * radius and corral.holds(new_point, EPS * radius):
             break
-        corral, last_norm = _nearest_of(corral.joined_by(new_point, direction), target), norm
+        corral, last_norm = _nearest_of(corral.add(new_point, direction), target), norm
     return replace(best, size=size, n_iterations=n_iterations)
 
 
@@ -175,7 +175,7 @@ def _nearest_of(corral: Corral, target: FloatArray) -> Corral:
         weights = _affine_weights(corral.points, target)
         if weights.min() > 0:
             return Corral(corral.points, corral.directions, weights)
-        corral = corral.moved_towards(weights)
+        corral = corral.move_towards(weights)
 
 
 def _affine_weights(points: FloatArray, target: FloatArray) -> FloatArray:

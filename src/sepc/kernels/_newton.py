@@ -113,7 +113,7 @@ class Directions:
         if unit == 0.0:
             return None
         solution = self._solve(curvature, (-gradient / unit).astype(self.dtype), unit, tol)
-        return None if solution is None else between(solution.astype(np.float64) * unit)
+        return None if solution is None else remove_common(solution.astype(np.float64) * unit)
 
     def _solve(self, curvature: Curvature, residual: Floats, unit: float, tol: float) -> Floats | None:
         """Preconditioned conjugate gradients; the residual is in units of `unit`."""
@@ -166,7 +166,7 @@ class _Factor:
 
     def solve(self, residual: Floats) -> Floats:
         solution = self._by_rows(residual) if self.inner.linear.is_wide else self._each(list(residual))
-        return between(solution)
+        return remove_common(solution)
 
     def _each(self, sides: list[Floats]) -> Floats:
         factors = self.factors * len(sides) if len(self.factors) == 1 else self.factors
@@ -184,7 +184,7 @@ class _Factor:
         return solution
 
 
-def between(directions: Floats) -> Floats:
+def remove_common(directions: Floats) -> Floats:
     """Subtract what all scores have in common: it changes no probability, and its rounding must not grow."""
     return directions - directions.mean(axis=0) if len(directions) > 1 else directions
 
@@ -202,7 +202,7 @@ def _solve(factor: Floats, side: Floats) -> Floats:
     return solution
 
 
-class Loss(Protocol):
+class ConvexLoss(Protocol):
     """A convex loss of the scores, of shape (k, n)."""
 
     def value(self, scores: FloatArray) -> float:
@@ -225,7 +225,7 @@ class Minimum:
     next_step: float
 
 
-def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_rounds: int) -> Minimum:
+def minimise(loss: ConvexLoss, linear: Linear, start: FloatArray, *, tol: float, max_rounds: int) -> Minimum:
     """Descend until no Newton step would move a score by more than `tol`, or rounding keeps the steps from shrinking.
 
     A step that is taken whole leaves an error of the size of its square, and of what its solution left open.
@@ -243,7 +243,7 @@ def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_r
     last_step = next_step = math.inf
     n_rounds = 0
     while n_rounds < max_rounds and next_step > tol:
-        gradient = between(linear.columns.sums(loss.slopes(scores)) + linear.penalty * coefficients)
+        gradient = remove_common(linear.columns.sums(loss.slopes(scores)) + linear.penalty * coefficients)
         direction = inner.direction(loss.curvature(scores, inner.dtype), gradient, tol)
         slope = math.inf if direction is None else float(np.vdot(gradient, direction))
         if direction is not None and slope < 0:
@@ -266,7 +266,7 @@ def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_r
 
 
 def _share(
-    loss: Loss,
+    loss: ConvexLoss,
     linear: Linear,
     coefficients: FloatArray,
     scores: FloatArray,

@@ -14,7 +14,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.kernels._capped_hull import CappedHull, slack_for
 from sepc.kernels._min_norm import Corral, MinNorm, Support, corral_at, length, min_norm_point, unit
-from sepc.points.band import Band, BandRows, Frame, SideSums
+from sepc.points.band import Band, BandRows, ScaledFrame, SideSums
 from sepc.points.protocol import PointSet
 from sepc.points.reduction_cache import reduce_once
 from sepc.points.row_hash import HashSample
@@ -42,7 +42,7 @@ MAX_EXACT_ITERATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class HullProjection:
     """The search for the point nearest to `target` among combinations of rows that weigh at most ``1 / cap`` each.
 
     Parameters
@@ -50,7 +50,7 @@ class Projection:
     points : PointSet
     cap : int
         From 1 to the number of rows.
-    frame : Frame
+    frame : ScaledFrame
         Its origin is the mean of the rows.
     target : (d,) array
         In the coordinates of `frame`.
@@ -59,7 +59,7 @@ class Projection:
 
     points: PointSet
     cap: int
-    frame: Frame
+    frame: ScaledFrame
     target: FloatArray
     max_iterations: int
 
@@ -124,10 +124,10 @@ class Projection:
             threshold = hull.support(direction).threshold
             if band.covers(direction, threshold):
                 return nearest
-            aim = aim.widened(threshold)
+            aim = aim.widen(threshold)
             if length(direction - band.direction) > FAR * band.radius and not nearest.holds_target:
                 shift = hull.support(band.direction).point - sample.support(band.direction).point
-                nearest, aim = self._guess(sample.shifted(shift)), replace(aim, threshold=None)
+                nearest, aim = self._guess(sample.shift(shift)), replace(aim, threshold=None)
         return nearest if nearest.holds_target else self._nearest_by_passes(corral)
 
     def _hull_of(self, rows: BandRows) -> CappedHull | None:
@@ -179,7 +179,7 @@ class _Aim:
     """
 
     sample: CappedHull
-    frame: Frame
+    frame: ScaledFrame
     n_points: int
     max_rows: int
     fill: float
@@ -210,7 +210,7 @@ class _Aim:
         n_below = rows.n_certain + rows.n_uncertain / 2
         return replace(self, rank=self.rank * cap / n_below, threshold=None)
 
-    def widened(self, threshold: float) -> _Aim:
+    def widen(self, threshold: float) -> _Aim:
         """The next aim after a band that the solution has left."""
         return replace(self, fill=min(2 * self.fill, FULL), threshold=threshold)
 

@@ -13,7 +13,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels._core_set import FlatRowsError, RefusedError, enclose_whitened
-from sepc.kernels._frame import Frame, frame_of
+from sepc.kernels._frame import WhiteningFrame, frame_of
 from sepc.kernels.magnitude import divisors
 from sepc.kernels.threads import single_threaded
 from sepc.points.farthest import Farthest, distinct
@@ -179,7 +179,7 @@ def enclose_points(
         small = ArrayPoints(points.gather(local_rows) / scale)
         unit = None if unit is None else unit / scale
         enclosure = enclose_points(small, tol=tol, max_rounds=max_rounds, local_rows=local_rows, unit=unit)
-        return _multiplied(enclosure, scale)
+        return _rescale(enclosure, scale)
     frame = frame_of(points, spread)
     while True:
         try:
@@ -189,7 +189,7 @@ def enclose_points(
 
 
 def _enclose_in(
-    frame: Frame,
+    frame: WhiteningFrame,
     points: PointSet,
     whole: bool,
     tol: float,
@@ -203,7 +203,7 @@ def _enclose_in(
 
     asks = is_refused is not None and whole and len(frame.flat_directions) == 0
     flat_range = points.reduce(ProjectionRange(frame.to_flat, frame.origin)) if len(frame.flat_directions) else NOT_FLAT
-    pool = points.gather(local_rows) if whole else _outermost(points, frame, local_rows)
+    pool = points.gather(local_rows) if whole else _outermost_rows(points, frame, local_rows)
     n_more = min(MORE_ROWS, local_rows // 2)
     best: Enclosure | None = None
     n_rounds = 0
@@ -223,33 +223,33 @@ def _enclose_in(
                 converged=gap <= tol,
                 flat_directions=frame.flat_directions,
             )
-        news = outside.rows[:0] if whole else _not_in(pool, outside.rows, center, root)
+        news = outside.rows[:0] if whole else _rows_not_in(pool, outside.rows, center, root)
         if best.converged or len(news) == 0:
             break
-        pool = _renewed(pool, core.support, news, center, root, local_rows)
+        pool = _renew_pool(pool, core.support, news, center, root, local_rows)
     assert best is not None
     return best
 
 
-def _multiplied(enclosure: Enclosure, scale: FloatArray) -> Enclosure:
+def _rescale(enclosure: Enclosure, scale: FloatArray) -> Enclosure:
     ellipsoid = Ellipsoid(enclosure.ellipsoid.center * scale, enclosure.ellipsoid.root / scale)
     return replace(enclosure, ellipsoid=ellipsoid, support=enclosure.support * scale)
 
 
-def _outermost(points: PointSet, frame: Frame, local_rows: int) -> FloatArray:
+def _outermost_rows(points: PointSet, frame: WhiteningFrame, local_rows: int) -> FloatArray:
     d = points.n_features
     n_most = min(max(POOL_FROM, POOL_PER_SUPPORT * d * (d + 3) // 2), POOL_TO, local_rows)
     return points.reduce(Farthest(frame.origin, frame.to_white.T, n_most)).rows
 
 
-def _not_in(pool: FloatArray, rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
+def _rows_not_in(pool: FloatArray, rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
     """Those of `rows` that the pool does not hold yet."""
     both = np.concatenate([pool, rows])
     first = distinct((both - center) @ root.T)
     return both[first[first >= len(pool)]]
 
 
-def _renewed(
+def _renew_pool(
     pool: FloatArray, support: IntArray, news: FloatArray, center: FloatArray, root: FloatArray, local_rows: int
 ) -> FloatArray:
     """The pool with `news` added; its innermost rows are dropped if it would exceed `local_rows`."""

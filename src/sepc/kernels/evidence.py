@@ -122,7 +122,7 @@ def learn_penalties(
     n, P = columns.shape
     if n_classes == 1 or P == 0:
         return Penalties.of_prior(len(pools))
-    looked_at = _looked_at(which, n_classes)
+    looked_at = _classes_examined(which, n_classes)
     prior = np.clip(np.bincount(groups, minlength=len(pools)).astype(np.float64), 1.0, GROUP_WEIGHTS)
     pooled = np.full(pools.max(initial=0) + 1, PRIOR_PENALTY)
     penalties = np.full(len(pools), PRIOR_PENALTY * np.clip(START_PER_COLUMN * P / n, 1.0, MOST_TIMES))
@@ -133,31 +133,31 @@ def learn_penalties(
         if n_rounds:
             multiples = np.where(moves * last > 0.0, np.minimum(LONGER * multiples, LONGEST_MULTIPLE), 1.0)
             steps = np.clip(multiples * moves, -LONGEST_STEP, LONGEST_STEP)
-            penalties, last = _within_limits(penalties * np.exp(steps)), moves
+            penalties, last = _clip_to_limits(penalties * np.exp(steps)), moves
         n_rounds += 1
         roots = np.sqrt(penalties)[groups]
-        scaled = columns.scaled(1.0 / roots)
+        scaled = columns.scale_columns(1.0 / roots)
         start = None if fit is None else replace(fit, coefficients=fit.coefficients * roots[:, np.newaxis])
         fit = fit_softmax(scaled, which, n_classes, penalty=1.0, weights=weights, tol=ROUND_TOL, start=start)
         n_effective = _n_effective(scaled, fit, looked_at, weights, groups, len(pools))
         fit = replace(fit, coefficients=fit.coefficients / roots[:, np.newaxis])
         squares = np.bincount(groups, _squares(fit, looked_at), minlength=len(pools)).astype(np.float64)
-        wanted, pooled = _wanted(penalties, pooled, n_effective, squares, pools, prior)
-        moves = np.log(_within_limits(wanted) / penalties)
+        wanted, pooled = _next_penalties(penalties, pooled, n_effective, squares, pools, prior)
+        moves = np.log(_clip_to_limits(wanted) / penalties)
         change = float(n_effective @ np.abs(moves) / max(n_effective.sum(), FEWEST_EFFECTIVE))
-    return Penalties(_rounded(penalties), n_effective, change, n_rounds, change <= tol)
+    return Penalties(_round(penalties), n_effective, change, n_rounds, change <= tol)
 
 
-def _within_limits(penalties: FloatArray) -> FloatArray:
+def _clip_to_limits(penalties: FloatArray) -> FloatArray:
     return np.clip(penalties, SMALLEST_PENALTY, LARGEST_PENALTY)
 
 
-def _rounded(penalties: FloatArray) -> FloatArray:
+def _round(penalties: FloatArray) -> FloatArray:
     """Round to `DIGITS` on a logarithmic scale: more say nothing, and would differ with the order of the rows."""
     return np.asarray(10.0 ** np.log10(penalties).round(DIGITS))
 
 
-def _looked_at(which: IntArray, n_classes: int) -> IntArray:
+def _classes_examined(which: IntArray, n_classes: int) -> IntArray:
     """The classes whose effective numbers are computed; of two classes one tells everything."""
     if n_classes == 2:
         return np.array([1])
@@ -173,7 +173,7 @@ def _squares(fit: Softmax, looked_at: IntArray) -> FloatArray:
     return np.asarray((coefficients**2).sum(axis=1))
 
 
-def _wanted(
+def _next_penalties(
     penalties: FloatArray,
     pooled: FloatArray,
     n_effective: FloatArray,
@@ -182,17 +182,17 @@ def _wanted(
     prior: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """The next penalties of groups and of pools, by MacKay's rule; `prior` is the weight of each group's prior."""
-    held = POOL_WEIGHTS * _fading_above(pooled, PRIOR_PENALTY)
+    held = POOL_WEIGHTS * _prior_strength(pooled, PRIOR_PENALTY)
     n_pooled, pooled_squares = np.bincount(pools, n_effective), np.bincount(pools, squares)
     pooled = np.asarray((n_pooled + held) / (pooled_squares + held / PRIOR_PENALTY))
     around = pooled[pools]
-    held = prior * _fading_above(penalties, around)
-    own = (n_effective + held) / (squares + held / around)
+    held = prior * _prior_strength(penalties, around)
+    grouped = (n_effective + held) / (squares + held / around)
     is_alone = np.bincount(pools)[pools] == 1
-    return np.where(is_alone, around, own), pooled
+    return np.where(is_alone, around, grouped), pooled
 
 
-def _fading_above(penalties: FloatArray, around: FloatArray | float) -> FloatArray:
+def _prior_strength(penalties: FloatArray, around: FloatArray | float) -> FloatArray:
     """How strongly the prior holds: fully up to its own penalty, then ever less, faster than the rows let go."""
     return np.asarray(np.minimum(1.0, 2.0 * around / (around + penalties)) ** 2)
 
@@ -204,11 +204,11 @@ def _n_effective(
     p = softmax(fit.offsets[:, np.newaxis] + columns.scores(fit.coefficients.T), axis=0)[looked_at]
     total = np.zeros(columns.shape[1])
     for curvature in weights * p * (1.0 - p):
-        total += determined(columns, curvature)
+        total += effective_degrees(columns, curvature)
     return np.bincount(groups, total, minlength=n_groups).astype(np.float64)
 
 
-def determined(columns: SteppedColumns, curvature: FloatArray) -> FloatArray:
+def effective_degrees(columns: SteppedColumns, curvature: FloatArray) -> FloatArray:
     """How far the rows determine the weight of each column, from 0 to 1, beside a free offset and penalties of one.
 
     One minus the diagonal of the inverse of the penalised second derivative.
@@ -217,7 +217,7 @@ def determined(columns: SteppedColumns, curvature: FloatArray) -> FloatArray:
     if not curvature.sum() > 0.0:
         return np.zeros(P)
     center, _ = columns.moments(curvature)
-    centred = columns.centred(center, np.ones(P + 1))
+    centred = columns.standardise(center, np.ones(P + 1))
     if n < P:
         array = centred.to_array()[:, :P] * np.sqrt(curvature)[:, np.newaxis]
         products = array @ array.T

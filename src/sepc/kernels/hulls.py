@@ -14,9 +14,9 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels._min_norm import length
-from sepc.kernels._projection import Projection
+from sepc.kernels._projection import HullProjection
 from sepc.kernels.threads import single_threaded
-from sepc.points.band import Frame
+from sepc.points.band import ScaledFrame
 from sepc.points.pass_log import CountedPoints
 from sepc.points.protocol import PointSet
 from sepc.points.reduction_cache import reduce_once
@@ -100,13 +100,13 @@ def nearest_points(
     (array([2., 0.]), array([5., 1.]), 3.16...)
     """
     if pos.n_points < neg.n_points:
-        return _exchanged(nearest_points(neg, pos, local_rows=local_rows, max_iterations=max_iterations, seed=seed))
+        return _exchange(nearest_points(neg, pos, local_rows=local_rows, max_iterations=max_iterations, seed=seed))
     large = CountedPoints(pos)
     (mean_pos, spread_pos), (mean_neg, spread_neg) = _mean_and_spread(large), _mean_and_spread(neg)
     spread = max(spread_pos, spread_neg)
-    frame = Frame(mean_pos, _scale_for(max(spread, float(np.abs(mean_neg - mean_pos).max()))))
+    frame = ScaledFrame(mean_pos, _scale_for(max(spread, float(np.abs(mean_neg - mean_pos).max()))))
     target = frame.inside(mean_neg)
-    nearest = Projection(large, neg.n_points, frame, target, max_iterations).solve(local_rows, seed)
+    nearest = HullProjection(large, neg.n_points, frame, target, max_iterations).solve(local_rows, seed)
     distance = length(nearest.offset)
     means_coincide = length(target) <= COINCIDENCE * spread * frame.scale
     return NearestPoints(
@@ -125,7 +125,7 @@ def nearest_points(
     )
 
 
-def _exchanged(nearest: NearestPoints) -> NearestPoints:
+def _exchange(nearest: NearestPoints) -> NearestPoints:
     return replace(
         nearest,
         near_pos=nearest.near_neg,

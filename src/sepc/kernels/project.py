@@ -113,7 +113,7 @@ class Projector:
 
     def project(self, point: FloatArray) -> Projection:
         """The nearest point of the ellipsoid within the box."""
-        return _Problem(self, point).solved()
+        return _Problem(self, point).solve()
 
     def deepest(self) -> FloatArray:
         """The point of the box that lies deepest in the ellipsoid, or nearest to it in its own measure."""
@@ -121,7 +121,7 @@ class Projector:
 
     def inner(self) -> FloatArray:
         """A point of the box that lies deep in the ellipsoid, though not always deepest, and is found sooner."""
-        return self.whole(_solved(self.columns, -self.rest)) if self.free.any() else self.low
+        return self.whole(_lstsq(self.columns, -self.rest)) if self.free.any() else self.low
 
     @cached_property
     def free(self) -> BoolArray:
@@ -175,14 +175,14 @@ class Projector:
     def least_squares(self, matrix: FloatArray, target: FloatArray) -> FloatArray:
         """The point of the box whose free coordinates, as seen from the center, solve a system best."""
         low, high = self.ends
-        place = _solved(matrix, target)
+        place = _lstsq(matrix, target)
         if not ((low <= place) & (place <= high)).all():
             most = MOST_STEPS * len(low)
             sides = lsq_linear(matrix, target, (low, high), method="bvls", tol=1e-14, max_iter=most).active_mask
             place, open_ = np.where(sides < 0, low, high), sides == 0
             rest = target - matrix[:, ~open_] @ place[~open_]
             # Once more, for the last digits.
-            place[open_] = _solved(matrix[:, open_], rest)
+            place[open_] = _lstsq(matrix[:, open_], rest)
         return self.whole(place)
 
     def whole(self, place: FloatArray) -> FloatArray:
@@ -210,51 +210,51 @@ class _Found(NamedTuple):
 class _Problem:
     """One projection; sets of coordinates at their bounds are given as -1, 0 or 1 for each free coordinate."""
 
-    own: Projector
+    projector: Projector
     point: FloatArray
 
     @cached_property
     def start(self) -> FloatArray:
         """The free coordinates of the point, as seen from the center."""
-        return np.asarray((self.point - self.own.center)[self.own.free])
+        return np.asarray((self.point - self.projector.center)[self.projector.free])
 
-    def solved(self) -> Projection:
-        own = self.own
-        nearest_in_box = np.clip(self.point, own.low, own.high)
+    def solve(self) -> Projection:
+        projector = self.projector
+        nearest_in_box = np.clip(self.point, projector.low, projector.high)
         if self._gauge(nearest_in_box) <= 1.0:
-            return self._projection(self._at(nearest_in_box, 0.0))
-        if not own.free.any():
-            return self._projection(self._at(nearest_in_box, np.inf))
-        found = self._by_changes(own.likely_sides.copy())
+            return self._projection(self._found_at(nearest_in_box, 0.0))
+        if not projector.free.any():
+            return self._projection(self._found_at(nearest_in_box, np.inf))
+        found = self._solve_active_set(projector.likely_sides.copy())
         if found is None:
-            inside = own.deepest()
+            inside = projector.deepest()
             if self._gauge(inside) > 1.0 + ROUNDING:
-                return self._projection(self._at(inside, np.inf))
-            found = self._by_changes(self._sides(inside)) or self._surely()
+                return self._projection(self._found_at(inside, np.inf))
+            found = self._solve_active_set(self._sides(inside)) or self._bisect()
         return self._projection(found)
 
-    def _by_changes(self, sides: IntArray) -> _Found | None:
+    def _solve_active_set(self, sides: IntArray) -> _Found | None:
         """The nearest point; None if the sets of coordinates at their bounds come to no end."""
-        low, high = self.own.ends
-        squares = self.own.free_weights**2
+        low, high = self.projector.ends
+        squares = self.projector.free_weights**2
         for i in range(MOST_CHANGES):
-            found = self._on_side(sides)
+            found = self._solve_on_face(sides)
             if found is None:
                 return None
             place = found.place
             apart = squares * (place - self.start)
-            pull = apart + found.multiplier * (self.own.columns.T @ found.outward)
+            pull = apart + found.multiplier * (self.projector.columns.T @ found.outward)
             changed = sides.copy()
             beside = ROUNDING * (1.0 + np.abs(place))
             changed[(sides == 0) & (place < low - beside)] = -1
             changed[(sides == 0) & (place > high + beside)] = 1
             # The size of what cancels tells how much of the pull is rounding.
-            noise = ROUNDING * (np.abs(apart) + found.multiplier * (self.own.sizes @ np.abs(found.outward)))
+            noise = ROUNDING * (np.abs(apart) + found.multiplier * (self.projector.sizes @ np.abs(found.outward)))
             changed[(sides == -1) & (pull < -noise)] = 0
             changed[(sides == 1) & (pull > noise)] = 0
             if (changed == sides).all():
-                self.own.likely_sides[:] = sides
-                return _Found(self.own.whole(place), found.multiplier, found.outward)
+                self.projector.likely_sides[:] = sides
+                return _Found(self.projector.whole(place), found.multiplier, found.outward)
             if i >= ALL_AT_ONCE:
                 # One at a time, so that they do not chase one another.
                 one = int(np.flatnonzero(changed != sides)[-1])
@@ -263,82 +263,84 @@ class _Problem:
                 sides = changed
         return None
 
-    def _on_side(self, sides: IntArray) -> _Found | None:
+    def _solve_on_face(self, sides: IntArray) -> _Found | None:
         """The nearest free coordinates, some of them at their bounds; None if the ellipsoid does not come so far."""
-        low, high = self.own.ends
+        low, high = self.projector.ends
         place = np.where(sides < 0, low, np.where(sides > 0, high, self.start))
         open_ = sides == 0
-        missed = -(self.own.columns @ place + self.own.rest)
+        missed = -(self.projector.columns @ place + self.projector.rest)
         if missed @ missed <= 1.0:
             return _Found(place, 0.0, -missed)
-        left, sizes, right = self.own.decomposition(open_)
+        left, sizes, right = self.projector.decomposition(open_)
         parts = left.T @ missed
         beyond = missed - left @ parts
         multiplier = _multiplier(parts, sizes, float(beyond @ beyond))
         if multiplier is None:
             return None
         left_over = parts / (1.0 + multiplier * sizes**2)
-        place[open_] += right.T @ (multiplier * sizes * left_over) / self.own.free_weights[open_]
+        place[open_] += right.T @ (multiplier * sizes * left_over) / self.projector.free_weights[open_]
         return _Found(place, multiplier, -(left @ left_over + beyond))
 
-    def _surely(self) -> _Found:
-        """The nearest point, by halving an interval of multipliers until `_by_changes` can finish."""
+    def _bisect(self) -> _Found:
+        """The nearest point, by halving an interval of multipliers until `_solve_active_set` can finish."""
         least, most = np.log(MULTIPLIERS)
         for _ in range(MOST_STEPS):
             middle = 0.5 * (least + most)
-            point = self._pulled(np.exp(middle))
-            found = self._by_changes(self._sides(point))
+            point = self._penalised_point(np.exp(middle))
+            found = self._solve_active_set(self._sides(point))
             if found is not None:
                 return found
             least, most = (middle, most) if self._gauge(point) > 1.0 else (least, middle)
-        return self._at(self._pulled(np.exp(most)), float(np.exp(most)))
+        return self._found_at(self._penalised_point(np.exp(most)), float(np.exp(most)))
 
-    def _pulled(self, multiplier: float) -> FloatArray:
+    def _penalised_point(self, multiplier: float) -> FloatArray:
         """The point of the box with the least squared distance plus multiple of the squared gauge."""
-        weights, strength = self.own.free_weights, np.sqrt(multiplier)
-        return self.own.least_squares(
-            np.vstack([np.diag(weights), strength * self.own.columns]),
-            np.concatenate([weights * self.start, -strength * self.own.rest]),
+        weights, strength = self.projector.free_weights, np.sqrt(multiplier)
+        return self.projector.least_squares(
+            np.vstack([np.diag(weights), strength * self.projector.columns]),
+            np.concatenate([weights * self.start, -strength * self.projector.rest]),
         )
 
     def _sides(self, point: FloatArray) -> IntArray:
         """Which free coordinates of a point are at their bounds."""
-        (low, high), place = self.own.ends, (point - self.own.center)[self.own.free]
+        (low, high), place = self.projector.ends, (point - self.projector.center)[self.projector.free]
         return np.where(place <= low, -1, np.where(place >= high, 1, 0))
 
     def _gauge(self, point: FloatArray) -> float:
-        return float(np.linalg.norm(self.own.root @ (point - self.own.center)))
+        return float(np.linalg.norm(self.projector.root @ (point - self.projector.center)))
 
-    def _at(self, point: FloatArray, multiplier: float) -> _Found:
-        return _Found(point, multiplier, self.own.root @ (point - self.own.center))
+    def _found_at(self, point: FloatArray, multiplier: float) -> _Found:
+        return _Found(point, multiplier, self.projector.root @ (point - self.projector.center))
 
     def _projection(self, found: _Found) -> Projection:
         """The point with its proof; an infinite multiplier says that the ellipsoid does not meet the box."""
-        own, is_met = self.own, np.isfinite(found.multiplier)
-        outward = self._balanced(found) if is_met and found.multiplier > 0.0 else found.outward
+        projector, is_met = self.projector, np.isfinite(found.multiplier)
+        outward = self._balance(found) if is_met and found.multiplier > 0.0 else found.outward
         gauge = float(np.linalg.norm(outward))
-        normal = own.root.T @ (outward / gauge if gauge > 0.0 else outward)
-        proof = HalfSpace(normal, own.center, found.multiplier * gauge if is_met else 0.0)
-        squared = float(((own.weights * (found.place - self.point)) ** 2).sum()) if is_met else np.inf
-        return Projection(found.place, squared, proof, proof.bound(self.point, own.low, own.high, own.weights))
+        normal = projector.root.T @ (outward / gauge if gauge > 0.0 else outward)
+        proof = HalfSpace(normal, projector.center, found.multiplier * gauge if is_met else 0.0)
+        squared = float(((projector.weights * (found.place - self.point)) ** 2).sum()) if is_met else np.inf
+        return Projection(
+            found.place, squared, proof, proof.bound(self.point, projector.low, projector.high, projector.weights)
+        )
 
-    def _balanced(self, found: _Found) -> FloatArray:
+    def _balance(self, found: _Found) -> FloatArray:
         """``root @ (place - center)``, as it must be where no free coordinate wants to move.
 
         In the direction of a flat ellipsoid it is a tiny number times a large one, and the place alone does not have
         the digits of it.
         """
-        own = self.own
-        open_ = (own.low < found.place) & (found.place < own.high)
-        columns = own.root[:, open_]
-        needed = (own.weights**2 * (self.point - found.place))[open_] / found.multiplier
+        projector = self.projector
+        open_ = (projector.low < found.place) & (found.place < projector.high)
+        columns = projector.root[:, open_]
+        needed = (projector.weights**2 * (self.point - found.place))[open_] / found.multiplier
         left_over = needed - columns.T @ found.outward
         if np.abs(left_over).max(initial=0.0) <= BALANCED * np.abs(needed).max(initial=0.0):
             return found.outward
-        return found.outward + _solved(columns.T, left_over)
+        return found.outward + _lstsq(columns.T, left_over)
 
 
-def _solved(matrix: FloatArray, target: FloatArray) -> FloatArray:
+def _lstsq(matrix: FloatArray, target: FloatArray) -> FloatArray:
     """The solution of a system with the least squared errors."""
     return np.asarray(np.linalg.lstsq(matrix, target)[0], dtype=np.float64)
 

@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax, softmax
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels._columns import Columns, DenseColumns, Floats
-from sepc.kernels._newton import Curvature, Linear, Loss, minimise
+from sepc.kernels._newton import ConvexLoss, Curvature, Linear, minimise
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.kernels.threads import single_threaded
 
@@ -104,14 +104,14 @@ def fit_softmax(
     >>> fit.converged, fit.gap < 1e-20
     (True, True)
     """
-    F, classes, w = _checked(features, which, n_classes, penalty, weights)
+    F, classes, w = _check(features, which, n_classes, penalty, weights)
     if n_classes == 1:
         return Softmax(np.zeros((F.shape[1], 1)), np.zeros(1), 0.0, 0, True)
     targets = (classes == np.arange(n_classes)[:, None]).astype(np.float64)
     shares = targets @ w / w.sum()
     # One score is enough for two classes: that of the second less that of the first.
-    loss: Loss = _Binomial(targets[1], w) if n_classes == 2 else _Multinomial(targets, w)
-    linear, center, scale = _centred(F, w, penalty)
+    loss: ConvexLoss = _Binomial(targets[1], w) if n_classes == 2 else _Multinomial(targets, w)
+    linear, center, scale = _standardise(F, w, penalty)
     if start is None:
         first = np.concatenate([np.zeros((F.shape[1], n_classes)), np.log(shares)[np.newaxis]]).T
     else:
@@ -130,7 +130,7 @@ def fit_softmax(
     return Softmax(B, offsets, gap, minimum.n_rounds, converged)
 
 
-def _checked(
+def _check(
     features: ArrayLike | SteppedColumns, which: ArrayLike, n_classes: int, penalty: float, weights: ArrayLike | None
 ) -> tuple[Columns, IntArray, FloatArray]:
     given = features if isinstance(features, SteppedColumns) else np.asarray(features, dtype=np.float64)
@@ -165,7 +165,7 @@ def _checked(
     return F, classes.astype(np.int64, copy=False), w
 
 
-def _centred(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
+def _standardise(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
     """Centred columns, and one for the offset; the coefficients of the features are `scale` times theirs.
 
     With many rows, columns are scaled to about the same curvature, which single precision needs. With few rows they are
@@ -183,7 +183,7 @@ def _centred(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatAr
         F = DenseColumns(F.to_array())
     penalties = penalty * scale**2
     penalties[P] = 0.0
-    return Linear(F.centred(center, scale), penalties), center, scale
+    return Linear(F.standardise(center, scale), penalties), center, scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 @cache
 def _blas_libraries() -> tuple[LibController, ...]:
-    return tuple(own for own in ThreadpoolController().lib_controllers if own.user_api == "blas")
+    return tuple(library for library in ThreadpoolController().lib_controllers if library.user_api == "blas")
 
 
 def single_threaded(solve: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -27,14 +27,14 @@ def single_threaded(solve: Callable[Parameters, Result]) -> Callable[Parameters,
 
     @wraps(solve)
     def limited(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        before = [(own, own.num_threads) for own in _blas_libraries()]
-        several = [(own, n_threads) for own, n_threads in before if n_threads != 1]
-        for own, _ in several:
-            own.set_num_threads(1)
+        before = [(library, library.num_threads) for library in _blas_libraries()]
+        several = [(library, n_threads) for library, n_threads in before if n_threads != 1]
+        for library, _ in several:
+            library.set_num_threads(1)
         try:
             return solve(*args, **kwargs)
         finally:
-            for own, n_threads in several:
-                own.set_num_threads(n_threads)
+            for library, n_threads in several:
+                library.set_num_threads(n_threads)
 
     return limited

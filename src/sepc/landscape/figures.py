@@ -104,7 +104,7 @@ class LandscapeFigures(ShownAsCard):
         )
 
     def _cells(self, overlap: Overlap) -> tuple[str, ...]:
-        own = [
+        shares = [
             percent(n / self.n_rows[k])
             for k, n in ((overlap.first, overlap.n_first), (overlap.second, overlap.n_second))
         ]
@@ -112,5 +112,5 @@ class LandscapeFigures(ShownAsCard):
             self.classes[overlap.first],
             self.classes[overlap.second],
             f"{overlap.n_first + overlap.n_second:,}",
-            *own,
+            *shares,
         )

@@ -20,8 +20,8 @@ from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.kernels.enclose import describe_flat, flat_directions
 from sepc.kernels.threads import single_threaded
 from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.labelled_rows import LabelledRows, labelled_rows
 from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
+from sepc.landscape.rows_by_class import RowsByClass, rows_by_class
 from sepc.landscape.wording import summary_of
 from sepc.model.locate import as_values, locate, unpacked
 from sepc.model.sep_model import SEPModel
@@ -103,12 +103,12 @@ class Landscape(ShownAsCard):
             raise ValueError(f"small is {small!r}; it is a share of the rows of a label, so it must lie in [0, 1].")
         if fit_rows is not None and fit_rows < 1:
             raise ValueError(f"fit_rows is {fit_rows!r}; it must be at least 1, or None for all rows.")
-        rows = labelled_rows(X, y)
+        rows = rows_by_class(X, y)
         if len(rows.rows) < 2:
             raise ValueError("X has 1 row; a landscape needs at least 2.")
         _warn_if_flat(rows)
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        sample = rows.sampled(fit_rows, MIN_CLASS_ROWS, seed)
+        sample = rows.sample(fit_rows, MIN_CLASS_ROWS, seed)
         self.partition = SEPClassifier(
             n_impure,
             trust="counts",
@@ -138,7 +138,7 @@ class Landscape(ShownAsCard):
         )
 
 
-def _warn_if_flat(table: LabelledRows) -> None:
+def _warn_if_flat(table: RowsByClass) -> None:
     points = ArrayPoints(table.rows)
     extent = Extent.of(points)
     extent.refuse_extremes(table.names)
@@ -149,7 +149,7 @@ def _warn_if_flat(table: LabelledRows) -> None:
 
 
 @single_threaded
-def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
+def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     """Fit on the sample, with feature names if all columns have distinct ones."""
     names = list(getattr(X, "columns", ()))
     is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
@@ -162,7 +162,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
 
 
 @single_threaded
-def _figures(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeFigures:
+def _figures(rows: RowsByClass, sample: RowsByClass, model: SEPModel, small: float) -> LandscapeFigures:
     unit = Standardization.of(Extent.of(ArrayPoints(rows.rows))).scale
     ellipsoids = class_ellipsoids(rows.of_class, unit)
     table = model.table if sample is rows else count_in(model, rows)
@@ -216,7 +216,7 @@ class PartitionFigures:
     small_share: float
 
 
-def count_in(model: SEPModel, table: LabelledRows) -> SignatureTable:
+def count_in(model: SEPModel, table: RowsByClass) -> SignatureTable:
     """Count all rows of a table in the ellipsoids of a model, which may have been fitted on some of them only."""
     return SignatureTable.of_classes([_signatures(model, rows) for rows in table.of_class])
 
@@ -243,21 +243,21 @@ def figures_of(table: SignatureTable, owners: IntArray, small: float) -> Partiti
         outvoted_share=n_outvoted / n_rows,
         outside_share=float(counts[~is_region].sum() / n_rows),
         n_small=int(is_small.sum()),
-        small_share=_held_only_by(is_small, table, owners) / n_rows,
+        small_share=_n_only_in_small(is_small, table, owners) / n_rows,
     )
 
 
 def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArray:
     held = table.inside_all(np.eye(len(owners), dtype=np.bool_))
-    own = held[np.arange(len(owners)), owners]
-    return np.asarray(own < small * table.counts.sum(axis=0)[owners])
+    n_of_owner = held[np.arange(len(owners)), owners]
+    return np.asarray(n_of_owner < small * table.counts.sum(axis=0)[owners])
 
 
-def _held_only_by(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
+def _n_only_in_small(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
     """Number of rows in a small ellipsoid of their own label and in no larger one of it."""
     n = 0
     for k in range(table.counts.shape[1]):
-        own = table.memberships[:, owners == k]
-        small_only = own.any(axis=1) & ~own[:, ~is_small[owners == k]].any(axis=1)
+        members = table.memberships[:, owners == k]
+        small_only = members.any(axis=1) & ~members[:, ~is_small[owners == k]].any(axis=1)
         n += int(table.counts[small_only, k].sum())
     return n

@@ -77,8 +77,8 @@ def _inside(rows: FloatArray, other: Ellipsoid, disjoint: bool) -> BoolArray:
     return np.zeros(len(rows), dtype=np.bool_) if disjoint else other.contains(rows)
 
 
-def _ratio(shared: Ellipsoid | None, own: Ellipsoid, n_own: int) -> float | None:
-    if n_own <= own.n_features:
+def _ratio(shared: Ellipsoid | None, whole: Ellipsoid, n_own: int) -> float | None:
+    if n_own <= whole.n_features:
         return None
-    # All these rows lie in `own`, so only rounding can push a ratio above 1.
-    return 0.0 if shared is None else min(1.0, overlap_ratio(shared, own))
+    # All these rows lie in `whole`, so only rounding can push a ratio above 1.
+    return 0.0 if shared is None else min(1.0, overlap_ratio(shared, whole))

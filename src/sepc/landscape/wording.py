@@ -78,7 +78,7 @@ def _partition(summary: LandscapeFigures) -> str:
     rows = f"a sample of {summary.n_partitioned:,} rows" if is_sample else "all rows"
     text = (
         f"A partition of {rows} ({counted(summary.n_ellipsoids, 'ellipsoid')}, "
-        f"{counted(summary.n_regions, 'region')}) {_mixed(summary)}."
+        f"{counted(summary.n_regions, 'region')}) {_mixed_regions(summary)}."
     )
     if summary.n_mixed and is_sample:
         text += " Another sample may differ."
@@ -87,7 +87,7 @@ def _partition(summary: LandscapeFigures) -> str:
     return text
 
 
-def _mixed(summary: LandscapeFigures) -> str:
+def _mixed_regions(summary: LandscapeFigures) -> str:
     if summary.n_mixed == 0:
         return "has no region with more than one label"
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sepc.kernels.enclose import Enclosure
-from sepc.partition.separate import Cut, Inseparable, Settings, can_enclose, find_cut, n_inside
+from sepc.partition.separate import Inseparable, ParallelCut, Settings, can_enclose, find_cut, n_inside
 from sepc.points.in_memory import gather_if_small
 from sepc.points.protocol import PointSet
 from sepc.shapes.halfspaces import HalfSpaces
@@ -26,7 +26,7 @@ class Carved:
 
     Attributes
     ----------
-    cuts : tuple of Cut
+    cuts : tuple of ParallelCut
         All cuts, including the first; the remaining rows lie on the own side of each of them.
     piece : Piece or None
         The piece, if one was pure enough.
@@ -35,7 +35,7 @@ class Carved:
         removes a row.
     """
 
-    cuts: tuple[Cut, ...]
+    cuts: tuple[ParallelCut, ...]
     piece: Piece | None = None
     isolated: PointSet | None = None
 
@@ -48,12 +48,12 @@ class Carved:
         return region
 
 
-def carve(own: PointSet, other: PointSet, first: Cut, settings: Settings) -> Carved:
+def carve(own: PointSet, other: PointSet, first: ParallelCut, settings: Settings) -> Carved:
     """Cut `own` back, starting with the cut `first`, until its ellipsoid holds few enough rows of `other`."""
     cuts = [first]
     own, _ = own.split(first.own_side)
     while can_enclose(own := gather_if_small(own, settings.local_rows)):
-        n_allowed = settings.allowed(own.n_points)
+        n_allowed = settings.n_allowed(own.n_points)
         enclosure = settings.enclose_few(own, other, n_allowed)
         if enclosure is not None and (n_other := n_inside(other, enclosure.ellipsoid)) <= n_allowed:
             return Carved(tuple(cuts), piece=Piece(own.n_points, n_other, enclosure))

@@ -49,7 +49,7 @@ class Settings:
     local_rows: int = LOCAL_ROWS
     is_one_sided: bool = False
 
-    def allowed(self, n_own: int) -> int:
+    def n_allowed(self, n_own: int) -> int:
         """Rows of the other label that an ellipsoid around `n_own` rows may hold."""
         return int(self.n_impure * n_own) if isinstance(self.n_impure, float) else self.n_impure
 
@@ -83,7 +83,7 @@ class Disjoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class ParallelCut:
     """Two parallel hyperplanes through the nearest points of two classes; rows beyond their own are separated.
 
     Attributes
@@ -106,9 +106,9 @@ class Cut:
         """The half-space in which rows of the own class are kept."""
         return HalfSpaces(self.normal[None, :], np.array([self.own_offset]))
 
-    def turned(self) -> Cut:
+    def reverse(self) -> ParallelCut:
         """The same cut seen from the other class."""
-        return Cut(-self.normal, -self.other_offset, -self.own_offset, self.through_means)
+        return ParallelCut(-self.normal, -self.other_offset, -self.own_offset, self.through_means)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Inseparable:
     """There is no meaningful cut: the hulls of the two classes meet, or even their means coincide."""
 
 
-Separation: TypeAlias = Disjoint | Cut | Inseparable
+Separation: TypeAlias = Disjoint | ParallelCut | Inseparable
 
 
 def can_enclose(points: PointSet) -> bool:
@@ -145,7 +145,7 @@ def n_inside(points: PointSet, ellipsoid: Ellipsoid) -> int:
     return int(points.reduce(CountInside((ellipsoid,)))[0])
 
 
-def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Inseparable:
+def find_cut(own: PointSet, other: PointSet, settings: Settings) -> ParallelCut | Inseparable:
     """Cut through the nearest points of the reduced hulls; where these meet, through the class means.
 
     The paper leaves open what to do then (row 4 of docs/explanation/differences.md).
@@ -158,7 +158,7 @@ def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Insepa
     return _cut_through(nearest.near_pos, nearest.near_neg, through_means=False)
 
 
-def _cut_through(near_own: FloatArray, near_other: FloatArray, through_means: bool) -> Cut:
+def _cut_through(near_own: FloatArray, near_other: FloatArray, through_means: bool) -> ParallelCut:
     difference = near_own - near_other
     normal = difference / np.linalg.norm(difference)
-    return Cut(normal, float(near_own @ normal), float(near_other @ normal), through_means)
+    return ParallelCut(normal, float(near_own @ normal), float(near_other @ normal), through_means)

@@ -11,7 +11,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.kernels.enclose import Enclosure
 from sepc.partition.carve import Carved, carve
-from sepc.partition.separate import Cut, Disjoint, Inseparable, Settings, can_enclose, separate
+from sepc.partition.separate import Disjoint, Inseparable, ParallelCut, Settings, can_enclose, separate
 from sepc.points.in_memory import gather_if_small
 from sepc.points.protocol import PointSet
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -43,7 +43,7 @@ class FoundEllipsoid:
         Whether it belongs to the positive class.
     n_own, n_other : int
         Rows it was built around, and remaining rows of the other class inside it when it was found (-1: not counted).
-    cuts : tuple of Cut
+    cuts : tuple of ParallelCut
         The cuts that carved it out; empty if the class was taken whole.
     n_round : int
         The round it was found in, from 1.
@@ -55,7 +55,7 @@ class FoundEllipsoid:
     is_pos: bool
     n_own: int
     n_other: int
-    cuts: tuple[Cut, ...]
+    cuts: tuple[ParallelCut, ...]
     n_round: int
     is_terminal: bool = False
 
@@ -148,19 +148,23 @@ def _run_round(pos: _Side, neg: _Side, n_round: int, settings: Settings) -> tupl
     if isinstance(apart, Inseparable):
         return replace(pos, news=()), replace(neg, news=()), Stop.INSEPARABLE
     if isinstance(apart, Disjoint):
-        return _taken_whole(pos, apart.pos, n_round), _taken_whole(neg, apart.neg, n_round), Stop.SEPARATED
-    carved_pos = _without(pos, carve(pos.left, neg.left, apart, settings), n_round, settings)
+        return _take_whole(pos, apart.pos, n_round), _take_whole(neg, apart.neg, n_round), Stop.SEPARATED
+    carved_pos = _remove_carved(pos, carve(pos.left, neg.left, apart, settings), n_round, settings)
     if settings.is_one_sided:
         return carved_pos, replace(neg, news=()), None
-    return carved_pos, _without(neg, carve(neg.left, pos.left, apart.turned(), settings), n_round, settings), None
+    return (
+        carved_pos,
+        _remove_carved(neg, carve(neg.left, pos.left, apart.reverse(), settings), n_round, settings),
+        None,
+    )
 
 
-def _taken_whole(side: _Side, enclosure: Enclosure, n_round: int) -> _Side:
+def _take_whole(side: _Side, enclosure: Enclosure, n_round: int) -> _Side:
     ellipsoid = FoundEllipsoid(enclosure, side.is_pos, side.left.n_points, 0, (), n_round)
     return replace(side, left=_empty_like(side.left), news=(ellipsoid,))
 
 
-def _without(side: _Side, carved: Carved, n_round: int, settings: Settings) -> _Side:
+def _remove_carved(side: _Side, carved: Carved, n_round: int, settings: Settings) -> _Side:
     """The class without the carved piece (by default, without all rows its ellipsoid covers) or the isolated rows."""
     if carved.piece is not None:
         piece = carved.piece

@@ -156,7 +156,7 @@ class LandscapeDisplay(ShownOnOneLine):
         ax.imshow(np.ma.masked_invalid(shares), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
         names = self._names(16)
         size = "medium" if len(names) <= MOST_NUMBERS else "xx-small"
-        ax.set_xticks(range(len(names)), names, **_turned(len(names)), fontsize=size)
+        ax.set_xticks(range(len(names)), names, **_tick_rotation(len(names)), fontsize=size)
         ax.set_yticks(range(len(names)), names, fontsize=size)
         ax.set_xlabel("... that also lie in the ellipsoid of this class")
         ax.set_ylabel("rows of this class ...")
@@ -165,7 +165,7 @@ class LandscapeDisplay(ShownOnOneLine):
             _write_cells(ax, rows, shares, self.figures.n_rows)
 
 
-def _turned(n_names: int) -> dict[str, Any]:
+def _tick_rotation(n_names: int) -> dict[str, Any]:
     """Text options for the names below the table: slanted if there are many."""
     return {} if n_names < 4 else {"rotation": 35 if n_names < 8 else 90, "ha": "right"}
 

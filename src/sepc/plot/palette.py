@@ -50,6 +50,6 @@ def as_rgb(colours: Sequence[str]) -> FloatArray:
     return np.array([to_rgb(colour) for colour in colours]).reshape(-1, 3)
 
 
-def lightened(rgb: FloatArray, shares: FloatArray) -> FloatArray:
+def lighten(rgb: FloatArray, shares: FloatArray) -> FloatArray:
     """Colours mixed with white; `shares` is the share of the colour that stays."""
     return np.asarray(1.0 - shares[..., None] * (1.0 - rgb))

@@ -19,7 +19,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import ALONG_AXIS, axes_or_new, for_matplotlib, place_legend
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
 from sepc.plot.models import partition_of
-from sepc.plot.palette import NO_TRUST, as_rgb, lightened, look, strength
+from sepc.plot.palette import NO_TRUST, as_rgb, lighten, look, strength
 from sepc.views.outcomes import is_right
 from sepc.views.planes import Plane, feature_plane, outline, principal_plane
 from sepc.wording import counted
@@ -37,7 +37,7 @@ UNKNOWN = "0.45"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows(ShownOnOneLine):
+class RowSample(ShownOnOneLine):
     """A sample of rows to draw.
 
     Attributes
@@ -55,7 +55,7 @@ class Rows(ShownOnOneLine):
     n_all: int
 
     @classmethod
-    def checked(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
+    def from_user(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
         """Check the user's rows and labels; without X there are no rows."""
         model = classifier.model_
         if X is None:
@@ -71,12 +71,12 @@ class Rows(ShownOnOneLine):
                 owner[is_right(np.full(len(values), label), labels)] = k
         return cls(values, owner, len(values))
 
-    def sample(self, most: int) -> Rows:
+    def sample(self, most: int) -> RowSample:
         """At most this many rows, chosen at random with a fixed seed."""
         if len(self.values) <= most:
             return self
         chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
-        return Rows(self.values[chosen], self.owner[chosen], self.n_all)
+        return RowSample(self.values[chosen], self.owner[chosen], self.n_all)
 
     def summary(self) -> str | None:
         """How many rows are drawn, if not all of them."""
@@ -107,7 +107,7 @@ class PartitionDisplay(ShownOnOneLine):
         The features or principal axes on the axes.
     min_trust : float
         The threshold of the classifier.
-    rows : Rows
+    rows : RowSample
         Rows drawn as points.
     ax_, figure_
         The axes and the figure, after `plot`.
@@ -128,7 +128,7 @@ class PartitionDisplay(ShownOnOneLine):
     ellipsoids: Sequence[FittedEllipsoid]
     plane: Plane
     min_trust: float
-    rows: Rows
+    rows: RowSample
 
     @classmethod
     def from_estimator(
@@ -168,7 +168,7 @@ class PartitionDisplay(ShownOnOneLine):
         """
         classifier = partition_of(estimator, cls.__name__)
         model: SEPModel = classifier.model_
-        rows = Rows.checked(classifier, X, y)
+        rows = RowSample.from_user(classifier, X, y)
         display = cls(model, classifier.ellipsoids_, _plane(model, features), classifier.min_trust, rows)
         return display.plot(ax, max_rows=max_rows, max_hyperplanes=max_hyperplanes, max_numbers=max_numbers)
 
@@ -198,7 +198,7 @@ class PartitionDisplay(ShownOnOneLine):
         """Whether the model has only the two features drawn."""
         return len(self.plane.origin) == 2
 
-    def _frame(self, rows: Rows) -> None:
+    def _frame(self, rows: RowSample) -> None:
         """Set limits, axis labels and title."""
         outlines = [outline(self.plane.shadow(fitted.ellipsoid)) for fitted in self.ellipsoids]
         isolated = self.model.shift + self.model.scale * self.model.isolated
@@ -247,7 +247,7 @@ def _draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) 
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     label, trust = trust_over(model, plane, low, high)
     colours = as_rgb([look(k).colour for k in range(len(model.classes))])
-    image = lightened(colours[label], strength(trust, min_trust))
+    image = lighten(colours[label], strength(trust, min_trust))
     ax.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto", zorder=0.5)
 
 
@@ -262,7 +262,7 @@ def _trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[A
         texts[middle] = f"{trust} {middle:g}"
     if min_trust > NO_TRUST:
         texts[NO_TRUST] = f"{trust} ≤ {NO_TRUST:g}"
-    greys = lightened(as_rgb(["0.35"]), strength(np.array(list(texts)), min_trust))
+    greys = lighten(as_rgb(["0.35"]), strength(np.array(list(texts)), min_trust))
     return [
         (Patch(facecolor=tuple(grey), edgecolor="0.6", linewidth=0.5), text)
         for grey, text in zip(greys, texts.values(), strict=True)
@@ -320,7 +320,7 @@ def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray)
     return low + size * (start + np.array([[first], [last]]) * along) if first < last else None
 
 
-def _draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
+def _draw_rows(ax: Axes, plane: Plane, rows: RowSample) -> None:
     """Draw each row as a point in the look of its class."""
     size = 16.0 if len(rows.values) < 1_000 else 8.0
     for k in np.unique(rows.owner):

@@ -83,7 +83,9 @@ class RecourseDisplay(ShownOnOneLine):
         self.figure_: Any = self.ax_.figure
         for y, change in enumerate(changes):
             _draw(self.ax_, y, change)
-        self.ax_.set_yticks(range(len(changes)), [for_matplotlib(_named(change), ALONG_AXIS) for change in changes])
+        self.ax_.set_yticks(
+            range(len(changes)), [for_matplotlib(_change_text(change), ALONG_AXIS) for change in changes]
+        )
         self.ax_.set_ylim(len(changes) - 0.4, -0.6)
         self.ax_.use_sticky_edges = False
         self.ax_.margins(x=0.04)
@@ -124,7 +126,7 @@ def _draw(ax: Axes, y: int, change: FeatureChange) -> None:
     ax.plot(span.after, y, "o", color=colour, ms=7, zorder=3)
 
 
-def _named(change: FeatureChange) -> str:
+def _change_text(change: FeatureChange) -> str:
     """The feature and its change, such as "months 42 → 30"."""
     before_and_after = change.words.removeprefix(f"{change.feature} from ").replace(" to ", " → ", 1)
     return short(f"{change.feature} {before_and_after}", ALONG_AXIS)

@@ -165,19 +165,19 @@ class WeightsDisplay(ShownOnOneLine):
         return float(terms.min()) - room, float(terms.max()) + room
 
     def _draw_curve(self, ax: Axes, curve: Curve) -> None:
-        own = look(self.contrast.label).colour
+        colour = look(self.contrast.label).colour
         other = OTHERS if self.contrast.against is None else look(self.contrast.against).colour
         ax.axhline(0.0, color="0.3", linewidth=0.8)
         if curve.is_discrete:
             at = np.arange(len(curve.x))
-            colours = [own if term > 0.0 else other for term in curve.term]
+            colours = [colour if term > 0.0 else other for term in curve.term]
             ax.bar(at, curve.term, 0.8, color=colours, edgecolor="0.15", linewidth=0.6)
             step = 1 + (len(at) - 1) // 8
             texts = [for_matplotlib(name, 12) for name in curve.categories] or [f"{value:.6g}" for value in curve.x]
             ax.set_xticks(at[::step], texts[::step])
             ax.set_xlim(-0.6, len(at) - 0.4)
         else:
-            ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=own, alpha=FILLED, linewidth=0.0)
+            ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=colour, alpha=FILLED, linewidth=0.0)
             ax.fill_between(curve.x, curve.term, where=curve.term <= 0.0, color=other, alpha=FILLED, linewidth=0.0)
             ax.plot(curve.x, curve.term, color="0.1", linewidth=1.2)
             ax.set_xlim(curve.x[0], curve.x[-1])

@@ -11,7 +11,7 @@ from sepc.points.tiles import row_tiles
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class ScaledFrame:
     """Coordinates in which rows are near zero and of moderate size: ``(rows - origin) * scale``.
 
     Parameters
@@ -73,7 +73,7 @@ class Band:
 
     Parameters
     ----------
-    frame : Frame
+    frame : ScaledFrame
         Where projections and lengths are measured.
     direction : (d,) array
         A unit vector.
@@ -84,13 +84,13 @@ class Band:
     Examples
     --------
     >>> rows = np.array([[-3.0], [-1.0], [0.1], [2.0]])
-    >>> band = Band(Frame(np.zeros(1), 1.0), np.ones(1), threshold=0.0, slack=1.0, radius=0.2, max_rows=10)
+    >>> band = Band(ScaledFrame(np.zeros(1), 1.0), np.ones(1), threshold=0.0, slack=1.0, radius=0.2, max_rows=10)
     >>> divided = band.finish(band.map(rows))
     >>> divided.n_certain, divided.certain_sum.tolist(), divided.rows.tolist()
     (2, [-4.0], [[0.1]])
     """
 
-    frame: Frame
+    frame: ScaledFrame
     direction: FloatArray
     threshold: float
     slack: float
@@ -141,13 +141,13 @@ class SideSums:
 
     Parameters
     ----------
-    frame : Frame
+    frame : ScaledFrame
         Where projections are measured and sums taken.
     directions : (m, d) array
     thresholds : (m,) array
     """
 
-    frame: Frame
+    frame: ScaledFrame
     directions: FloatArray
     thresholds: FloatArray
 

@@ -128,7 +128,7 @@ class BlockPoints:
     def split(self, region: Region, /) -> tuple[BlockPoints, BlockPoints]:
         """Divide into the rows inside `region` and the rows outside it."""
         inside = self._marks(region.contains)
-        return self._narrowed(inside), self._narrowed([~marks for marks in inside])
+        return self._narrow(inside), self._narrow([~marks for marks in inside])
 
     def union(self, other: PointSet, /) -> BlockPoints:
         """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
@@ -147,7 +147,7 @@ class BlockPoints:
 
     def sample(self, share: float, seed: int, /) -> BlockPoints:
         """Keep about `share` of the rows, chosen by `row_hashes`."""
-        return self._narrowed(self._marks(lambda rows: is_sampled(rows, share, seed)))
+        return self._narrow(self._marks(lambda rows: is_sampled(rows, share, seed)))
 
     def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> BlockPoints:
         """The rows as ``(x - shift) / scale``, computed whenever a block is loaded."""
@@ -201,9 +201,9 @@ class BlockPoints:
         """The result of `test` for the rows of each block that are in the set."""
         return [test(self.rows_of(i)) for i in range(len(self.blocks))]
 
-    def _narrowed(self, marks: list[BoolArray]) -> BlockPoints:
+    def _narrow(self, marks: list[BoolArray]) -> BlockPoints:
         kept = [
-            narrowed_mask(old, marked, n) for old, marked, (n, _) in zip(self._kept, marks, self._shapes, strict=True)
+            narrow_mask(old, marked, n) for old, marked, (n, _) in zip(self._kept, marks, self._shapes, strict=True)
         ]
         return BlockPoints(self.blocks, kept, self._shapes)
 
@@ -287,7 +287,7 @@ def _shape(block: FloatArray) -> tuple[int, int]:
     return n, n_columns
 
 
-def narrowed_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
+def narrow_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
     """Mask of the rows of a block of `n` that are in the mask `old` and marked among its rows; None for all rows."""
     if marked.all():
         return old

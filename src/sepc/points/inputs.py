@@ -71,17 +71,17 @@ def feature_names(X: Any) -> tuple[str, ...]:
     ('x0', 'x1')
     """
     if isinstance(X, PointSet):
-        return _numbered(X.n_features)
+        return _default_names(X.n_features)
     return _column_names(X, _as_table(X))
 
 
 def _column_names(X: Any, table: NDArray[Any]) -> tuple[str, ...]:
     if hasattr(X, "columns"):
         return tuple(str(name) for name in X.columns)
-    return _numbered(table.shape[1])
+    return _default_names(table.shape[1])
 
 
-def _numbered(n_features: int) -> tuple[str, ...]:
+def _default_names(n_features: int) -> tuple[str, ...]:
     return tuple(f"x{j}" for j in range(n_features))
 
 

@@ -39,10 +39,10 @@ class JointReduction:
 
 def reduce_each(sets: Sequence[PointSet], reduction: Reduction[Any, Answer]) -> list[Answer]:
     """Apply one reduction to several sets; sets that are parts of the same blocks share one pass."""
-    return reduce_each_its_own(sets, [reduction] * len(sets))
+    return reduce_each_with(sets, [reduction] * len(sets))
 
 
-def reduce_each_its_own(sets: Sequence[PointSet], reductions: Sequence[Reduction[Any, Answer]]) -> list[Answer]:
+def reduce_each_with(sets: Sequence[PointSet], reductions: Sequence[Reduction[Any, Answer]]) -> list[Answer]:
     """Like `reduce_each`, with a reduction for each set."""
     parts = _parts_of_same_blocks(sets)
     if not parts:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.class_split import Labels, points_by_class
-from sepc.points.drawn_rows import drawn_rows
+from sepc.points.class_split import BlockLabels, points_by_class
+from sepc.points.drawn_rows import draw_rows
 from sepc.points.in_memory import BlockPoints
 from sepc.points.missing_labels import missing_labels
 from sepc.points.table_encoder import TableEncoder, n_columns
@@ -25,7 +25,7 @@ BLOCK_CELLS = 2**23
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetTable:
+class ParquetSource:
     """The columns of a Parquet file or folder, and where its row groups are.
 
     Attributes
@@ -49,9 +49,9 @@ class ParquetTable:
     encoder: TableEncoder | None = None
 
     @classmethod
-    def at(cls, path: str | PathLike[str], target: Any, encoder: TableEncoder | None = None) -> ParquetTable:
+    def at(cls, path: str | PathLike[str], target: Any, encoder: TableEncoder | None = None) -> ParquetSource:
         """Open a file or a folder of files without reading a row."""
-        source = _opened(path, target)
+        source = _open(path, target)
         features = tuple(name for name in source.schema.names if name != target)
         groups = [group for fragment in source.get_fragments() for group in fragment.split_by_row_group()]
         sizes = [group.row_groups[0].num_rows for group in groups]
@@ -70,14 +70,14 @@ class ParquetTable:
         width = len(self.names) if self.encoder is None else n_columns(self.encoder)
         return [(n, width) for n in self.n_rows]
 
-    def labels(self, i: int) -> Labels:
+    def labels(self, i: int) -> BlockLabels:
         """Labels of the rows of a block."""
         column = self._read(i, [self.target]).column(0).combine_chunks()
         missing = np.flatnonzero(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
         if len(missing):
             raise ValueError(missing_labels(f"Column {self.target!r}", len(missing), self._place(i, int(missing[0]))))
         coded = column.dictionary_encode()
-        return Labels.coded(coded.dictionary.to_numpy(zero_copy_only=False), coded.indices.to_numpy())
+        return BlockLabels.from_codes(coded.dictionary.to_numpy(zero_copy_only=False), coded.indices.to_numpy())
 
     def rows(self, i: int) -> FloatArray:
         """Rows of a block."""
@@ -95,15 +95,15 @@ class ParquetTable:
             )
         return rows
 
-    def drawn(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
+    def draw(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
         """At most about `n_rows` rows, as many of each block where it has them, and their labels."""
         import pyarrow as pa
 
         n_each, tables, labels = max(1, n_rows // len(self.n_rows)), [], []
         for i, n in enumerate(self.n_rows):
-            where, own = drawn_rows(n, n_each, i, seed), self.labels(i)
+            where, block = draw_rows(n, n_each, i, seed), self.labels(i)
             tables.append(self._read(i, list(self.names)).unify_dictionaries().take(where))
-            labels.append(own.values[own.codes[where]])
+            labels.append(block.values[block.codes[where]])
         return pa.concat_tables(tables), np.concatenate(labels)
 
     def _numbers(self, i: int) -> FloatArray:
@@ -134,7 +134,7 @@ class ParquetTable:
 class ParquetBlocks(Sequence[FloatArray]):
     """The rows of a table, block by block; the next block is read while one is in use."""
 
-    def __init__(self, table: ParquetTable) -> None:
+    def __init__(self, table: ParquetSource) -> None:
         self.table = table
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="sepc-parquet")
         self.ahead: tuple[int, Future[FloatArray]] | None = None
@@ -155,28 +155,28 @@ def labelled_points(
     path: str | PathLike[str], y: Any, encoder: TableEncoder | None = None
 ) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any], tuple[str, ...]]:
     """Point sets of all rows and of each class, the classes, and the column names of Parquet files."""
-    table = ParquetTable.at(path, y, encoder)
+    table = ParquetSource.at(path, y, encoder)
     labels = [table.labels(i) for i in range(len(table.n_rows))]
     _refuse_no_rows(table, path)
     return *points_by_class(ParquetBlocks(table), labels, table.shapes), table.names
 
 
-def drawn_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
+def draw_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
     """A sample of the rows as an Arrow table, and their labels; all rows are read once for it."""
-    table = ParquetTable.at(path, y)
+    table = ParquetSource.at(path, y)
     _refuse_no_rows(table, path)
-    return table.drawn(n_rows, seed)
+    return table.draw(n_rows, seed)
 
 
 def has_other_columns(path: str | PathLike[str], y: Any) -> bool:
     """Whether Parquet files have columns whose type is not one of numbers; no row is read."""
-    types = [field.type for field in _opened(path, y).schema if field.name != y]
+    types = [field.type for field in _open(path, y).schema if field.name != y]
     from pyarrow.types import is_boolean, is_floating, is_integer
 
-    return not all(is_boolean(own) or is_integer(own) or is_floating(own) for own in types)
+    return not all(is_boolean(kind) or is_integer(kind) or is_floating(kind) for kind in types)
 
 
-def _refuse_no_rows(table: ParquetTable, path: str | PathLike[str]) -> None:
+def _refuse_no_rows(table: ParquetSource, path: str | PathLike[str]) -> None:
     if sum(table.n_rows) == 0:
         raise ValueError(f"{path} has no rows.")
 
@@ -185,7 +185,7 @@ def _name_of(group: Any) -> str:
     return f"row group {group.row_groups[0].id} of {group.path}"
 
 
-def _opened(path: str | PathLike[str], target: Any) -> Any:
+def _open(path: str | PathLike[str], target: Any) -> Any:
     """The data set at this path, which has a column of this name."""
     if not isinstance(target, str):
         raise ValueError("If X is a path to Parquet files, y must be the name of the label column.")

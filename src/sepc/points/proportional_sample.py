@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.points.joint_reduction import reduce_each_its_own
+from sepc.points.joint_reduction import reduce_each_with
 from sepc.points.protocol import PointSet
 from sepc.points.row_hash import N_HASHES, row_hashes
 
@@ -43,13 +43,13 @@ class CountedRows:
     rows: FloatArray
     counts: IntArray
 
-    def picked(self, which: BoolArray | slice) -> CountedRows:
+    def select(self, which: BoolArray | slice) -> CountedRows:
         """A subset of the rows."""
         return CountedRows(self.hashes[which], self.rows[which], self.counts[which])
 
-    def merged(self, other: CountedRows) -> CountedRows:
+    def merge(self, other: CountedRows) -> CountedRows:
         """The rows of both, with copies added up."""
-        hashes, counts, first = _added(self.hashes, self.counts, other.hashes, other.counts)
+        hashes, counts, first = _add_counts(self.hashes, self.counts, other.hashes, other.counts)
         return CountedRows(hashes, np.concatenate((self.rows, other.rows))[first], counts)
 
 
@@ -74,12 +74,12 @@ class FrequentHashes:
     counts: IntArray
     n_lost: int = 0
 
-    def merged(self, other: FrequentHashes) -> FrequentHashes:
+    def merge(self, other: FrequentHashes) -> FrequentHashes:
         """The counters of both, added up."""
-        hashes, counts, _ = _added(self.hashes, self.counts, other.hashes, other.counts)
+        hashes, counts, _ = _add_counts(self.hashes, self.counts, other.hashes, other.counts)
         return FrequentHashes(hashes, counts, self.n_lost + other.n_lost)
 
-    def trimmed(self, n_counters: int) -> FrequentHashes:
+    def trim(self, n_counters: int) -> FrequentHashes:
         """Reduce to at most this many counters."""
         n_over = len(self.counts) - n_counters
         if n_over <= 0:
@@ -146,13 +146,13 @@ class RowCounts:
         rows = CountedRows(distinct[held], block[copies[first]] + 0.0, counts[held])
         n_counted = len(distinct) if self.n_counters else 0
         frequent = FrequentHashes(distinct[:n_counted], counts[:n_counted])
-        return Counts(rows, frequent.trimmed(self.n_counters))
+        return Counts(rows, frequent.trim(self.n_counters))
 
     def combine(self, left: Counts, right: Counts) -> Counts:
         """Add the copies of rows found in both, and drop what is no longer among the lowest."""
-        held = left.held.merged(right.held)
-        held = held.picked(self._is_held(held.hashes, self._highest_low(held.hashes)))
-        return Counts(held, left.frequent.merged(right.frequent).trimmed(self.n_counters))
+        held = left.held.merge(right.held)
+        held = held.select(self._is_held(held.hashes, self._highest_low(held.hashes)))
+        return Counts(held, left.frequent.merge(right.frequent).trim(self.n_counters))
 
     def finish(self, state: Counts) -> Counts:
         """Return the counts unchanged."""
@@ -171,7 +171,7 @@ class RowCounts:
         return is_held
 
 
-def _added(
+def _add_counts(
     left: HashArray, left_counts: IntArray, right: HashArray, right_counts: IntArray
 ) -> tuple[HashArray, IntArray, IntArray]:
     """The sorted hashes of both sides, the sums of their counts, and the first position of each in both joined."""
@@ -264,9 +264,9 @@ def sample_classes(
     """
     draws = _draws(classes, n_wanted, seed, n_least, room)
     looks = [draw.first_look() for draw in draws]
-    counts = reduce_each_its_own(classes, looks)
+    counts = reduce_each_with(classes, looks)
     again = {i: look for i, draw in enumerate(draws) if (look := draw.second_look(looks[i], counts[i])) is not None}
-    second = reduce_each_its_own([classes[i] for i in again], list(again.values()))
+    second = reduce_each_with([classes[i] for i in again], list(again.values()))
     for i, counted in zip(again, second, strict=True):
         looks[i], counts[i] = again[i], counted
     return [draw.sample(look, counted) for draw, look, counted in zip(draws, looks, counts, strict=True)]
@@ -303,7 +303,7 @@ class _Draw:
     def sample(self, look: RowCounts, counts: Counts) -> ClassSample:
         held = counts.held
         is_frequent = held.counts > self._n_frequent
-        held = held.picked(is_frequent | (held.hashes <= np.uint64(_highest(look, held))))
+        held = held.select(is_frequent | (held.hashes <= np.uint64(_highest(look, held))))
         rows = np.repeat(held.rows, self._n_kept(held.counts), axis=0)
         return ClassSample(rows, self.n / max(1, len(rows)))
 

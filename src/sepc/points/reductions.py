@@ -88,7 +88,7 @@ class Moments:
         return Spread(total.n, total.base + total.rest, total.scatter)
 
     def _of_tile(self, columns: FloatArray, buffer: FloatArray) -> _Partial:
-        columns = self._moved(columns)
+        columns = self._transform(columns)
         n = columns.shape[1]
         # Weights instead of a sum and a division: the mean of finite rows never overflows.
         weights = np.full(n, 1 / n)
@@ -99,7 +99,7 @@ class Moments:
         centred -= rest[:, None]
         return _Partial(n, mean, rest, centred @ centred.T)
 
-    def _moved(self, columns: FloatArray) -> FloatArray:
+    def _transform(self, columns: FloatArray) -> FloatArray:
         moved = columns if self.origin is None else columns - self.origin[:, None]
         return moved if self.matrix is None else self.matrix.T @ moved
 
@@ -165,7 +165,7 @@ class ProjectionRange(_RangeJoin):
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class ProjectionHistogram:
     """Rows per bin, with the lowest and the highest value found in it; inf and -inf where it is empty."""
 
     counts: IntArray
@@ -195,7 +195,7 @@ class ProjectionCounts:
     edges: FloatArray
     origin: FloatArray | None = None
 
-    def map(self, block: FloatArray) -> Histogram:
+    def map(self, block: FloatArray) -> ProjectionHistogram:
         """Sort the values of one block and look up the edges; the other way round takes 7 times as long."""
         values = np.sort(project(block, self.direction, self.origin))
         cuts = np.concatenate(([0], np.searchsorted(values, self.edges), [len(values)]))
@@ -204,17 +204,17 @@ class ProjectionCounts:
         lowest, highest = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
         lowest[occupied] = values[cuts[:-1][occupied]]
         highest[occupied] = values[cuts[1:][occupied] - 1]
-        return Histogram(counts, lowest, highest)
+        return ProjectionHistogram(counts, lowest, highest)
 
-    def combine(self, left: Histogram, right: Histogram) -> Histogram:
+    def combine(self, left: ProjectionHistogram, right: ProjectionHistogram) -> ProjectionHistogram:
         """Add the counts bin by bin."""
-        return Histogram(
+        return ProjectionHistogram(
             left.counts + right.counts,
             np.minimum(left.lowest, right.lowest),
             np.maximum(left.highest, right.highest),
         )
 
-    def finish(self, histogram: Histogram) -> Histogram:
+    def finish(self, histogram: ProjectionHistogram) -> ProjectionHistogram:
         """Return the histogram unchanged."""
         return histogram
 
@@ -246,7 +246,7 @@ class Tail:
 
     def combine(self, left: tuple[Average, Average], right: tuple[Average, Average]) -> tuple[Average, Average]:
         """Join group by group."""
-        return _joined(left[0], right[0]), _joined(left[1], right[1])
+        return _join(left[0], right[0]), _join(left[1], right[1])
 
     def finish(self, groups: tuple[Average, Average]) -> tuple[Average, Average]:
         """Return the two groups unchanged: beyond, between."""
@@ -264,7 +264,7 @@ def _average(rows: FloatArray) -> Average:
     return Average(len(rows), rows[0] + np.full(len(rows), 1 / len(rows)) @ (rows - rows[0]))
 
 
-def _joined(left: Average, right: Average) -> Average:
+def _join(left: Average, right: Average) -> Average:
     n = left.n + right.n
     if left.n == 0 or right.n == 0:
         return right if left.n == 0 else left

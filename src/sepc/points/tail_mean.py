@@ -47,13 +47,13 @@ def tail_mean(points: PointSet, direction: FloatArray, k: int, origin: FloatArra
     """
     if not 1 <= k <= points.n_points:
         raise ValueError(f"tail_mean averages k={k:,} rows, but the set has {points.n_points:,}.")
-    direction = _shrunk(direction)
+    direction = _shrink(direction)
     lower, upper = _boundary(points, direction, k, origin)
     beyond, tied = points.reduce(Tail(direction, lower, upper, origin))
     return np.asarray(tied.mean + (beyond.mean - tied.mean) * (beyond.n / k))
 
 
-def _shrunk(direction: FloatArray) -> FloatArray:
+def _shrink(direction: FloatArray) -> FloatArray:
     """Divide by a power of two, so that projections are weighted means of at most the size of the rows."""
     _, exponent = np.frexp(np.abs(direction).max())
     return np.ldexp(direction, -int(exponent) - len(direction).bit_length())

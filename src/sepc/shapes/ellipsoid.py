@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownInLists
 from sepc.shapes.distance import distances
-from sepc.shapes.norms import mapped_rows, squared_norms
+from sepc.shapes.norms import map_rows, squared_norms
 from sepc.wording import counted, numbers
 
 # Support points lie on the boundary itself, so "inside" forgives the round-off of one matrix product.
@@ -85,7 +85,7 @@ class Ellipsoid(ShownInLists):
         ndarray of shape (n,)
             Bit for bit the same for a row alone and for that row among others.
         """
-        return squared_norms(self._checked(rows), self.center, self.root)
+        return squared_norms(self._check_rows(rows), self.center, self.root)
 
     def gauge(self, rows: FloatArray) -> FloatArray:
         """The factor by which the ellipsoid must be expanded to just reach each row."""
@@ -97,9 +97,9 @@ class Ellipsoid(ShownInLists):
 
     def distance(self, rows: FloatArray) -> FloatArray:
         """Euclidean distance of each row to the ellipsoid; 0 for the rows it contains."""
-        rows = self._checked(rows)
+        rows = self._check_rows(rows)
         outside, found = ~self.contains(rows), np.zeros(len(rows))
-        found[outside] = distances(self.semi_axes, mapped_rows(rows[outside], self.center, self.axes))
+        found[outside] = distances(self.semi_axes, map_rows(rows[outside], self.center, self.axes))
         return found
 
     @property
@@ -179,7 +179,7 @@ class Ellipsoid(ShownInLists):
         columns, lengths, _ = np.linalg.svd(self.inverse_root)
         return _read_only(columns.T), _read_only(lengths)
 
-    def _checked(self, rows: FloatArray) -> FloatArray:
+    def _check_rows(self, rows: FloatArray) -> FloatArray:
         rows = np.asarray(rows)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(f"rows have shape {rows.shape}; this ellipsoid needs (n, {self.n_features}).")

@@ -13,7 +13,7 @@ TILE_ROWS = 512
 STEP_ROWS = 64
 
 
-def mapped_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
+def map_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
     """``root (x - center)`` for each row `x`, bit for bit the same for a row alone and for that row among others.
 
     Parameters

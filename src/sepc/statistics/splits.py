@@ -29,7 +29,7 @@ def stratified_folds(labels: NDArray[Any], n_folds: int, random: np.random.Rando
     """The fold that leaves out each row; -1 for the only row of a class, which is never left out."""
     folds = np.full(len(labels), -1, dtype=np.int64)
     for label in np.unique(labels):
-        own = random.permutation(np.flatnonzero(labels == label))
-        if len(own) > 1:
-            folds[own] = (np.arange(len(own)) + random.randint(n_folds)) % n_folds
+        rows = random.permutation(np.flatnonzero(labels == label))
+        if len(rows) > 1:
+            folds[rows] = (np.arange(len(rows)) + random.randint(n_folds)) % n_folds
     return folds

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.sep.regions import Regions
-from sepc.metrics import aurc, checked, risk_coverage_curve
+from sepc.metrics import aurc, check_ranking, risk_coverage_curve
 from sepc.model.names import region_name
 from sepc.statistics.binomial import rate_interval
 
@@ -135,9 +135,9 @@ def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> 
     """
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
-    right, scores = checked(correct, trust)
+    right, scores = check_ranking(correct, trust)
     _, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
-    bins = _filled(sizes, n_bins)[group]
+    bins = _assign_bins(sizes, n_bins)[group]
     n_rows = np.bincount(bins)
     n_right = np.bincount(bins, weights=right)
     low, high = rate_interval(n_right, n_rows)
@@ -174,7 +174,7 @@ def most_common(labels: NDArray[Any]) -> Any:
     return values[counts.argmax()]
 
 
-def _filled(sizes: IntArray, n_bins: int) -> IntArray:
+def _assign_bins(sizes: IntArray, n_bins: int) -> IntArray:
     """The bin of each group of tied rows: cut as evenly as ties allow, then merge bins that are too small."""
     ends = np.cumsum(sizes)
     share = ends[-1] / n_bins

@@ -104,7 +104,7 @@ def principal_plane(model: SEPModel) -> Plane:
     mean, covariance = mean_and_covariance(model)
     unit = _unit(model, covariance)
     lengths, axes = np.linalg.eigh(covariance / np.outer(unit, unit))
-    first, second = (_turned(axes[:, -k]) for k in (1, 2))
+    first, second = (_fix_sign(axes[:, -k]) for k in (1, 2))
     shares = np.maximum(lengths[::-1], 0.0) / max(float(lengths.sum()), np.finfo(float).tiny)
     return Plane(
         origin=model.shift + model.scale * mean,
@@ -146,7 +146,7 @@ def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
     return np.asarray(np.where(spread > LEAST_SPREAD * largest, spread, largest))
 
 
-def _turned(axis: FloatArray) -> FloatArray:
+def _fix_sign(axis: FloatArray) -> FloatArray:
     """The axis with its sign fixed: the largest entry is positive, so every machine draws the same picture."""
     return np.asarray(axis * np.sign(axis[np.abs(axis).argmax()]))
 
@@ -188,9 +188,9 @@ def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, i
     """
     between, within = _scatters(rows, labels)
     alone = np.diag(between) / np.diag(within)
-    own, spread = np.diag(between), np.diag(within)
+    separation, spread = np.diag(between), np.diag(within)
     # The trace of `inverse(within) @ between` for every pair of features, written out.
-    crossed = np.outer(spread, own) + np.outer(own, spread) - 2.0 * within * between
+    crossed = np.outer(spread, separation) + np.outer(separation, spread) - 2.0 * within * between
     separation = np.triu(crossed / np.maximum(np.outer(spread, spread) - within**2, np.finfo(float).tiny), 1)
     pair = np.unravel_index(separation.argmax(), separation.shape)
     first, second = sorted(map(int, pair), key=lambda j: -alone[j])

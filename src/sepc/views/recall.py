@@ -56,23 +56,23 @@ def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], class
     return tuple(
         Recall(
             name_of(cls),
-            int(own.sum()),
-            int((own & accepted).sum()),
-            int((own & found).sum()),
-            int((own & found & accepted).sum()),
-            bool(own.mean() < RARE_SHARE),
+            int(is_of_class.sum()),
+            int((is_of_class & accepted).sum()),
+            int((is_of_class & found).sum()),
+            int((is_of_class & found & accepted).sum()),
+            bool(is_of_class.mean() < RARE_SHARE),
         )
-        for cls, own in each
-        if own.any()
+        for cls, is_of_class in each
+        if is_of_class.any()
     )
 
 
 def warnings_of(classes: Sequence[Recall], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
     """A sentence for every rare class of which the accepted rows miss most."""
     return tuple(
-        f"{shown(own.name)} is rare ({counted(own.n_rows, 'row')}), and accepted rows miss most of it: of "
-        f"{own.n_accepted:,} accepted, {own.n_accepted - own.n_found_accepted:,} have another label. "
+        f"{shown(recall.name)} is rare ({counted(recall.n_rows, 'row')}), and accepted rows miss most of it: of "
+        f"{recall.n_accepted:,} accepted, {recall.n_accepted - recall.n_found_accepted:,} have another label. "
         f"Give it more weight, for example with {advice}."
-        for own in classes
-        if own.is_missed
+        for recall in classes
+        if recall.is_missed
     )

@@ -150,10 +150,10 @@ def _has_other_columns(X: Any, y: Any) -> bool:
 def _drawn_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
     """A sample of the rows of a collection in memory, and their labels; the same whenever it is drawn."""
     if is_lazy(X):
-        from sepc.points.dask.drawn_table import drawn_table as on_dask
+        from sepc.points.dask.drawn_table import draw_table as on_dask
 
         return on_dask(X, y, DRAWN_ROWS, seed)
-    from sepc.points.on_parquet import drawn_table as on_parquet
+    from sepc.points.on_parquet import draw_table as on_parquet
 
     return on_parquet(X, y, DRAWN_ROWS, seed)
 

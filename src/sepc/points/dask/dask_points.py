@@ -13,7 +13,7 @@ from typing import Any
 from dask.distributed import Client, Future, KilledWorker, wait
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.points.dask.shards import AllRows, Part, Wanted, counted, divided, reduced, rescaled
+from sepc.points.dask.shards import AllRows, Part, Wanted, count_kept, divide_part, reduce_part, rescale_shard
 from sepc.points.in_memory import check_gatherable, check_same_features, combine_runs
 from sepc.points.protocol import Answer, PointSet, Reduction, Region
 from sepc.points.row_hash import is_sampled
@@ -98,13 +98,13 @@ class DaskPoints:
     def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
         """Summarise all rows in one pass."""
         question = pickle.dumps(reduction)
-        answers = self._answers([self._submit(reduced, question, own) for own in self._positions().values()])
+        answers = self._answers([self._submit(reduce_part, question, places) for places in self._positions().values()])
         runs = sorted((run for answer in answers for run in answer), key=itemgetter(0))
         return reduction.finish(combine_runs(reduction, [(n_blocks, state) for _, n_blocks, state in runs]))
 
     def split(self, region: Region, /) -> tuple[DaskPoints, DaskPoints]:
         """Divide into the rows inside `region` and the rows outside it."""
-        return self._divided(region.contains)
+        return self._divide(region.contains)
 
     def union(self, other: PointSet, /) -> DaskPoints:
         """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
@@ -116,13 +116,13 @@ class DaskPoints:
 
     def sample(self, share: float, seed: int, /) -> DaskPoints:
         """Keep about `share` of the rows, chosen by `row_hashes`."""
-        return self._divided(partial(is_sampled, share=share, seed=seed))[0]
+        return self._divide(partial(is_sampled, share=share, seed=seed))[0]
 
     def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> DaskPoints:
         """The rows as ``(x - shift) / scale``, computed once, where they are."""
         # Pure, so that all sets of the same blocks share one copy.
         moved = {
-            shard.key: self.client.submit(rescaled, shard, shift, scale, pure=True)
+            shard.key: self.client.submit(rescale_shard, shard, shift, scale, pure=True)
             for shard in {block.shard.key: block.shard for block in self.blocks}.values()
         }
         return replace(self, blocks=tuple(replace(block, shard=moved[block.shard.key]) for block in self.blocks))
@@ -144,11 +144,11 @@ class DaskPoints:
                 blocks[position] = replace(blocks[position], n_rows=n_rows, marks=marks[shard], index=index, side=side)
         return replace(self, blocks=tuple(blocks))
 
-    def _divided(self, test: Callable[[FloatArray], BoolArray]) -> tuple[DaskPoints, DaskPoints]:
+    def _divide(self, test: Callable[[FloatArray], BoolArray]) -> tuple[DaskPoints, DaskPoints]:
         positions = self._positions()
-        marks = {shard: self._submit(divided, pickle.dumps(test), own) for shard, own in positions.items()}
-        numbers = {shard: [self.blocks[i].n_rows for i in own] for shard, own in positions.items()}
-        tasks = [self.client.submit(counted, marks[shard], numbers[shard], pure=False) for shard in positions]
+        marks = {shard: self._submit(divide_part, pickle.dumps(test), places) for shard, places in positions.items()}
+        numbers = {shard: [self.blocks[i].n_rows for i in places] for shard, places in positions.items()}
+        tasks = [self.client.submit(count_kept, marks[shard], numbers[shard], pure=False) for shard in positions]
         counts = dict(zip(positions, self._answers(tasks), strict=True))
         return self.part(marks, counts, 0), self.part(marks, counts, 1)
 
@@ -161,11 +161,11 @@ class DaskPoints:
 
     def _submit(self, task: Callable[..., Any], question: bytes, positions: list[int]) -> Future:
         """Start a task on the blocks of one shard."""
-        own = [self.blocks[position] for position in positions]
-        futures = {block.marks.key: block.marks for block in own if block.marks is not None and block.n_rows > 0}
-        wanted = [block.wanted(position) for position, block in zip(positions, own, strict=True)]
-        part = Part(own[0].shard.key, wanted)
-        return self.client.submit(task, question, own[0].shard, part, futures, pure=False)
+        blocks = [self.blocks[position] for position in positions]
+        futures = {block.marks.key: block.marks for block in blocks if block.marks is not None and block.n_rows > 0}
+        wanted = [block.wanted(position) for position, block in zip(positions, blocks, strict=True)]
+        part = Part(blocks[0].shard.key, wanted)
+        return self.client.submit(task, question, blocks[0].shard, part, futures, pure=False)
 
     def _answers(self, futures: list[Future]) -> list[Any]:
         answers = answers_of(self.client, futures)

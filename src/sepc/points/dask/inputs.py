@@ -13,9 +13,9 @@ from dask.distributed import Client, Future, default_client
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.class_split import Labels, classes_of
+from sepc.points.class_split import BlockLabels, classes_of
 from sepc.points.dask.dask_points import Block, DaskPoints, answers_of
-from sepc.points.dask.shards import Masks, counted
+from sepc.points.dask.shards import Masks, count_kept
 from sepc.points.inputs import as_points, refuse_non_finite
 from sepc.points.table_encoder import TableEncoder, n_columns
 
@@ -29,7 +29,7 @@ class Prepared:
     """A block as it is stored on a worker: checked rows and their labels."""
 
     rows: FloatArray
-    labels: Labels
+    labels: BlockLabels
 
 
 def labelled_points(
@@ -50,14 +50,14 @@ def labelled_points(
     # Sent to each worker once, as a part of the graph, so that lost blocks can be computed again.
     shared = delayed(encoder, traverse=False)
     blocks = client.compute(
-        [delayed(_prepared, pure=False)(rows, own, i, shared) for i, (rows, own) in enumerate(pairs)]
+        [delayed(_prepare, pure=False)(rows, labels, i, shared) for i, (rows, labels) in enumerate(pairs)]
     )
     try:
         facts = answers_of(client, [client.submit(_facts, block, pure=False) for block in blocks])
     except RefusedBlockError as error:
         raise ValueError(str(error)) from None
     classes = classes_of([labels for _, _, labels in facts])
-    return _resident(client, blocks, [(n, d) for n, d, _ in facts], classes)
+    return _store_in_shards(client, blocks, [(n, d) for n, d, _ in facts], classes)
 
 
 def aligned_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:
@@ -67,7 +67,7 @@ def aligned_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:
             f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns. "
             "For one feature use X.reshape(-1, 1)."
         )
-    return list(zip(_blocks_of(X), _blocks_of(_aligned(y, X)), strict=True))
+    return list(zip(_blocks_of(X), _blocks_of(_align(y, X)), strict=True))
 
 
 def current_client() -> Client:
@@ -81,7 +81,7 @@ def current_client() -> Client:
         ) from None
 
 
-def _aligned(y: Any, X: Any) -> Any:
+def _align(y: Any, X: Any) -> Any:
     """The labels in the same blocks as `X`; if `y` names a column of `X`, that name for each block."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None.")
@@ -122,20 +122,20 @@ def _blocks_of(collection: Any) -> list[Any]:
     return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
 
 
-def _prepared(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Prepared:
+def _prepare(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Prepared:
     """Check one block on its worker; the error names the block if something is wrong with it."""
     table, labels = with_labels(rows, labels, number)
     if len(table) == 0:
         width = np.shape(table)[1] if encoder is None else n_columns(encoder)
-        return Prepared(np.empty((0, width)), Labels(labels[:0], np.empty(0, dtype=np.uint8)))
+        return Prepared(np.empty((0, width)), BlockLabels(labels[:0], np.empty(0, dtype=np.uint8)))
     try:
-        numbers = as_points(table).gather(len(table)) if encoder is None else _encoded(table, encoder)
+        numbers = as_points(table).gather(len(table)) if encoder is None else _encode(table, encoder)
     except (TypeError, ValueError) as error:
         raise RefusedBlockError(f"In block {number}: {error}") from None
     return Prepared(np.ascontiguousarray(numbers), labels_of_block(labels, number))
 
 
-def _encoded(table: Any, encoder: TableEncoder) -> FloatArray:
+def _encode(table: Any, encoder: TableEncoder) -> FloatArray:
     rows = encoder.rows_of(table)
     refuse_non_finite(rows, encoder.feature_names)
     return rows
@@ -152,10 +152,10 @@ def with_labels(rows: Any, labels: Any, number: int) -> tuple[Any, NDArray[Any]]
     return table, labels
 
 
-def labels_of_block(labels: NDArray[Any], number: int) -> Labels:
+def labels_of_block(labels: NDArray[Any], number: int) -> BlockLabels:
     """The distinct labels of one block; the error names the block if some are missing."""
     try:
-        return Labels.of(labels)
+        return BlockLabels.of(labels)
     except ValueError as error:
         raise RefusedBlockError(f"In block {number}: {error}") from None
 
@@ -165,19 +165,19 @@ def _facts(block: Prepared) -> tuple[int, int, NDArray[Any]]:
     return n, d, block.labels.values
 
 
-def _resident(
+def _store_in_shards(
     client: Client, blocks: Sequence[Future], shapes: Sequence[tuple[int, int]], classes: NDArray[Any]
 ) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
     """Group the blocks of every worker into shards, one per thread, and compute the masks of the classes there."""
     places: dict[int, Block] = {}
     marks, counts = {}, {}
     for worker, positions in _by_worker(client, blocks):
-        own, numbers = [blocks[i] for i in positions], [shapes[i][0] for i in positions]
+        stored, numbers = [blocks[i] for i in positions], [shapes[i][0] for i in positions]
         where = {"workers": worker, "allow_other_workers": worker is not None, "pure": False}
-        shard = client.submit(_together, own, **where)
+        shard = client.submit(_together, stored, **where)
         places |= {i: Block(shard, place, shapes[i][0]) for place, i in enumerate(positions)}
-        marks[shard.key] = client.submit(_class_masks, own, classes, **where)
-        counts[shard.key] = client.submit(counted, marks[shard.key], numbers, pure=False)
+        marks[shard.key] = client.submit(_class_masks, stored, classes, **where)
+        counts[shard.key] = client.submit(count_kept, marks[shard.key], numbers, pure=False)
     whole = DaskPoints(client, shapes[0][1], tuple(places[i] for i in range(len(blocks))))
     held = {key: pickle.loads(n) for key, n in zip(counts, answers_of(client, list(counts.values())), strict=True)}
     return whole, tuple(whole.part(marks, held, k) for k in range(len(classes))), classes

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.points.in_memory import BYTES_PER_CELL, narrowed_mask
+from sepc.points.in_memory import BYTES_PER_CELL, narrow_mask
 from sepc.points.protocol import Reduction, State
 
 # Blocks stored together, and the masks that divide each of them into parts; None stands for all rows.
@@ -130,15 +130,15 @@ class Part:
                 yield KEPT.get(name, partial(block.rows, shard, marks))
 
 
-def reduced(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
+def reduce_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
     """Apply a pickled reduction to the blocks; the states are returned pickled."""
     reduction = pickle.loads(question)
     blocks = zip(part.wanted, part.rows(shard, marks), strict=True)
     states = ((block.position, reduction.map(rows)) for block, rows in blocks)
-    return pickle.dumps(joined_runs(reduction, states), protocol=5)
+    return pickle.dumps(join_runs(reduction, states), protocol=5)
 
 
-def joined_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]:
+def join_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]:
     """Combine states as far as the tree of `combine_runs` would combine neighbouring blocks.
 
     In that tree, runs of 2^k blocks become one state if they begin at a multiple of 2^k.
@@ -153,7 +153,7 @@ def joined_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State
     return runs
 
 
-def divided(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
+def divide_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
     """Masks of the rows inside and outside, for whole blocks; None for a block without rows left."""
     test, masks = pickle.loads(question), list[Masks]()
     for block, rows in zip(part.wanted, part.rows(shard, marks), strict=True):
@@ -162,11 +162,11 @@ def divided(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Mas
             continue
         inside = test(rows)
         old, n = block.mask(marks), len(shard[block.place])
-        masks.append((narrowed_mask(old, inside, n), narrowed_mask(old, ~inside, n)))
+        masks.append((narrow_mask(old, inside, n), narrow_mask(old, ~inside, n)))
     return masks
 
 
-def counted(marks: Sequence[Masks], n_rows: Sequence[int]) -> bytes:
+def count_kept(marks: Sequence[Masks], n_rows: Sequence[int]) -> bytes:
     """How many rows of each block its masks keep, as a pickled list of tuples."""
     return pickle.dumps(
         [
@@ -176,7 +176,7 @@ def counted(marks: Sequence[Masks], n_rows: Sequence[int]) -> bytes:
     )
 
 
-def rescaled(shard: Shard, shift: FloatArray, scale: FloatArray) -> Shard:
+def rescale_shard(shard: Shard, shift: FloatArray, scale: FloatArray) -> Shard:
     """The blocks as ``(x - shift) / scale``."""
     return tuple((block - shift) / scale for block in shard)
 
