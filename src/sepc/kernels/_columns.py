@@ -1,4 +1,4 @@
-"""The columns of a linear model as one matrix, and what a solver needs to know of it."""
+"""The columns of a linear model as one matrix, and the operations a solver needs on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 
 
 class Columns(Protocol):
-    """A matrix of n rows, known by its products."""
+    """A matrix of n rows, accessed only through its products."""
 
     @property
     def shape(self) -> tuple[int, int]:

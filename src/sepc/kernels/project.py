@@ -1,9 +1,9 @@
-"""The nearest point of an ellipsoid within a box, and a proof of how near it is.
+"""The nearest point of an ellipsoid within a box, with a certificate of its distance.
 
-The distance is a weighted Euclidean one. For a given set of coordinates at their bounds, a singular value decomposition
-leaves one equation in one unknown, the multiplier of the ellipsoid; the set is then changed until no coordinate wants
-to move. Whatever the solver did, the answer comes with a half-space that holds the ellipsoid: no point of it within
-the box is nearer than the bound, and if there is none, the ellipsoid and the box do not meet.
+The distance is weighted Euclidean. This is an active-set method: for a given set of coordinates at their bounds, a
+singular value decomposition leaves one equation in one unknown, the multiplier of the ellipsoid; the set is changed
+until it is optimal. Whatever the solver did, the answer comes with a half-space that contains the ellipsoid: no point
+of it within the box is nearer than the bound, and if there is none, the ellipsoid and the box do not meet.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from scipy.optimize import lsq_linear
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 
-# Changes of the set of coordinates at their bounds before the slow and sure way is taken.
+# Changes of the active set (coordinates at their bounds) before falling back to bisection.
 MOST_CHANGES = 50
-# After so many changes, coordinates change one at a time.
+# After this many changes, coordinates change one at a time.
 ALL_AT_ONCE = 6
-# Newton steps for the multiplier, which needs about six; steps of the slow way, which halves an interval.
+# The most Newton steps for the multiplier, which needs about six, and the most bisection steps.
 MOST_STEPS = 60
-# The slow way begins between these multipliers.
+# Bisection starts between these multipliers.
 MULTIPLIERS = (1e-12, 1e24)
-# A point is as good as inside, and a coordinate as good as at its bound, up to this.
+# Tolerance within which a point counts as inside, and a coordinate as at its bound.
 ROUNDING = 1e-11
-# A proof whose forces differ by more than this share is made again.
+# A certificate whose forces differ by more than this share is recomputed.
 BALANCED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace:
-    """``normal @ (v - center) <= 1``, for all ``v`` in the ellipsoid; it proves how near or far the ellipsoid is.
+    """``normal @ (v - center) <= 1`` for all ``v`` in the ellipsoid: a certificate of its distance.
 
     Attributes
     ----------
     normal, center : (d,) arrays
     multiplier : float
-        What a unit of the inequality is worth, at the nearest point.
+        The Lagrange multiplier of the inequality at the nearest point.
     """
 
     normal: FloatArray
@@ -51,7 +51,7 @@ class HalfSpace:
         return float(self.normal @ (np.where(self.normal > 0.0, low, high) - self.center))
 
     def bound(self, point: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray) -> float:
-        """A squared distance that no point of the half-space within the box falls below; infinite if there is none."""
+        """Lower bound on the squared distance to the half-space within the box; infinite if they do not meet."""
         if self.least(low, high) > 1.0 + ROUNDING:
             return np.inf
         pull = self.multiplier * self.normal
@@ -71,12 +71,12 @@ class Projection:
     Attributes
     ----------
     point : (d,) array
-        The nearest point or, if the ellipsoid does not meet the box, the deepest one of the box.
+        The nearest point or, if the ellipsoid does not meet the box, the point of the box nearest in its gauge.
     squared : float
         Its squared distance; infinite if the ellipsoid does not meet the box.
     proof : HalfSpace
     bound : float
-        No point of the ellipsoid within the box has a smaller squared distance, by the proof.
+        By the proof, no point of the ellipsoid within the box has a smaller squared distance.
     """
 
     point: FloatArray
@@ -92,7 +92,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Projector:
-    """Projects points on one ellipsoid within one box; what the points have in common is computed once.
+    """Projects points onto one ellipsoid within one box; what all points share is computed once.
 
     Attributes
     ----------
@@ -101,8 +101,8 @@ class Projector:
     low, high : (d,) arrays
         The box, which is finite; coordinates with equal ends are fixed.
     weights : (d,) array
-        Of the coordinates: the squared distance is ``sum((weights * (v - point)) ** 2)``. Positive, except that those
-        of fixed coordinates may be 0.
+        Weights of the coordinates: the squared distance is ``sum((weights * (v - point)) ** 2)``. Positive, or 0 for
+        fixed coordinates.
     """
 
     center: FloatArray
@@ -116,11 +116,11 @@ class Projector:
         return _Problem(self, point).solve()
 
     def deepest(self) -> FloatArray:
-        """The point of the box that lies deepest in the ellipsoid, or nearest to it in its own measure."""
+        """The point of the box with the smallest gauge: deepest in the ellipsoid, or nearest to it."""
         return self.least_squares(self.columns, -self.rest) if self.free.any() else self.low
 
     def inner(self) -> FloatArray:
-        """A point of the box that lies deep in the ellipsoid, though not always deepest, and is found sooner."""
+        """A point of the box that lies deep in the ellipsoid; not always the deepest, but faster to find."""
         return self.whole(_lstsq(self.columns, -self.rest)) if self.free.any() else self.low
 
     @cached_property
@@ -135,7 +135,7 @@ class Projector:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """The absolute values of these, with coordinates as rows."""
+        """The absolute values of `columns`, transposed."""
         return np.abs(self.columns.T)
 
     @cached_property
@@ -145,7 +145,7 @@ class Projector:
 
     @cached_property
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """The box of the free coordinates, as seen from the center."""
+        """The box of the free coordinates, relative to the center."""
         return (self.low - self.center)[self.free], (self.high - self.center)[self.free]
 
     @cached_property
@@ -160,7 +160,7 @@ class Projector:
 
     @cached_property
     def likely_sides(self) -> IntArray:
-        """Which free coordinates were at their bounds for the last point: a good start for one near it."""
+        """Which free coordinates were at their bounds for the last point: a good start for a nearby one."""
         return np.zeros(int(self.free.sum()), dtype=np.int64)
 
     def decomposition(self, open_: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -173,7 +173,7 @@ class Projector:
         return self._decompositions[key]
 
     def least_squares(self, matrix: FloatArray, target: FloatArray) -> FloatArray:
-        """The point of the box whose free coordinates, as seen from the center, solve a system best."""
+        """The point of the box whose free coordinates, relative to the center, are a bounded least-squares solution."""
         low, high = self.ends
         place = _lstsq(matrix, target)
         if not ((low <= place) & (place <= high)).all():
@@ -181,12 +181,12 @@ class Projector:
             sides = lsq_linear(matrix, target, (low, high), method="bvls", tol=1e-14, max_iter=most).active_mask
             place, open_ = np.where(sides < 0, low, high), sides == 0
             rest = target - matrix[:, ~open_] @ place[~open_]
-            # Once more, for the last digits.
+            # Solve again for the last digits.
             place[open_] = _lstsq(matrix[:, open_], rest)
         return self.whole(place)
 
     def whole(self, place: FloatArray) -> FloatArray:
-        """The point of the box with these free coordinates, as seen from the center; at a bound it is exactly there."""
+        """The point of the box with these free coordinates, relative to the center; exact at the bounds."""
         (low, high), point = self.ends, self.low.copy()
         within = np.clip(self.center[self.free] + place, self.low[self.free], self.high[self.free])
         point[self.free] = np.where(
@@ -198,7 +198,7 @@ class Projector:
 class _Found(NamedTuple):
     """Where a solver stopped: the place, the multiplier of the ellipsoid, and ``root @ (place - center)``.
 
-    The last is not the difference it seems, which would lose the digits of a flat ellipsoid.
+    The last is not computed as that difference, which would lose digits for a flat ellipsoid.
     """
 
     place: FloatArray
@@ -208,14 +208,14 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """One projection; sets of coordinates at their bounds are given as -1, 0 or 1 for each free coordinate."""
+    """One projection; an active set is -1, 0 or 1 for each free coordinate: at its lower bound, free, at its upper."""
 
     projector: Projector
     point: FloatArray
 
     @cached_property
     def start(self) -> FloatArray:
-        """The free coordinates of the point, as seen from the center."""
+        """The free coordinates of the point, relative to the center."""
         return np.asarray((self.point - self.projector.center)[self.projector.free])
 
     def solve(self) -> Projection:
@@ -234,7 +234,7 @@ class _Problem:
         return self._projection(found)
 
     def _solve_active_set(self, sides: IntArray) -> _Found | None:
-        """The nearest point; None if the sets of coordinates at their bounds come to no end."""
+        """The nearest point; None if the active set does not converge."""
         low, high = self.projector.ends
         squares = self.projector.free_weights**2
         for i in range(MOST_CHANGES):
@@ -248,7 +248,7 @@ class _Problem:
             beside = ROUNDING * (1.0 + np.abs(place))
             changed[(sides == 0) & (place < low - beside)] = -1
             changed[(sides == 0) & (place > high + beside)] = 1
-            # The size of what cancels tells how much of the pull is rounding.
+            # The size of the terms that cancel shows how much of the pull is rounding.
             noise = ROUNDING * (np.abs(apart) + found.multiplier * (self.projector.sizes @ np.abs(found.outward)))
             changed[(sides == -1) & (pull < -noise)] = 0
             changed[(sides == 1) & (pull > noise)] = 0
@@ -256,7 +256,7 @@ class _Problem:
                 self.projector.likely_sides[:] = sides
                 return _Found(self.projector.whole(place), found.multiplier, found.outward)
             if i >= ALL_AT_ONCE:
-                # One at a time, so that they do not chase one another.
+                # One at a time, to prevent cycling.
                 one = int(np.flatnonzero(changed != sides)[-1])
                 sides[one] = changed[one]
             else:
@@ -264,7 +264,7 @@ class _Problem:
         return None
 
     def _solve_on_face(self, sides: IntArray) -> _Found | None:
-        """The nearest free coordinates, some of them at their bounds; None if the ellipsoid does not come so far."""
+        """The nearest free coordinates for an active set; None if the ellipsoid does not reach that face."""
         low, high = self.projector.ends
         place = np.where(sides < 0, low, np.where(sides > 0, high, self.start))
         open_ = sides == 0
@@ -282,7 +282,7 @@ class _Problem:
         return _Found(place, multiplier, -(left @ left_over + beyond))
 
     def _bisect(self) -> _Found:
-        """The nearest point, by halving an interval of multipliers until `_solve_active_set` can finish."""
+        """The nearest point, by bisecting an interval of multipliers until `_solve_active_set` converges."""
         least, most = np.log(MULTIPLIERS)
         for _ in range(MOST_STEPS):
             middle = 0.5 * (least + most)
@@ -294,7 +294,7 @@ class _Problem:
         return self._found_at(self._penalised_point(np.exp(most)), float(np.exp(most)))
 
     def _penalised_point(self, multiplier: float) -> FloatArray:
-        """The point of the box with the least squared distance plus multiple of the squared gauge."""
+        """The point of the box that minimises the squared distance plus `multiplier` times the squared gauge."""
         weights, strength = self.projector.free_weights, np.sqrt(multiplier)
         return self.projector.least_squares(
             np.vstack([np.diag(weights), strength * self.projector.columns]),
@@ -313,7 +313,7 @@ class _Problem:
         return _Found(point, multiplier, self.projector.root @ (point - self.projector.center))
 
     def _projection(self, found: _Found) -> Projection:
-        """The point with its proof; an infinite multiplier says that the ellipsoid does not meet the box."""
+        """The point with its proof; an infinite multiplier means that the ellipsoid does not meet the box."""
         projector, is_met = self.projector, np.isfinite(found.multiplier)
         outward = self._balance(found) if is_met and found.multiplier > 0.0 else found.outward
         gauge = float(np.linalg.norm(outward))
@@ -325,10 +325,9 @@ class _Problem:
         )
 
     def _balance(self, found: _Found) -> FloatArray:
-        """``root @ (place - center)``, as it must be where no free coordinate wants to move.
+        """``root @ (place - center)``, corrected so that the forces on all free coordinates balance.
 
-        In the direction of a flat ellipsoid it is a tiny number times a large one, and the place alone does not have
-        the digits of it.
+        Across a flat ellipsoid it is a tiny number times a large one, and `place` alone lacks the digits for it.
         """
         projector = self.projector
         open_ = (projector.low < found.place) & (found.place < projector.high)
@@ -341,14 +340,14 @@ class _Problem:
 
 
 def _lstsq(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    """The solution of a system with the least squared errors."""
+    """The least-squares solution of a system."""
     return np.asarray(np.linalg.lstsq(matrix, target)[0], dtype=np.float64)
 
 
 def _multiplier(parts: FloatArray, sizes: FloatArray, beyond: float) -> float | None:
     """Solve ``sum((parts / (1 + m * sizes**2))**2) + beyond = 1`` for m; None if there is no solution.
 
-    The inverse square root of the left side is concave in m, so Newton's steps from 0 never go too far.
+    The inverse square root of the left side is concave in m, so Newton's steps from 0 never overshoot.
     """
     if beyond >= 1.0 - ROUNDING:
         return None

@@ -1,7 +1,7 @@
-"""Columns of steps and of categories, kept as one place a row instead of many zeros and ones.
+"""Columns of steps and of categories, stored as one place per row instead of many zeros and ones.
 
-A curve with 60 steps is 60 columns in which a row has ones up to its own step: knowing the step is enough. Products
-then cost as much as a few columns, and products of columns are tables of how many rows share two steps.
+A curve with 60 steps is 60 columns in which a row has ones up to its own step, so the step alone is enough. Products
+then cost as much as with a few columns, and products of columns are tables of how many rows share two steps.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from sepc.kernels._columns import Floats, Indices, moments_of, standardise_array
 
 @dataclass(frozen=True, eq=False)
 class SteppedColumns:
-    """A matrix whose last columns are an array; the others belong to groups, in which every row has one place.
+    """A matrix whose last columns are a dense array; the others form groups in which every row has one place.
 
-    A group of `s` columns has the places 0 to `s`. Its columns are zero at place 0. At place `p`, column `p` is one; if
-    the group climbs, so are all before it. Each of these columns is then shifted and scaled.
+    A group of `s` columns has places 0 to `s`. Its columns are zero at place 0. At place `p`, column `p` is one; if the
+    group climbs, so are all columns before it. Each of these columns is then shifted and scaled.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class SteppedColumns:
     n_columns : (q,) array of int
         Number of columns of each group.
     climbs : (q,) array of bool
-        Whether the columns of a group are steps of a curve; else they are categories.
+        Whether the columns of a group are steps of a curve; otherwise they are categories.
     shift, scale : (S,) arrays
         For the columns of all groups: entries are ``(indicator - shift) * scale``.
     dense : (n, m) array
@@ -58,7 +58,7 @@ class SteppedColumns:
         if len(self.shift):
             scaled = stepped * self.scale
             levels = self._levels(scaled)
-            # Every row has one place of the first group, so what all rows have in common can be added there.
+            # Every row has one place in the first group, so terms common to all rows can be added there.
             levels[: self.n_columns[0] + 1] -= scaled @ self.shift
             scores += (self._is_at @ levels.astype(self.dense.dtype)).T
         return scores
@@ -80,7 +80,7 @@ class SteppedColumns:
         products[:S, :S] = self._products_of_steps(self.places[part], weights.astype(np.float64))
         products[S:, :S] = mixed * self.scale
         products[:S, S:] = products[S:, :S].T
-        # A product with itself takes half the time.
+        # A symmetric product takes half the time.
         products[S:, S:] = half_weighted.T @ half_weighted
         return products
 
@@ -88,7 +88,7 @@ class SteppedColumns:
         """The squares of each row, summed with a weight for each column."""
         stepped, plain = self._split(weights[np.newaxis])
         squared = stepped * self.scale**2
-        # (indicator - shift)^2 is shift^2, and where the indicator is one 1 - 2 shift more.
+        # (indicator - shift)^2 is shift^2, plus 1 - 2 shift where the indicator is one.
         looked_up = self._is_at @ self._levels(squared * (1.0 - 2.0 * self.shift)).astype(self.dense.dtype)
         return np.asarray(self.dense**2 @ plain[0] + looked_up[:, 0] + squared[0] @ self.shift**2)
 
@@ -137,12 +137,12 @@ class SteppedColumns:
 
     @cached_property
     def _starts(self) -> IntArray:
-        """The first of the places of each group, when the places of all groups are numbered one after the other."""
+        """The first place of each group, with the places of all groups numbered consecutively."""
         return np.asarray(np.cumsum(self.n_columns + 1) - (self.n_columns + 1))
 
     @cached_property
     def _is_at(self) -> csr_array:
-        """Which of all places each row has, of shape (n, S + q)."""
+        """One-hot matrix of the places of each row, of shape (n, S + q)."""
         n, q = self.places.shape
         which = (self.places + self._starts).astype(np.int32)
         starts = q * np.arange(n + 1, dtype=np.int32)
@@ -150,14 +150,14 @@ class SteppedColumns:
         return csr_array((np.ones(n * q, self.dense.dtype), which.ravel(), starts), shape=shape)
 
     def _groups(self) -> Iterator[tuple[slice, slice, bool]]:
-        """Of each group: its columns, the same among all places, and whether it climbs."""
+        """For each group: its columns, their positions among all places, and whether it climbs."""
         first = 0
         for start, n, climbs in zip(self._starts.tolist(), self.n_columns.tolist(), self.climbs.tolist(), strict=True):
             yield slice(first, first + n), slice(start + 1, start + 1 + n), climbs
             first += n
 
     def _levels(self, coefficients: FloatArray) -> FloatArray:
-        """What all columns of a group add at each place, of shape (S + q, k), from coefficients of shape (k, S)."""
+        """The sum of a group's columns at each place, of shape (S + q, k), from coefficients of shape (k, S)."""
         levels = np.zeros((len(self.shift) + len(self.n_columns), len(coefficients)))
         for columns, places, climbs in self._groups():
             added = coefficients[:, columns].T
@@ -173,7 +173,7 @@ class SteppedColumns:
         return sums
 
     def _products_of_steps(self, places: IntArray, weights: FloatArray) -> FloatArray:
-        """Weighted products of the columns of groups: tables of the rows that two groups share, summed up twice."""
+        """Weighted products of the columns of groups: cross-tabulations of places, cumulated along both axes."""
         columns, sizes = np.ascontiguousarray(places.T), (self.n_columns + 1).tolist()
         where = [slice(start, start + n) for start, n in zip(self._starts.tolist(), sizes, strict=True)]
         tables = np.zeros((self._is_at.shape[1],) * 2)
