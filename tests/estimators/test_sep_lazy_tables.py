@@ -159,7 +159,7 @@ def test_gaps_in_numbers_and_dates_are_refused_by_name(stored, name):
     table = rows()
     table.loc[table.index[700], name] = None
     with pytest.raises(
-        ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill such cells or leave these rows out"
+        ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill these cells or leave the rows out"
     ):
         SEPClassifier().fit(stored(table), "target")
 
@@ -281,8 +281,8 @@ def test_labels_are_checked_as_in_memory(stored, columns):
 
 def test_checks_of_labels_read_no_row_again(tmp_path, monkeypatch):
     path, reads = in_files(rows(300), tmp_path), []
-    read = on_parquet.ParquetTable._read
-    monkeypatch.setattr(on_parquet.ParquetTable, "_read", lambda *given: reads.append(given[1:]) or read(*given))
+    read = on_parquet.ParquetSource._read
+    monkeypatch.setattr(on_parquet.ParquetSource, "_read", lambda *given: reads.append(given[1:]) or read(*given))
     SEPClassifier().fit(path, "target")
     n_reads = len(reads)
     for check in ("refuse_numbers", "warn_of_misspellings"):

@@ -151,7 +151,7 @@ def test_flat_sample_of_a_full_table_does_not_warn():
     [
         ([[1.0, np.nan], [2.0, 3.0]], [0, 1], "the first is feature 'x1' in row 0"),
         ([[1.0, np.inf], [2.0, 3.0]], [0, 1], "NaN or infinity in 1 cell"),
-        ([["red", 1.0], ["blue", 2.0]], [0, 1], "Feature 'x0' is not numeric: row 0 holds"),
+        ([["red", 1.0], ["blue", 2.0]], [0, 1], "Feature 'x0' is not numeric: row 0 contains"),
         ([[1.0], [2.0], [3.0]], [0, 1], "X has 3 rows but y has 2 labels"),
         ([[1.0], [2.0]], [0.5, 1.25], "continuous"),
         ([[1.0], [2.0]], ["a", None], "y has 1 missing label, the first in row 1;"),

@@ -26,24 +26,24 @@ class BlockLabels:
 
     @classmethod
     def of(cls, labels: NDArray[Any]) -> BlockLabels:
-        """Find the distinct labels, and refuse missing ones."""
+        """Find the distinct labels; raise if any are missing."""
         refuse_missing_labels(labels)
         try:
             values, codes = np.unique(labels, return_inverse=True)
         except TypeError:
-            raise ValueError("y has labels of types that cannot be compared; give all of them one type.") from None
+            raise ValueError("y mixes labels of types that cannot be compared; convert them to one type.") from None
         return cls.from_codes(values, codes)
 
     @classmethod
     def from_codes(cls, values: NDArray[Any], codes: NDArray[Any]) -> BlockLabels:
-        """Labels given as distinct values in any order, none of them missing, and positions among them."""
+        """Labels from distinct values in any order, none missing, and each row's position among them."""
         order = np.argsort(values)
         place = np.empty(len(order), dtype=np.min_scalar_type(max(len(order), 1)))
         place[order] = np.arange(len(order))
         return cls(values[order], place[codes])
 
     def masks(self, classes: NDArray[Any]) -> tuple[BoolArray | None, ...]:
-        """The mask of the rows of each class; None stands for all rows."""
+        """The mask of the rows of each class; None means all rows."""
         places = [np.flatnonzero(self.values == label) for label in classes]
         marks = [self.codes == place[0] if len(place) else np.zeros(len(self.codes), dtype=bool) for place in places]
         return tuple(narrow_mask(None, mask, len(mask)) for mask in marks)

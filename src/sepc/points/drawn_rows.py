@@ -1,4 +1,4 @@
-"""Which rows of a block go into a sample of its table."""
+"""Choose the rows of a block that go into a sample of its table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sepc._typing import IntArray
 
 
 def draw_rows(n_rows: int, n_wanted: int, block: int, seed: int) -> IntArray:
-    """Positions of at most `n_wanted` of the rows of a block, in order; the same whenever the block is read.
+    """Positions of at most `n_wanted` rows of a block, in order; the same each time the block is read.
 
     Examples
     --------

@@ -19,8 +19,8 @@ from sepc.points.missing_labels import missing_labels
 from sepc.points.table_encoder import TableEncoder, n_columns
 from sepc.wording import MOST_NAMES, listed, shown
 
-# Cells of a block, 64 MB of doubles: row groups are joined up to it. Two blocks are in memory at a time, or two row
-# groups if these are larger.
+# Cells per block, 64 MB of doubles: row groups are joined up to this size. Two blocks are in memory at a time, or two
+# row groups if these are larger.
 BLOCK_CELLS = 2**23
 
 
@@ -31,11 +31,11 @@ class ParquetSource:
     Attributes
     ----------
     names : tuple of str
-        All columns but that of labels.
+        All columns except that of the labels.
     target : str
         The column of labels.
     groups : tuple of tuples
-        Row groups that make a block, as fragments of a pyarrow data set.
+        The row groups of each block, as fragments of a pyarrow data set.
     n_rows : tuple of int
         Rows of each block.
     encoder : TableEncoder or None
@@ -50,7 +50,7 @@ class ParquetSource:
 
     @classmethod
     def at(cls, path: str | PathLike[str], target: Any, encoder: TableEncoder | None = None) -> ParquetSource:
-        """Open a file or a folder of files without reading a row."""
+        """Open a file or a folder of files without reading any rows."""
         source = _open(path, target)
         features = tuple(name for name in source.schema.names if name != target)
         groups = [group for fragment in source.get_fragments() for group in fragment.split_by_row_group()]
@@ -83,7 +83,7 @@ class ParquetSource:
         """Rows of a block."""
         encoder = self.encoder
         rows = self._numbers(i) if encoder is None else encoder.rows_of(self._read(i, list(encoder.used_columns)))
-        # A quick test first: the sum is not finite if a cell is not. The second test rules out a mere overflow.
+        # A quick test first: the sum is not finite if any cell is not. The second test rules out a mere overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             is_finite = np.isfinite(rows.sum()) or np.isfinite(rows).all()
         if not is_finite:
@@ -91,12 +91,12 @@ class ParquetSource:
             names = self.names if encoder is None else encoder.feature_names
             raise ValueError(
                 f"Feature {names[j]!r} is empty, NaN or infinite in {self._place(i, row)}. "
-                "Fill such cells or leave these rows out."
+                "Fill these cells or leave the rows out."
             )
         return rows
 
     def draw(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-        """At most about `n_rows` rows, as many of each block where it has them, and their labels."""
+        """Draw at most about `n_rows` rows, equally many from each block as far as possible, and their labels."""
         import pyarrow as pa
 
         n_each, tables, labels = max(1, n_rows // len(self.n_rows)), [], []
@@ -125,14 +125,14 @@ class ParquetSource:
         return pa.concat_tables(tables)
 
     def _place(self, i: int, row: int) -> str:
-        """The file and row of a row of a block, for error messages."""
+        """Where a row of a block is in its file, for error messages."""
         sizes = [group.row_groups[0].num_rows for group in self.groups[i]]
         k = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
         return f"row {row - sum(sizes[:k])} of {_name_of(self.groups[i][k])}"
 
 
 class ParquetBlocks(Sequence[FloatArray]):
-    """The rows of a table, block by block; the next block is read while one is in use."""
+    """The rows of a table, block by block; the next block is read ahead."""
 
     def __init__(self, table: ParquetSource) -> None:
         self.table = table
@@ -162,14 +162,14 @@ def labelled_points(
 
 
 def draw_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-    """A sample of the rows as an Arrow table, and their labels; all rows are read once for it."""
+    """Draw a sample of the rows as an Arrow table, and their labels; takes one full read."""
     table = ParquetSource.at(path, y)
     _refuse_no_rows(table, path)
     return table.draw(n_rows, seed)
 
 
 def has_other_columns(path: str | PathLike[str], y: Any) -> bool:
-    """Whether Parquet files have columns whose type is not one of numbers; no row is read."""
+    """Whether Parquet files have non-numeric columns; no rows are read."""
     types = [field.type for field in _open(path, y).schema if field.name != y]
     from pyarrow.types import is_boolean, is_floating, is_integer
 
@@ -186,7 +186,7 @@ def _name_of(group: Any) -> str:
 
 
 def _open(path: str | PathLike[str], target: Any) -> Any:
-    """The data set at this path, which has a column of this name."""
+    """Open the data set at this path, and check that it has the label column."""
     if not isinstance(target, str):
         raise ValueError("If X is a path to Parquet files, y must be the name of the label column.")
     try:

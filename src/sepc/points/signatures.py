@@ -35,7 +35,7 @@ class Signatures:
     Parameters
     ----------
     regions : tuple of Region
-        Ellipsoids, or whatever can tell which rows it contains.
+        Ellipsoids, or anything else that can tell which rows it contains.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Signatures:
     regions: tuple[Region, ...]
 
     def map(self, block: FloatArray) -> SignatureState:
-        """Count the signatures of one block, tile by tile while each is in the cache."""
+        """Count the signatures of one block, tile by tile so that each stays in the cache."""
         tallies = [_count(words) for words in map(self.words, row_tiles(block))]
         return _merge([(self.words(block[:0]), np.empty(0, dtype=np.int64)), *tallies])
 

@@ -18,14 +18,14 @@ from sepc.points.in_memory import check_gatherable, check_same_features, combine
 from sepc.points.protocol import Answer, PointSet, Reduction, Region
 from sepc.points.row_hash import is_sampled
 
-# Seconds that a cluster may be without workers, and between checks: a nanny needs a few to start a new worker.
+# Seconds that a cluster may be without workers, and seconds between checks: a nanny needs a few to restart a worker.
 PATIENCE = 30.0
 LOOK_EVERY = 1.0
 
 
 @dataclass
 class Traffic:
-    """What the workers have sent so far, for all sets of the same blocks.
+    """How much the workers have sent so far, for all sets of the same blocks.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Block:
     Attributes
     ----------
     shard : Future
-        The blocks stored together; this block is at `place`.
+        Blocks stored together; this block is at `place`.
     place : int
     n_rows : int
         Rows that are left.
@@ -62,7 +62,7 @@ class Block:
     side: int = 0
 
     def wanted(self, position: int) -> Wanted:
-        """The description of this block for a task on its shard; `position` is its position in the set."""
+        """Describe this block for a task on its shard; `position` is its position in the set."""
         marks = None if self.marks is None else self.marks.key
         return Wanted(position, self.place, self.n_rows, marks, self.index, self.side)
 
@@ -72,10 +72,10 @@ class DaskPoints:
     """The rows of blocks on the workers of a cluster; made by `labelled_points`.
 
     The blocks of a worker are stored together in shards, and every pass is one task per shard. States are combined in
-    the order of the blocks, on the workers if they hold neighbours, so that the result does not depend on where the
+    the order of the blocks, on the workers if they hold adjacent ones, so that the result does not depend on where the
     blocks are: it is bit for bit that of `BlockPoints`. This is also why tasks and answers are sent pickled: Dask's own
-    serialisation may misalign arrays, and BLAS then rounds differently. A smaller set is a mask on the same blocks; its
-    rows are copied once if they are few enough. Everything can be recomputed if a worker is lost.
+    serialisation may misalign arrays, and BLAS then rounds differently. A subset is a mask on the same blocks; its rows
+    are copied once if there are few enough. Everything can be recomputed if a worker is lost.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class DaskPoints:
         return self._divide(region.contains)
 
     def union(self, other: PointSet, /) -> DaskPoints:
-        """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
+        """All rows of both sets, those of `self` first; blocks with no rows left are dropped."""
         check_same_features(self, other)
         if not isinstance(other, DaskPoints):
             raise TypeError(f"A set on a cluster cannot be joined with {type(other).__name__}.")
@@ -119,7 +119,7 @@ class DaskPoints:
         return self._divide(partial(is_sampled, share=share, seed=seed))[0]
 
     def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> DaskPoints:
-        """The rows as ``(x - shift) / scale``, computed once, where they are."""
+        """The rows as ``(x - shift) / scale``, computed once, on their workers."""
         # Pure, so that all sets of the same blocks share one copy.
         moved = {
             shard.key: self.client.submit(rescale_shard, shard, shift, scale, pure=True)
@@ -175,7 +175,7 @@ class DaskPoints:
 
 
 def answers_of(client: Client, futures: list[Future]) -> list[Any]:
-    """The results of tasks; raises if the cluster stays without workers, where Dask itself would wait for ever."""
+    """The results of tasks; raises if the cluster stays without workers, where Dask itself would wait forever."""
     seen = time.monotonic()
     while True:
         try:
@@ -193,6 +193,6 @@ def answers_of(client: Client, futures: list[Future]) -> list[Any]:
         return list(client.gather(futures))
     except KilledWorker:
         raise RuntimeError(
-            "Several workers of the Dask cluster died one after another at the same blocks, most likely for want of "
-            "memory. Give workers more memory, or cut the collection into smaller blocks."
+            "Several workers of the Dask cluster died one after another on the same blocks, most likely because they "
+            "ran out of memory. Give workers more memory, or split the collection into smaller blocks."
         ) from None

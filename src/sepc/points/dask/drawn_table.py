@@ -23,7 +23,7 @@ from sepc.points.inputs import NUMBER_KINDS
 
 
 def has_other_columns(X: Any, y: Any) -> bool:
-    """Whether a Dask collection is a table with columns whose type is not one of numbers."""
+    """Whether a Dask collection is a table with non-numeric columns."""
     if not hasattr(X, "columns") or X.ndim != 2:
         return False
     typed = zip(X.columns, X.dtypes, strict=True)
@@ -31,9 +31,9 @@ def has_other_columns(X: Any, y: Any) -> bool:
 
 
 def draw_table(X: Any, y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-    """At most about `n_rows` rows, as many of each block where it has them, and their labels.
+    """Draw at most about `n_rows` rows, equally many from each block as far as possible, and their labels.
 
-    The collection is computed for it, and no row is kept on the workers.
+    This computes the collection, and keeps no rows on the workers.
     """
     client, blocks = current_client(), aligned_blocks(X, y)
     n_each = max(1, n_rows // len(blocks))

@@ -21,7 +21,7 @@ from sepc.points.table_encoder import TableEncoder, n_columns
 
 
 class RefusedBlockError(ValueError):
-    """Raised on a worker; tells the user what is wrong with a block."""
+    """Raised on a worker; says what is wrong with a block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def labelled_points(
         Turns the blocks into rows; without it all columns are numbers.
     """
     pairs, client = aligned_blocks(X, y), current_client()
-    # Sent to each worker once, as a part of the graph, so that lost blocks can be computed again.
+    # Sent to each worker once, as part of the graph, so that lost blocks can be recomputed.
     shared = delayed(encoder, traverse=False)
     blocks = client.compute(
         [delayed(_prepare, pure=False)(rows, labels, i, shared) for i, (rows, labels) in enumerate(pairs)]
@@ -64,7 +64,7 @@ def aligned_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:
     """The blocks of rows, and for each its labels or the name of the column that holds them; nothing is computed."""
     if getattr(X, "ndim", None) != 2:
         raise ValueError(
-            f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns. "
+            f"X is a Dask {type(X).__name__}; expected a DataFrame, or an array with rows and columns. "
             "For one feature use X.reshape(-1, 1)."
         )
     return list(zip(_blocks_of(X), _blocks_of(_align(y, X)), strict=True))
@@ -76,7 +76,7 @@ def current_client() -> Client:
         return default_client()
     except ValueError:
         raise ValueError(
-            "Dask collections are fitted on the workers of a cluster, and there is none. Make a client first: "
+            "Dask collections are fitted on the workers of a cluster, and there is none. Create a client first: "
             "from dask.distributed import Client; client = Client()"
         ) from None
 
@@ -104,9 +104,9 @@ def _align(y: Any, X: Any) -> Any:
 
 def _cut(labels: NDArray[Any], sizes: Sequence[int], known: bool) -> list[NDArray[Any]]:
     if not known:
-        raise ValueError("y is in memory and the sizes of the blocks of X are not known; give y as a Dask collection.")
+        raise ValueError("y is in memory, but the block sizes of X are unknown; give y as a Dask collection.")
     if len(labels) != sum(sizes):
-        raise ValueError(f"X has {sum(sizes):,} rows and y has {len(labels):,}.")
+        raise ValueError(f"X has {sum(sizes):,} rows but y has {len(labels):,} labels; give one for each row.")
     return np.split(labels, np.cumsum(sizes)[:-1])
 
 
@@ -123,7 +123,7 @@ def _blocks_of(collection: Any) -> list[Any]:
 
 
 def _prepare(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Prepared:
-    """Check one block on its worker; the error names the block if something is wrong with it."""
+    """Check one block on its worker; an error names the block."""
     table, labels = with_labels(rows, labels, number)
     if len(table) == 0:
         width = np.shape(table)[1] if encoder is None else n_columns(encoder)
@@ -153,7 +153,7 @@ def with_labels(rows: Any, labels: Any, number: int) -> tuple[Any, NDArray[Any]]
 
 
 def labels_of_block(labels: NDArray[Any], number: int) -> BlockLabels:
-    """The distinct labels of one block; the error names the block if some are missing."""
+    """The distinct labels of one block; if any are missing, the error names the block."""
     try:
         return BlockLabels.of(labels)
     except ValueError as error:
@@ -168,7 +168,7 @@ def _facts(block: Prepared) -> tuple[int, int, NDArray[Any]]:
 def _store_in_shards(
     client: Client, blocks: Sequence[Future], shapes: Sequence[tuple[int, int]], classes: NDArray[Any]
 ) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
-    """Group the blocks of every worker into shards, one per thread, and compute the masks of the classes there."""
+    """Group each worker's blocks into shards, one per thread, and compute the class masks there."""
     places: dict[int, Block] = {}
     marks, counts = {}, {}
     for worker, positions in _by_worker(client, blocks):
@@ -184,7 +184,7 @@ def _store_in_shards(
 
 
 def _by_worker(client: Client, blocks: Sequence[Future]) -> list[tuple[str | None, list[int]]]:
-    """Each worker with the positions of its blocks, split into one run per thread; lost blocks are under None."""
+    """Each worker with the positions of its blocks, in one run per thread; lost blocks are under None."""
     holders, threads = client.who_has(blocks), client.nthreads()
     held: dict[str | None, list[int]] = {}
     for i, block in enumerate(blocks):

@@ -16,14 +16,14 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.points.in_memory import BYTES_PER_CELL, narrow_mask
 from sepc.points.protocol import Reduction, State
 
-# Blocks stored together, and the masks that divide each of them into parts; None stands for all rows.
+# Blocks stored together, and the masks that divide each of them into parts; None means all rows.
 Shard: TypeAlias = tuple[FloatArray, ...]
 Masks: TypeAlias = tuple[BoolArray | None, ...]
 
-# The position of the first of some neighbouring blocks, their number, and their combined state.
+# A run of adjacent blocks: the position of the first, their number, and their combined state.
 Run: TypeAlias = tuple[int, int, State]
 
-# The most bytes that a worker keeps. A larger part of a shard is picked again in every pass.
+# The most bytes that a worker caches. A larger part of a shard is selected again in every pass.
 KEPT_BYTES = 256_000_000
 
 
@@ -97,7 +97,7 @@ class Wanted:
 
     def rows(self, shard: Shard, marks: dict[str, list[Masks]]) -> FloatArray:
         """The rows that are left."""
-        # Blocks that came from another worker may begin at any byte, and BLAS rounds differently for these.
+        # Blocks from another worker may start at any byte, and BLAS rounds differently for unaligned data.
         block = np.require(shard[self.place], requirements="A")
         if self.n_rows == 0:
             return block[:0]
@@ -120,7 +120,7 @@ class Part:
     wanted: Sequence[Wanted]
 
     def rows(self, shard: Shard, marks: dict[str, list[Masks]]) -> Iterator[FloatArray]:
-        """The rows, block by block; picked only once if all of them fit the cache."""
+        """The rows, block by block; selected only once if all of them fit into the cache."""
         n_bytes = sum(block.n_rows for block in self.wanted) * shard[0].shape[1] * BYTES_PER_CELL
         for block in self.wanted:
             if block.marks is None or block.n_rows == 0 or n_bytes > KEPT.most_bytes:
@@ -139,7 +139,7 @@ def reduce_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list
 
 
 def join_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]:
-    """Combine states as far as the tree of `combine_runs` would combine neighbouring blocks.
+    """Combine states as far as the tree of `combine_runs` would combine adjacent blocks.
 
     In that tree, runs of 2^k blocks become one state if they begin at a multiple of 2^k.
     """
@@ -154,7 +154,7 @@ def join_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]
 
 
 def divide_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
-    """Masks of the rows inside and outside, for whole blocks; None for a block without rows left."""
+    """Masks of the rows inside and outside, for whole blocks; None for a block with no rows left."""
     test, masks = pickle.loads(question), list[Masks]()
     for block, rows in zip(part.wanted, part.rows(shard, marks), strict=True):
         if block.n_rows == 0:
