@@ -13,7 +13,7 @@ from sepc.shapes.halfspaces import HalfSpaces
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Rows of one class and the smallest ellipsoid around them, which holds `n_other` rows of the other class."""
+    """Rows of one class and the smallest ellipsoid around them, which contains `n_other` rows of the other class."""
 
     n_own: int
     n_other: int
@@ -27,11 +27,11 @@ class Carved:
     Attributes
     ----------
     cuts : tuple of ParallelCut
-        All cuts, including the first; the remaining rows lie on the own side of each of them.
+        All cuts, including the first; the remaining rows lie on the class's own side of each.
     piece : Piece or None
         The piece, if one was pure enough.
     isolated : PointSet or None
-        The remaining rows, if they became too few for an ellipsoid. Both this and `piece` are None if no further cut
+        The remaining rows, if too few are left for an ellipsoid. Both this and `piece` are None if no further cut
         removes a row.
     """
 
@@ -41,7 +41,7 @@ class Carved:
 
     @property
     def region(self) -> HalfSpaces:
-        """The own side of all cuts."""
+        """The intersection of the own sides of all cuts."""
         region = self.cuts[0].own_side
         for cut in self.cuts[1:]:
             region = region.and_also(cut.own_side)
@@ -49,7 +49,7 @@ class Carved:
 
 
 def carve(own: PointSet, other: PointSet, first: ParallelCut, settings: Settings) -> Carved:
-    """Cut `own` back, starting with the cut `first`, until its ellipsoid holds few enough rows of `other`."""
+    """Cut `own` back, starting with the cut `first`, until its ellipsoid contains few enough rows of `other`."""
     cuts = [first]
     own, _ = own.split(first.own_side)
     while can_enclose(own := gather_if_small(own, settings.local_rows)):
