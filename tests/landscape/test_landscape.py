@@ -109,7 +109,7 @@ def test_one_class_is_a_landscape_of_one_class():
     told = landscape.figures
     assert told.overlaps == ()
     assert (told.n_ellipsoids, told.mixed_share, told.outside_share) == (1, 0.0, 0.0)
-    assert landscape.summary() == "All 50 rows are of one class, 'only': there is nothing to separate."
+    assert landscape.summary() == "All 50 rows belong to one class, 'only': there is nothing to separate."
 
 
 def test_class_of_one_row_has_a_flat_ellipsoid_and_no_ratio():

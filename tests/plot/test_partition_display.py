@@ -143,7 +143,7 @@ def test_estimators_without_one_partition_are_refused(display):
         (trusted, "TrustedClassifier takes its labels from another model"),
         (pipeline, r"its last step, pipeline\[-1\]"),
         (LogisticRegression(max_iter=1_000).fit(X, y), "LogisticRegression has none"),
-        (RepairedClassifier(SEPClassifier()).fit(X, y), "give its estimator_"),
+        (RepairedClassifier(SEPClassifier()).fit(X, y), "pass its estimator_"),
     ]:
         with pytest.raises(TypeError, match=told):
             display.from_estimator(estimator, X, y)
@@ -154,7 +154,7 @@ def test_rows_that_do_not_fit_are_refused(moons):
         PartitionDisplay.from_estimator(moons, np.zeros((2, 3)))
     with pytest.raises(ValueError, match="y is given without X"):
         PartitionDisplay.from_estimator(moons, y=["lower"])
-    with pytest.raises(ValueError, match="y holds int64 such as"):
+    with pytest.raises(ValueError, match="y contains int64 such as"):
         PartitionDisplay.from_estimator(moons, moons_X, moons_y)
 
 

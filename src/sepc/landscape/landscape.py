@@ -32,7 +32,7 @@ from sepc.points.signatures import SignatureCounts
 # A sample keeps at least this many rows of every class, or all it has: a rare class is part of the landscape.
 MIN_CLASS_ROWS = 100
 
-# Rows located at a time, to bound the memory for rows outside all ellipsoids.
+# Rows located at a time, to bound the memory used for rows outside all ellipsoids.
 BLOCK_ROWS = 2**16
 
 
@@ -49,10 +49,10 @@ class Landscape(ShownAsCard):
     y : array of shape (n,)
         Labels of any type.
     n_impure : int or float, default=2
-        How many of the partitioned rows in an ellipsoid may have another label: a number, or a share of its own rows.
+        How many of the partitioned rows in an ellipsoid may have another label: a count, or a share of its own rows.
     fit_rows : int or None, default=3000
-        How many rows to partition, chosen by a hash of their values. Every class keeps its share, but at least 100
-        rows or all it has. None for all rows.
+        How many rows to partition, chosen by a hash of their values, in proportion to the classes but at least 100 of
+        each, or all it has. None for all rows.
     max_ellipsoids : int, default=30
         Stop each partition at this many ellipsoids; the rows left are enclosed as they are.
     small : float, default=0.05
@@ -60,7 +60,7 @@ class Landscape(ShownAsCard):
     random_state : int, RandomState or None, default=0
         Chooses the rows to partition.
     n_jobs : int or None, default=None
-        Classes partitioned in parallel, if there are more than two.
+        Number of classes to partition in parallel, if there are more than two.
 
     Attributes
     ----------
@@ -71,9 +71,9 @@ class Landscape(ShownAsCard):
 
     Notes
     -----
-    Intervals of shares are Clopper and Pearson's, at 95 %: they account for the rows being a sample, and take the
-    partition as given. Another sample gives another partition, and new rows lie outside its ellipsoids more often than
-    the rows it was fitted on.
+    Shares have 95 % Clopper-Pearson intervals, which account for the rows being a sample and take the partition as
+    given. Another sample gives another partition, and new rows lie outside its ellipsoids more often than the rows it
+    was fitted on.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Landscape(ShownAsCard):
         n_jobs: int | None = None,
     ) -> None:
         if isinstance(small, bool) or not isinstance(small, Real) or not 0 <= small <= 1:
-            raise ValueError(f"small is {small!r}; it is a share of the rows of a label, so it must lie in [0, 1].")
+            raise ValueError(f"small is {small!r}; as a share of the rows of a label, it must be in [0, 1].")
         if fit_rows is not None and fit_rows < 1:
             raise ValueError(f"fit_rows is {fit_rows!r}; it must be at least 1, or None for all rows.")
         rows = rows_by_class(X, y)
@@ -156,7 +156,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     is_named = is_named and not any(is_categorical(X, name) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
-        # `_warn_if_flat` has warned about all rows already; a sample may be flat only because it is small.
+        # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small.
         warnings.simplefilter("ignore", FlatSetWarning)
         classifier.set_params(keep=names if is_named else None).fit(rows, sample.labels)
 
@@ -194,17 +194,17 @@ class PartitionFigures:
     Attributes
     ----------
     n_regions : int
-        Combinations of ellipsoids in which some row lies.
+        Combinations of ellipsoids that contain at least one row.
     n_mixed : int
         Regions that hold rows of two or more labels.
     mixed_share, outvoted_share : float
-        Shares of all rows: those in mixed regions, and those there with another label than most rows of the region.
+        Shares of all rows: those in mixed regions, and those there whose label is not the region's most common one.
     outside_share : float
         Share of the rows that lie in no ellipsoid.
     n_small : int
-        Small disjuncts: ellipsoids that hold less than a given share of the rows of their label.
+        Small disjuncts: ellipsoids that contain less than a given share of the rows of their label.
     small_share : float
-        Share of the rows that lie in a small disjunct of their label, and in no larger ellipsoid of it.
+        Share of the rows that lie in a small disjunct of their label and in no larger ellipsoid of that label.
     """
 
     n_regions: int
@@ -217,7 +217,7 @@ class PartitionFigures:
 
 
 def count_in(model: SEPModel, table: RowsByClass) -> SignatureTable:
-    """Count all rows of a table in the ellipsoids of a model, which may have been fitted on some of them only."""
+    """Count all rows of a table in the ellipsoids of a model, which may have been fitted on only some of them."""
     return SignatureTable.of_classes([_signatures(model, rows) for rows in table.of_class])
 
 
@@ -254,7 +254,7 @@ def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArr
 
 
 def _n_only_in_small(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
-    """Number of rows in a small ellipsoid of their own label and in no larger one of it."""
+    """Number of rows in a small ellipsoid of their own label and in no larger one of that label."""
     n = 0
     for k in range(table.counts.shape[1]):
         members = table.memberships[:, owners == k]

@@ -46,7 +46,7 @@ class Overlap(ShownOnOneLine):
 def class_ellipsoids(of_class: Sequence[FloatArray], unit: FloatArray) -> tuple[Ellipsoid, ...]:
     """The smallest ellipsoid around the rows of each class; `unit` is the standard deviation of each feature.
 
-    Flat ellipsoids all get a thickness in this unit, so that it nearly cancels in ratios of volumes.
+    All flat ellipsoids get their thickness in this unit, so that it nearly cancels in ratios of volumes.
     """
     return tuple(enclose_points(ArrayPoints(rows), unit=unit).ellipsoid for rows in of_class)
 

@@ -32,7 +32,7 @@ class RowsByClass:
     places : (n,) array
         The original position of each row.
     names : tuple of str
-        Of the features.
+        Names of the features.
     """
 
     rows: FloatArray
@@ -47,7 +47,7 @@ class RowsByClass:
         return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
 
     def sample(self, n: int | None, fewest: int, seed: int) -> RowsByClass:
-        """At most about `n` rows: the share of each class, but at least `fewest` of it, or all it has.
+        """Draw at most about `n` rows in proportion to the classes, but at least `fewest` of each, or all it has.
 
         Rows with the smallest hashes of their values are taken, so the order of the table does not matter.
         """
@@ -70,7 +70,7 @@ def rows_by_class(X: Any, y: ArrayLike) -> RowsByClass:
     """Check a table of finite numbers and its labels."""
     points, names = as_points(X), feature_names(X)
     if not isinstance(points, ArrayPoints):
-        raise TypeError("Landscape needs an array or a DataFrame in memory; X is a lazy or blocked collection.")
+        raise TypeError("Landscape needs an in-memory array or DataFrame; X is a lazy or blocked collection.")
     labels = _check_labels(y)
     if len(labels) != points.n_points:
         raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")
@@ -86,7 +86,7 @@ def _check_labels(y: Any) -> NDArray[Any]:
     refuse_missing_labels(labels)
     kinds = sorted({type(label).__name__ for label in labels.tolist()}) if labels.dtype.kind == "O" else []
     if "str" in kinds and len(kinds) > 1:
-        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which have no order; give all of them one type.")
+        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which have no order; convert them to one type.")
     check_classification_targets(labels)
     return labels
 

@@ -27,7 +27,7 @@ from sepc.wording import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Shadows overlap, so each is drawn lighter than the background of a model of two features.
+# Projections overlap, so each is drawn lighter than the background of a two-feature model.
 SHADOW = 0.5
 THIN = 0.9
 
@@ -43,7 +43,7 @@ class RowSample(ShownOnOneLine):
     Attributes
     ----------
     values : (n, d) array
-        In the features of the model, with gaps filled in.
+        In the features of the model, with missing values imputed.
     owner : (n,) array
         Their classes as positions in `model.classes`; -1 if unknown.
     n_all : int
@@ -60,9 +60,9 @@ class RowSample(ShownOnOneLine):
         model = classifier.model_
         if X is None:
             if y is not None:
-                raise ValueError("y is given without X; give the rows that the labels belong to.")
+                raise ValueError("y is given without X; also pass the rows that the labels belong to.")
             return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
-        # This also takes columns by name, in any order, and fills in gaps.
+        # This also matches columns by name, in any order, and imputes missing values.
         values = classifier.decide(X).features if np.shape(X)[0] else np.empty((0, len(model.feature_names)))
         owner = np.full(len(values), -1)
         if y is not None:
@@ -72,7 +72,7 @@ class RowSample(ShownOnOneLine):
         return cls(values, owner, len(values))
 
     def sample(self, most: int) -> RowSample:
-        """At most this many rows, chosen at random with a fixed seed."""
+        """Draw at most this many rows at random, with a fixed seed."""
         if len(self.values) <= most:
             return self
         chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
@@ -89,13 +89,13 @@ class PartitionDisplay(ShownOnOneLine):
 
     Create it with `from_estimator`.
 
-    For a model of two features, the background shows the label in colour and the trust as its strength; accepted areas
+    For a model with two features, the background colour shows the label, and its strength the trust; accepted areas
     stand out. Hyperplanes are drawn as lines, numbered in the order they were made.
 
-    For more features, the exact shadows of the ellipsoids are drawn; ellipsoids whose shadows overlap may still be
-    disjoint. The strength of an ellipsoid's colour is the trust of rows in it alone, by the counts of its training
-    rows; with weights, the trust of a row depends on its own values too, and `WeightsDisplay` shows how. Hyperplanes
-    are not drawn, since their shadows are not lines.
+    With more features, the exact projections (shadows) of the ellipsoids are drawn; ellipsoids whose shadows overlap
+    may still be disjoint. The strength of an ellipsoid's colour is the trust of rows in it alone, based on the counts
+    of its training rows; with weights, the trust of a row also depends on its own values, as `WeightsDisplay` shows.
+    Hyperplanes are not drawn, since their projections are not lines.
 
     Thin outlines enclose the rows left over at the end, and may be impure.
 
@@ -148,19 +148,19 @@ class PartitionDisplay(ShownOnOneLine):
         Parameters
         ----------
         estimator : SEPClassifier
-            Fitted; also in a search, a `FrozenEstimator` or a `SelectiveClassifier`.
+            Fitted; may be inside a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X : array or DataFrame of shape (n, d), optional
             Rows to draw, for instance the training rows.
         y : array of shape (n,), optional
             Their labels; without labels, rows are grey.
         features : pair of str or int, optional
-            The features on the axes, by name or position. By default the features of a model that has two, else the
-            first two principal axes of the standardised features.
+            The features on the axes, by name or position. By default the features of a model that has two, otherwise
+            the first two principal axes of the standardised features.
         ax : matplotlib axes, optional
             Where to draw; a new figure if not given.
         max_rows, max_hyperplanes, max_numbers : int
             Draw at most this many: rows at random, the first hyperplanes, and the numbers of the ellipsoids with the
-            most training rows, as far as they do not overlap. The legend says if rows or hyperplanes were left out.
+            most training rows, unless they would overlap. The legend says if rows or hyperplanes were left out.
 
         Returns
         -------
@@ -243,7 +243,7 @@ def _plane(model: SEPModel, features: tuple[str | int, str | int] | None) -> Pla
 
 
 def _draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
-    """Draw the labels of a model of two features as a background, stronger where trust is higher."""
+    """Draw the labels of a two-feature model as a background, stronger where trust is higher."""
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     label, trust = trust_over(model, plane, low, high)
     colours = as_rgb([look(k).colour for k in range(len(model.classes))])
@@ -293,7 +293,7 @@ def _draw_cuts(
 
 
 def _ends(cut: Hyperplane, plane: Plane, low: FloatArray, high: FloatArray) -> FloatArray | None:
-    """Where a hyperplane crosses the border of the picture; None if it misses the picture."""
+    """Where a hyperplane crosses the border of the plot; None if it misses the plot."""
     normal = np.asarray(np.linalg.solve(plane.directions.T, cut.normal), dtype=np.float64)
     return across(normal, cut.offset - float(cut.normal @ plane.origin), low, high)
 
@@ -306,7 +306,7 @@ def _write_at_end(ax: Axes, spot: FloatArray, number: int, colour: str) -> None:
 def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray) -> FloatArray | None:
     """Where the line ``x @ normal = offset`` enters and leaves a box, of shape (2, 2); None if it misses the box."""
     size = high - low
-    # In the unit box, so that features of very different scale are treated alike.
+    # In the unit box, so that features on very different scales are treated alike.
     scaled, rest = normal * size, offset - float(normal @ low)
     along = np.array([-scaled[1], scaled[0]])
     start = scaled * rest / float(scaled @ scaled)
@@ -344,9 +344,9 @@ def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, s
 
 
 def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
-    """Trust of rows that lie in a single ellipsoid, by the counts of its training rows; of shape (K,).
+    """Trust of rows that lie in a single ellipsoid, based on the counts of its training rows; of shape (K,).
 
-    With weights, each row has its own trust, so an ellipsoid has none; counts are used for these models too.
+    With weights, trust differs from row to row, so an ellipsoid has none; counts are used for these models too.
     """
     return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
 
@@ -354,16 +354,16 @@ def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
 def trust_over(
     model: SEPModel, plane: Plane, low: FloatArray, high: FloatArray, n: int = 240
 ) -> tuple[IntArray, FloatArray]:
-    """Labels and trust over a grid of pixels, for a model of two features.
+    """Labels and trust over a grid of pixels, for a two-feature model.
 
     Parameters
     ----------
     model : SEPModel
-        Of two features.
+        A model with two features.
     plane : Plane
         The plane of these features.
     low, high : (2,) arrays
-        Opposite corners of the picture, in the plane.
+        Opposite corners of the plot, in the plane.
     n : int
         Pixels per side.
 
