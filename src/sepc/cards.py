@@ -12,18 +12,18 @@ import numpy as np
 
 from sepc.wording import columns_of, counted, visible
 
-# A card should be read at a glance, and fit above the prompt of an 80 x 24 terminal.
+# A card should be readable at a glance, and fit above the prompt of an 80 x 24 terminal.
 MOST_LINES = 15
 MOST_COLUMNS = 80
 
-# The longest names and table cells in a terminal, and either of them in a notebook; longer ones are cut in the middle.
+# The longest names and table cells in a terminal, and either in a notebook; longer ones are shortened in the middle.
 LONGEST_NAME = 28
 LONGEST_CELL = 40
 LONGEST_HTML = 120
 # A note in a notebook, such as the reason for a decision.
 LONGEST_NOTE = 1_200
 
-# The most entries of an array or tuple that are shown in full; of longer ones only the size.
+# The most entries of an array or tuple to show in full; for longer ones only the size is shown.
 MOST_IN_FULL = 4
 
 INDENT = "  "
@@ -49,8 +49,8 @@ MUTED = "opacity:0.7"
 class Card:
     """A short summary of a result: at most 15 lines when printed, a small table in a notebook.
 
-    Names and values may come from a user's data: they are shown on one line, cut where they are long, and escaped in
-    HTML. Columns of numbers are aligned on the right, all others on the left.
+    Names and values may come from a user's data: they are shown on one line, shortened if long, and escaped in HTML.
+    Columns of numbers are right-aligned, all others left-aligned.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Card:
     rows : tuple of tuple of str, optional
         The table itself. Rows that do not fit are left out and counted.
     note : str, optional
-        The last line, such as where to find more.
+        The last line, for instance where to find more.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Card:
         return f'<div style="{BOX}">{"".join(parts)}</div>'
 
     def _fit(self) -> Card:
-        """The card with clean text, without the facts and rows that do not fit."""
+        """Clean the text, and drop the facts and rows that do not fit."""
         note = visible(self.note)
         facts = tuple((visible(name), visible(value)) for name, value in self.facts)
         left = MOST_LINES - 1 - bool(note)
@@ -142,7 +142,7 @@ class ShownAsCard:
 
 
 class ShownInLists(ShownAsCard):
-    """Mixin for objects that often come in lists: printed as the title of their card, shown whole in a notebook."""
+    """Mixin for objects that often come in lists: printed as the title of their card, shown in full in a notebook."""
 
     __slots__ = ()
 
@@ -153,7 +153,7 @@ class ShownInLists(ShownAsCard):
 class ShownOnOneLine:
     """Mixin for dataclasses that print on one line, with the shapes of long arrays instead of their numbers.
 
-    They must set ``repr=False`` too.
+    They too must set ``repr=False``.
     """
 
     __slots__ = ()
@@ -192,7 +192,7 @@ def brief(value: Any) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """The text on one line, without invisible characters, and cut in the middle if it is long."""
+    """The text on one line, without invisible characters, and shortened in the middle if long."""
     return _cut(visible(text), LONGEST_HTML)
 
 
@@ -232,7 +232,7 @@ def _table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def _fitting_widths(widths: list[int]) -> list[int]:
-    """Widths of the columns that fit on a line; wide columns are narrowed before any is left out."""
+    """Widths of the columns that fit on a line; wide columns are narrowed before any are left out."""
     narrowest = 8
     while sum(widths) + len(GAP) * (len(widths) - 1) + len(INDENT) > MOST_COLUMNS:
         widest = max(widths)

@@ -51,7 +51,7 @@ def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> aurc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])
     0.0625
 
-    If all are trusted alike, the error may come anywhere: risk 1/4 everywhere.
+    If all are trusted equally, the error may come anywhere: risk 1/4 everywhere.
 
     >>> aurc([True, True, True, False], [0.5, 0.5, 0.5, 0.5])
     0.25
@@ -93,7 +93,7 @@ def augrc(correct: ArrayLike, trust: ArrayLike) -> float:
 
 
 def excess_aurc(correct: ArrayLike, trust: ArrayLike) -> float:
-    """`aurc` beyond that of the best order, in which all errors come last (E-AURC; Geifman et al., 2019).
+    """`aurc` in excess of the optimal order, in which all errors come last (E-AURC; Geifman et al., 2019).
 
     Examples
     --------
@@ -124,7 +124,7 @@ def auroc(correct: ArrayLike, trust: ArrayLike) -> float:
 
 
 def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> float:
-    """Error rate among the most trusted share `coverage` of the rows, rounded up to whole rows.
+    """Selective risk: error rate among the most trusted share `coverage` of the rows, rounded up to whole rows.
 
     Examples
     --------
@@ -132,15 +132,15 @@ def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> f
     0.3333333333333333
     """
     if not 0.0 < coverage <= 1.0:
-        raise ValueError(f"coverage is {coverage}; it is a share of the rows, so it must lie in (0, 1].")
+        raise ValueError(f"coverage is {coverage}; as a share of the rows, it must be in (0, 1].")
     errors = _expected_errors(*check_ranking(correct, trust))
-    # A share such as 0.1 of 30 rows is 3 of them, whatever the rounding of 0.1.
+    # A share such as 0.1 of 30 rows is 3 rows, whatever the rounding of 0.1.
     n_accepted = max(1, int(np.ceil(coverage * len(errors) - 1e-9)))
     return float(errors[n_accepted - 1] / n_accepted)
 
 
 def coverage_at_risk(correct: ArrayLike, trust: ArrayLike, risk: float) -> float:
-    """Largest share of the rows that some threshold of trust accepts with an error rate of at most `risk`.
+    """Largest coverage that a threshold on trust reaches with a selective risk of at most `risk`.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def neg_aurc_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 def check_ranking(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    """Both as arrays; raises if their rows cannot be ranked."""
+    """Convert both to arrays; raises if their rows cannot be ranked."""
     given: NDArray[Any] = np.asarray(correct)
     right, scores = given.astype(bool), np.asarray(trust, dtype=np.float64)
     if right.shape != scores.shape or right.ndim != 1 or right.size == 0:
@@ -203,13 +203,13 @@ def check_ranking(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, Floa
             f"{scores.shape}."
         )
     if not np.isfinite(scores).all():
-        raise ValueError("trust holds NaN or infinite values; such rows cannot be ranked.")
+        raise ValueError("trust contains NaN or infinity; such rows cannot be ranked, so leave them out.")
     return right, scores
 
 
 def _expected_errors(right: BoolArray, scores: FloatArray) -> FloatArray:
-    """Expected number of errors among the first 1, 2, ..., n rows by falling trust."""
+    """Expected number of errors among the first 1, 2, ..., n rows by decreasing trust."""
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
-    # Every row of a tie adds the same expected number of errors.
+    # Each of a group of tied rows adds the same expected number of errors.
     rates = np.bincount(group, weights=~right) / sizes
     return np.asarray(np.cumsum(np.repeat(rates, sizes)))

@@ -158,9 +158,7 @@ def test_classes_that_the_sample_lacks_are_classes(stored, monkeypatch):
 def test_gaps_in_numbers_and_dates_are_refused_by_name(stored, name):
     table = rows()
     table.loc[table.index[700], name] = None
-    with pytest.raises(
-        ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill these cells or leave the rows out"
-    ):
+    with pytest.raises(ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill these cells or leave the rows out"):
         SEPClassifier().fit(stored(table), "target")
 
 

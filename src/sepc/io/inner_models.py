@@ -1,4 +1,4 @@
-"""Models inside a wrapper: those of this library are written with it, others are recognised when given again."""
+"""Models inside a wrapper: those of this library are written with it, others are recognised when passed to `load`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Kind = TypeVar("Kind")
 
 
 def record_to_node(record: Any, writer: Writer) -> Node:
-    """Write a record: arrays beside the node, all else into it."""
+    """Write a record: arrays beside the node, everything else into it."""
     node: Node = {}
     for field in fields(record):
         value, name = getattr(record, field.name), field.metadata[NAME] or field.name
@@ -68,15 +68,15 @@ def record_from(kind: type[Kind], reader: Reader, sizes: Mapping[str, int] | Non
     kind : type
     reader : Reader
     sizes : mapping of str to int, optional
-        Sizes that are known; the others are found in the order of the fields.
+        Known sizes; the others are inferred in the order of the fields.
     **given
-        Fields of the record, or of its parts, that files do not hold.
+        Fields of the record, or of its parts, that files do not store.
     """
     return _read(kind, reader, dict(sizes or {}), given)
 
 
 def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mapping[str, Any]) -> Kind:
-    """Read a record; sizes found on the way are added to `sizes`."""
+    """Read a record; sizes inferred along the way are added to `sizes`."""
     values: dict[str, Any] = {}
     for field in fields(kind):  # type: ignore[arg-type]  # a record is a dataclass
         declaration, name = field.metadata[DECLARATION], field.metadata[NAME] or field.name
@@ -127,7 +127,7 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
 
 
 def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
-    """Read an array; a letter that is not known yet is the size of its axis."""
+    """Read an array; a letter not yet known becomes the size of its axis."""
     array = reader.array(name, declaration.type, tuple(_size(axis, sizes) for axis in declaration.shape))
     sizes.update(
         {axis: n for axis, n in zip(declaration.shape, array.shape, strict=True) if _size(axis, sizes) is None}
@@ -138,18 +138,18 @@ def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int])
 
 
 def _size(axis: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of an axis; None if its letter is not known yet."""
+    """The size of an axis; None if its letter is not yet known."""
     terms = [int(term) if term.isdigit() else sizes.get(term) for term in axis.split("+")]
     return None if None in terms else sum(term for term in terms if term is not None)
 
 
 def _check_size(values: Sized, size: str, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
-    """Return the values if they are as many as this size, which is their number if it is not known yet."""
+    """Return the values if there are as many as this size; a size not yet known becomes their number."""
     known = _size(size, sizes)
     if known is None:
         sizes[size] = len(values)
     elif known != len(values):
-        raise reader.wrong(f"holds in {name} a list of length {len(values):,} instead of {known:,}")
+        raise reader.wrong(f"has in {name} a list of length {len(values):,} instead of {known:,}")
     return values
 
 
@@ -161,7 +161,7 @@ def _in_tuples(node: Any, shape: tuple[str, ...], name: str, reader: Reader, siz
     if not shape:
         return read_simple_value(node, reader)
     if not isinstance(node, list):
-        raise reader.wrong(f"holds in {name} something that is no list")
+        raise reader.wrong(f"has in {name} a value that is not a list")
     return tuple(
         _in_tuples(entry, shape[1:], name, reader, sizes) for entry in _check_size(node, shape[0], name, reader, sizes)
     )
