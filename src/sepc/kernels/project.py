@@ -39,7 +39,7 @@ class HalfSpace:
     ----------
     normal, center : (d,) arrays
     multiplier : float
-        The Lagrange multiplier of the inequality at the nearest point.
+        The Lagrange multiplier of the inequality at the nearest point, for half the squared distance.
     """
 
     normal: FloatArray
