@@ -107,8 +107,8 @@ def measured(seed: int, kind: str, n_train: int, n_fresh: int) -> dict[str, Any]
     old = {"X_train": training[0], "y_train": training[1]}
     together = [np.concatenate(pair) for pair in zip(training, feedback, strict=True)]
     ways = {
-        "repair": timed(lambda: repair(model, *feedback, despite_moved_columns=True)),
-        "with training rows": timed(lambda: repair(model, *feedback, **old, despite_moved_columns=True)),
+        "repair": timed(lambda: repair(model, *feedback)),
+        "with training rows": timed(lambda: repair(model, *feedback, **old)),
         "refit": timed(lambda: SEPClassifier().fit(*together)),
     }
     before, repaired = model.decide(X), ways["repair"][0]
@@ -142,7 +142,7 @@ def repaired_regions(seed: int, name: str, n_train: int, n_feedback: int, n_fres
     """For each region that was tried: whether it was repaired, and errors on fresh rows before and after."""
     kind = KINDS[seed % len(KINDS)]
     model, _, feedback, (X, y), _ = case(seed, kind, n_train, n_feedback, n_fresh, MODELS[name])
-    repaired, seconds = timed(lambda: repair(model, *feedback, despite_moved_columns=True))
+    repaired, seconds = timed(lambda: repair(model, *feedback))
     before = model.decide(X)
     wrong, wrong_now = before.label != y, repaired.predict(X) != y
     records = []
