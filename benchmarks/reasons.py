@@ -186,10 +186,10 @@ def checked(name: str) -> dict[str, Any]:
 
 
 def sizes_of(decisions: Any) -> list[dict[str, float]]:
-    """The terms of every decision by column, with all ellipsoids and isolated rows together as its place."""
+    """The terms of every decision by column, with all ellipsoids and isolated rows together as its neighbourhood."""
     terms, columns = decisions.terms(), [origin_of(name) for name in decisions.model.feature_names]
     frame = pd.DataFrame(terms.features.T).groupby(columns, sort=False).sum().T
-    frame["its place"] = terms.ellipsoids.sum(axis=1) + terms.isolated
+    frame["its neighbourhood"] = terms.ellipsoids.sum(axis=1) + terms.isolated
     return frame.to_dict("records")
 
 
