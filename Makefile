@@ -7,12 +7,15 @@ SITE ?= https://sepc-project.github.io/sepc/
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-label-studio docs links site follow bench bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
 	.venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable . --group dev
+
+hooks:  ## run lint and types before every commit
+	$(PY) -m pre_commit install
 
 lint:
 	$(PY) -m ruff check .
@@ -64,6 +67,9 @@ test-oldest:  ## the same with the oldest dependencies we support; they have whe
 
 test-newest:  ## the same with the newest dependencies, pre-releases as well
 	$(PY) tools/try_wheel.py --newest
+
+try-index: wheel  ## upload to an index server on this machine, and install from it
+	$(PY) tools/try_index.py dist
 
 try-label-studio:  ## reviews through a real server of Label Studio and back; STUDIO=path/to/label-studio if there is one
 	$(PY) tools/try_label_studio.py $(if $(STUDIO),--label-studio $(STUDIO))
@@ -126,6 +132,9 @@ bench:
 	$(PY) benchmarks/monitor.py --output benchmarks/results/monitor.json
 	$(PY) benchmarks/review.py --output benchmarks/results/review.json
 	$(PY) benchmarks/write_tables.py
+
+bench-kernels:  ## fails if a kernel takes 1.5 times as long as it did, beside a bare matrix product; half a minute
+	$(PY) benchmarks/kernels.py --compare benchmarks/results/kernels.json
 
 bench-speed:  ## how long everything takes beside other models; a quarter of an hour; SECTIONS="bulk rows" runs these again
 	OMP_NUM_THREADS=1 $(PY) benchmarks/speed.py --output benchmarks/results/speed.json --images docs/images \

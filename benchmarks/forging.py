@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sepc.io.container import encode
-from sepc.model.usual import N_QUANTILES
+from sepc.model.training_summary import N_QUANTILES
 
 Parts = tuple[dict[str, Any], dict[str, Any]]
 

@@ -10,12 +10,12 @@ from sepc.cli.column_reading import Features
 from sepc.cli.messages import InputError
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source
-from sepc.cli.tables import Reading
+from sepc.cli.tables import ColumnType
 
 package_or_skip("pyarrow")
 
 OPTIONS = Namespace(quiet=True, max_memory=None)
-FEATURES = Features({"x": Reading.NUMBER, "code": Reading.TEXT}, categories={"code": ["007", "A"]})
+FEATURES = Features({"x": ColumnType.NUMBER, "code": ColumnType.TEXT}, categories={"code": ["007", "A"]})
 
 
 @pytest.fixture

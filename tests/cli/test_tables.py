@@ -8,7 +8,7 @@ from sepc.cli.column_reading import array_of
 from sepc.cli.messages import InputError
 from sepc.cli.rows import open_table, read_ahead
 from sepc.cli.source import Source
-from sepc.cli.tables import Reading
+from sepc.cli.tables import ColumnType
 
 pa = package_or_skip("pyarrow")
 
@@ -17,12 +17,12 @@ def matrix(batch, names):
     """The columns as numbers, of shape (n, d)."""
     source = Source("table", "csv")
     return np.column_stack(
-        [array_of(source, name, batch.columns[name], Reading.NUMBER, batch.first_row) for name in names]
+        [array_of(source, name, batch.columns[name], ColumnType.NUMBER, batch.first_row) for name in names]
     )
 
 
 def numbers(names):
-    return dict.fromkeys(names, Reading.NUMBER)
+    return dict.fromkeys(names, ColumnType.NUMBER)
 
 
 def write_parquet(path, n, row_group_size):
@@ -79,7 +79,7 @@ def test_truth_values_and_decimals_are_numbers(tmp_path):
     columns = {"a": [True, False], "b": [decimal.Decimal("1.5"), None], "c": pa.array([1, 2], pa.uint8())}
     pq.write_table(pa.table(columns), tmp_path / "kinds.parquet")
     with open_table(Source(str(tmp_path / "kinds.parquet"), "parquet")) as table:
-        assert all(table.kind_of(name) is Reading.NUMBER for name in "abc")
+        assert all(table.kind_of(name) is ColumnType.NUMBER for name in "abc")
         (batch,) = table.batches(list("abc"), numbers("abc"))
     np.testing.assert_array_equal(matrix(batch, list("abc")), [[1.0, 1.5, 1.0], [0.0, np.nan, 2.0]])
 

@@ -10,7 +10,7 @@ from sepc import SEPClassifier
 from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
-from sepc.model.certain import cuts_of, likely_values, settled_by
+from sepc.model.certain import cuts_of, likely_values, value_of_information
 from sepc.model.completion import completed, kinds_of
 from sepc.model.mixture import Mixture, Pattern, _points
 
@@ -241,7 +241,7 @@ def test_what_is_asked_for_first_adds_most_trust_if_nothing_is_enough(fitted):
     assert [share for _, share in advised] == [0.0] * 5
     row = decision._with_gaps()
     known = likely_values(strict.model_, row, [np.array([j]) for j in range(1, 6)])
-    settled = settled_by(strict.model_, row, known, 1.0)
+    settled = value_of_information(strict.model_, row, known, 1.0)
     assert advised[0][0] == f"x{1 + int(np.argmax([trust for _, trust in settled]))}"
 
 

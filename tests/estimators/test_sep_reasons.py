@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import sepc
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.columns.preparation import Preparation, origin_of
+from sepc.columns.table import exact_column_of
 from sepc.model.names import names_of, region_name
 from sepc.results import Rule
 from sepc.wording import percent, quantity
@@ -81,7 +82,9 @@ def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
     if model.preparation_ is None:
         return X.to_numpy(dtype=float)
     classes = np.unique(y, return_inverse=True)[1]
-    return Preparation.fitted(X, model.preparation_.columns, classes, 1.0, model._settings().seed())[1]
+    columns = model.preparation_.columns
+    values = {own.name: own.read(exact_column_of(X, own.name)) for own in columns}
+    return Preparation.fitted(columns, values, classes, 1.0, model._settings().seed())[1]
 
 
 class Recomputed:

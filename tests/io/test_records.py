@@ -37,9 +37,9 @@ from sepc.lifecycle.monitoring.windows import Window, Windows
 from sepc.lifecycle.reviewing.pending_review import PendingReview
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import Bands
-from sepc.model.row_kinds import RowKinds
+from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import UsualValues
+from sepc.model.training_summary import TrainingSummary
 from sepc.model.weights import Weights
 from sepc.records import (
     Array,
@@ -110,10 +110,10 @@ def examples():
     two = np.array([2.0, 3.0])
     shapes = {"shift": model.shift, "scale": model.scale}
     return {
-        SEPModel: (model, {}, {"spoken": model.usual.spoken}),
+        SEPModel: (model, {}, {"displays": model.usual.displays}),
         Weights: (model.weights, sizes, {}),
-        UsualValues: (model.usual, sizes, {"spoken": model.usual.spoken}),
-        RowKinds: (model.row_kinds, sizes, shapes),
+        TrainingSummary: (model.usual, sizes, {"displays": model.usual.displays}),
+        ImputationMixture: (model.row_kinds, sizes, shapes),
         FittedEllipsoids: (iris.ellipsoids_, sizes, {"model": model}),
         RowsUsed: (iris.rows_used_, {}, {}),
         Control: (next(iter(groups.controls_.values())), {}, {}),
@@ -144,7 +144,18 @@ def examples():
     }
 
 
-KINDS = [SEPModel, Weights, UsualValues, RowKinds, FittedEllipsoids, RowsUsed, Control, CostControl, NoHarm, Shift]
+KINDS = [
+    SEPModel,
+    Weights,
+    TrainingSummary,
+    ImputationMixture,
+    FittedEllipsoids,
+    RowsUsed,
+    Control,
+    CostControl,
+    NoHarm,
+    Shift,
+]
 KINDS += [
     Change,
     Calibration,

@@ -58,7 +58,7 @@ def test_labels_with_gaps_numbers_and_too_many_values_are_no_hindrance():
     assert {own.about for own in sepc.look(table, some)} == {own.about for own in sepc.look(table, y)}
     assert len(sepc.look(table, np.zeros(N))) == 3
     assert [own.about for own in sepc.look(table, np.arange(N))][:1] == ["labels"]
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="599 labels for 600 rows"):
         sepc.look(table, y[:-1])
 
 

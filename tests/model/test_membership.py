@@ -39,7 +39,7 @@ def draw_ellipsoids(rng, k, d, shortest, spread=1.0):
     return centers, roots, boundary
 
 
-def one_at_a_time(rows, centers, roots):
+def synchronized(rows, centers, roots):
     columns = [Ellipsoid(center, root).squared_radius(rows) for center, root in zip(centers, roots, strict=True)]
     return np.column_stack(columns)
 
@@ -56,7 +56,7 @@ def test_agrees_with_one_ellipsoid_at_a_time(seed, k, d, shortest, spread):
     rng = np.random.default_rng(seed)
     centers, roots, boundary = draw_ellipsoids(rng, k, d, shortest, spread)
     rows = np.concatenate([boundary.reshape(-1, d), rng.normal(size=(50, d)), centers])
-    squares, expected = squared_radii(rows, centers, roots), one_at_a_time(rows, centers, roots)
+    squares, expected = squared_radii(rows, centers, roots), synchronized(rows, centers, roots)
     assert squares.shape == (len(rows), k)
     assert squares.min() >= 0.0
 
@@ -131,7 +131,7 @@ def test_units_do_not_matter(unit):
     centers, roots, boundary = draw_ellipsoids(rng, 5, 4, 0.1)
     rows = boundary.reshape(-1, 4)
     squares = squared_radii(unit * rows, unit * centers, roots / unit)
-    np.testing.assert_allclose(squares, one_at_a_time(rows, centers, roots), rtol=1e-9)
+    np.testing.assert_allclose(squares, synchronized(rows, centers, roots), rtol=1e-9)
 
 
 def test_flat_ellipsoids_are_measured_only_where_rows_come_near_them(monkeypatch):

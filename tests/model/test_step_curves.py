@@ -10,7 +10,7 @@ from sepc.model.step_curves import curve_blocks
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def one_at_a_time(scores, knots, levels, columns):
+def synchronized(scores, knots, levels, columns):
     summed = scores.copy()
     for own_knots, own_levels, column in zip(knots, levels, columns, strict=True):
         summed += own_levels[np.searchsorted(own_knots, column, side="right")]
@@ -34,7 +34,7 @@ def test_the_same_bits_as_one_feature_at_a_time(seed, n_knots, n_classes, block)
     found = scores
     for own in blocks:
         found = own.added_to(found, columns)
-    np.testing.assert_array_equal(found, one_at_a_time(scores, knots, levels, columns))
+    np.testing.assert_array_equal(found, synchronized(scores, knots, levels, columns))
 
 
 def test_features_without_knots_cost_no_more_for_one_that_has_many():

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 import sepc
 from sepc import SEPClassifier
-from sepc.model.usual import ANYWHERE, FEWEST_ROWS, FeatureKind
+from sepc.model.training_summary import ANYWHERE, FEWEST_ROWS, FeatureKind
 
 pd = package_or_skip("pandas")
 
@@ -71,9 +71,9 @@ def test_a_group_is_missing_where_there_are_too_few_rows(fitted):
 def test_every_category_is_counted():
     X, y = table_of()
     usual = SEPClassifier().fit(X, y).model_.usual
-    kinds = [own.kind for own in usual.spoken]
+    kinds = [own.kind for own in usual.displays]
     assert kinds == [FeatureKind.NUMBER, FeatureKind.CATEGORY, FeatureKind.DATE]
-    assert usual.spoken[1].categories == ("east", "north", "south")
+    assert usual.displays[1].categories == ("east", "north", "south")
     for c in (0, 1):
         group = usual.group(ANYWHERE, c)
         shares = [usual.category_share(group, 1, code) for code in range(4)]
@@ -99,7 +99,7 @@ def test_it_is_the_same_from_a_file(tmp_path, cancer, table):
     model = SEPClassifier().fit(X, y)
     sepc.save(model, tmp_path / "model.sepc")
     read, own = sepc.load(tmp_path / "model.sepc").model_.usual, model.model_.usual
-    assert read.spoken == own.spoken
+    assert read.displays == own.displays
     for name in ("ranges", "overall", "n_rows", "category_counts", "n_levels", "levels", "level_counts"):
         assert np.array_equal(getattr(read, name), getattr(own, name)), name
 

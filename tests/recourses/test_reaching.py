@@ -11,7 +11,7 @@ from optional import package_or_skip
 from sepc.model.membership import squared_radii
 from sepc.recourses import reaching
 from sepc.recourses.given_limits import given_limits
-from sepc.recourses.reaching import Box, reach
+from sepc.recourses.reaching import Box, bound_cost
 
 pd = package_or_skip("pandas")
 
@@ -52,14 +52,14 @@ def test_no_row_is_cheaper_than_the_bound(i, most, monkeypatch):
         ellipsoids = ellipsoids_of(limits, label)
         rows = drawn_inside(limits, ellipsoids)
         assert len(rows) > 20
-        assert limits.costs(rows).min() ** 2 >= reach(limits, ellipsoids).bound - 1e-9
+        assert limits.costs(rows).min() ** 2 >= bound_cost(limits, ellipsoids).bound - 1e-9
 
 
 @pytest.mark.parametrize("i", range(8))
 def test_a_long_search_closes_the_gap(i, monkeypatch):
     monkeypatch.setattr(reaching, "MOST_PROJECTIONS", 5_000)
     limits = limits_of(i)
-    reached = reach(limits, ellipsoids_of(limits, "late"))
+    reached = bound_cost(limits, ellipsoids_of(limits, "late"))
     assert reached.bound == pytest.approx(reached.cost, rel=1e-6, abs=1e-9)
 
 
@@ -67,7 +67,7 @@ def test_a_long_search_closes_the_gap(i, monkeypatch):
 def test_entries_are_rows_in_an_ellipsoid_at_their_cost(i):
     limits = limits_of(i)
     ellipsoids = ellipsoids_of(limits, "late")
-    for entry in reach(limits, ellipsoids).entries:
+    for entry in bound_cost(limits, ellipsoids).entries:
         row = entry.box.rows_at(entry.place[np.newaxis])
         assert limits.allow(row).all()
         model = limits.model
@@ -83,7 +83,7 @@ def test_leaves_prove_the_bound(i):
     """Together they hold every row in an ellipsoid, and each bound follows from its half-space."""
     limits = limits_of(i)
     model, ellipsoids = limits.model, ellipsoids_of(limits, "late")
-    reached = reach(limits, ellipsoids)
+    reached = bound_cost(limits, ellipsoids)
     for leaf in reached.leaves:
         assert (leaf.proof.center == model.centers[leaf.ellipsoid]).all()
         # The normal is a unit vector of the ellipsoid's own measure, so the half-space holds the ellipsoid.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sepc.cli.dates import dates_of, naive
 from sepc.cli.messages import InputError
 from sepc.cli.source import Source, is_number
-from sepc.cli.tables import BadCell, Batch, Reading, bad_cell_line, reading_of
+from sepc.cli.tables import BadCell, Batch, ColumnType, bad_cell_line, reading_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ class Features:
 
     Attributes
     ----------
-    readings : dict of name to Reading
+    readings : dict of name to ColumnType
         What each column is read as, in the order of the features.
     by : tuple of str
         Columns whose values have models of their own.
@@ -31,7 +31,7 @@ class Features:
         Those that a model knows, as which cells of the same meaning are read.
     """
 
-    readings: dict[str, Reading]
+    readings: dict[str, ColumnType]
     by: tuple[str, ...] = ()
     categories: Mapping[str, Collection[Any]] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class Features:
         return matched(cells, self.categories[name]) if name in self.categories else cells
 
 
-def array_of(source: Source, name: str, column: Any, reading: Reading, first_row: int) -> NDArray[Any]:
+def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_row: int) -> NDArray[Any]:
     """A column as an array: doubles with NaN, dates with NaT, or texts with None for gaps.
 
     Parameters
@@ -55,15 +55,15 @@ def array_of(source: Source, name: str, column: Any, reading: Reading, first_row
     source : Source
     name : str
     column : pyarrow array
-    reading : Reading
+    reading : ColumnType
     first_row : int
         Number of its first row, for messages.
     """
-    if reading in (Reading.FOUND, Reading.WRITTEN):
+    if reading in (ColumnType.FOUND, ColumnType.WRITTEN):
         reading = reading_of(column.type)
-    if reading is Reading.NUMBER:
+    if reading is ColumnType.NUMBER:
         return _numbers(source, name, column, first_row)
-    if reading is Reading.DATE:
+    if reading is ColumnType.DATE:
         return _dates(source, name, column, first_row)
     return objects(without_gaps(source, as_text(column)).to_pylist())
 
@@ -156,9 +156,9 @@ def _numbers(source: Source, name: str, column: Any, first_row: int) -> NDArray[
     import pyarrow as pa
 
     kind = reading_of(column.type)
-    if kind is Reading.DATE:
+    if kind is ColumnType.DATE:
         raise InputError(f"{source.name}, column {name!r} holds dates, not numbers.")
-    if kind is Reading.TEXT:
+    if kind is ColumnType.TEXT:
         column = without_gaps(source, as_text(column))
     try:
         values = column.cast("double", safe=False).to_numpy(zero_copy_only=False)
@@ -179,9 +179,9 @@ def _first_bad_cell(source: Source, name: str, cells: list[str | None], first_ro
 
 def _dates(source: Source, name: str, column: Any, first_row: int) -> NDArray[np.datetime64]:
     kind = reading_of(column.type)
-    if kind is Reading.TEXT:
+    if kind is ColumnType.TEXT:
         texts = without_gaps(source, as_text(column))
         return dates_of(source, name, texts, source.dates.get(name, ""), first_row)
-    if kind is Reading.NUMBER and column.null_count < len(column):
+    if kind is ColumnType.NUMBER and column.null_count < len(column):
         raise InputError(f"{source.name}, column {name!r} holds numbers, not dates.")
     return naive(column)

@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 
 from sepc.cli.messages import InputError
 from sepc.cli.source import DAMAGED, Source, is_number
-from sepc.cli.tables import BadCell, Batch, Reading, bad_cell_line, batch_rows, check_width, reading_of
+from sepc.cli.tables import BadCell, Batch, ColumnType, bad_cell_line, batch_rows, check_width, reading_of
 
 # Column types are inferred from the first block of the head; the head itself may end inside a multi-line cell.
 TYPES_BYTES = 2**20
@@ -52,6 +52,8 @@ class CsvTable:
         The rows after them.
     types : dict of str to pyarrow type
         Types of the columns, inferred from the first rows.
+    is_sample : bool
+        Whether `head` holds rows from all over the file, and there are no others to read.
     """
 
     source: Source
@@ -60,6 +62,7 @@ class CsvTable:
     rest: IO[bytes]
     types: dict[str, Any]
     n_rows: int | None = None
+    is_sample: bool = False
 
     @classmethod
     def of(cls, source: Source, stream: IO[bytes]) -> CsvTable:
@@ -82,14 +85,14 @@ class CsvTable:
             raise InputError(_unreadable(source, error)) from error
         return cls(source, names, head, stream, types)
 
-    def kind_of(self, name: str) -> Reading:
+    def kind_of(self, name: str) -> ColumnType:
         """What a column holds in the first rows; FOUND if nothing."""
         kind = self.types[name]
-        return Reading.FOUND if pa.types.is_null(kind) else reading_of(kind)
+        return ColumnType.FOUND if pa.types.is_null(kind) else reading_of(kind)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a column that is not a number; of standard input, only the first rows are searched."""
-        if self.source.is_standard_input:
+        if self.source.is_standard_input or self.is_sample:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
             _read_header(self.source, stream)
@@ -97,7 +100,7 @@ class CsvTable:
 
     def _first_bad_cell(self, name: str, stream: Any) -> BadCell | None:
         n_done = 0
-        for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], BLOCK_BYTES):
+        for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], TYPES_BYTES):
             cells = [_decoded(cell).strip() for cell in batch.column(0).to_pylist()]
             known = [i for i, cell in enumerate(cells) if cell not in self.source.gap_texts]
             bad = [i for i in known if not is_number(cells[i], self.source.decimal or ".")]
@@ -107,9 +110,9 @@ class CsvTable:
             n_done += len(cells)
         return None
 
-    def batches(self, wanted: Sequence[str], readings: Mapping[str, Reading]) -> Iterator[Batch]:
+    def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
         """The rows of some columns, once; numbers as floats, so fractions may follow integers, and dates as text."""
-        types = {name: self._type(name, readings.get(name, Reading.FOUND)) for name in wanted}
+        types = {name: self._type(name, readings.get(name, ColumnType.FOUND)) for name in wanted}
         size, n_done = self.source.n_bytes, 0
         stream: Any = _Joined(self.head, self.rest)
         try:
@@ -123,11 +126,11 @@ class CsvTable:
         except DAMAGED as error:
             raise InputError(f"{self.source.name} cannot be read: {error}.") from error
 
-    def _type(self, name: str, reading: Reading) -> Any:
+    def _type(self, name: str, reading: ColumnType) -> Any:
         found = self.types[name]
-        if reading is Reading.NUMBER and not pa.types.is_boolean(found):
+        if reading is ColumnType.NUMBER and not pa.types.is_boolean(found):
             return pa.float64()
-        is_text = reading in (Reading.TEXT, Reading.DATE, Reading.WRITTEN) or pa.types.is_null(found)
+        is_text = reading in (ColumnType.TEXT, ColumnType.DATE, ColumnType.WRITTEN) or pa.types.is_null(found)
         return pa.string() if is_text else found
 
     def _explained(self, error: Exception, types: Mapping[str, Any]) -> str:
@@ -139,7 +142,7 @@ class CsvTable:
         name = self.names[int(parsed[1])]
         if parsed[2] is None:
             return _wrong_encoding(self.source, f"column {name!r}")
-        if reading_of(types[name]) is not Reading.NUMBER:
+        if reading_of(types[name]) is not ColumnType.NUMBER:
             return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} has another type than the cells before it."
         cell = None if self.source.is_standard_input else self.first_bad_cell(name)
         return bad_cell_line(self.source, name, cell or BadCell(None, parsed[2], True))
@@ -238,7 +241,7 @@ def _inferred(source: Source, names: Sequence[str], head: bytes) -> dict[str, An
 
 
 def _numbers(types: Mapping[str, Any]) -> set[str]:
-    return {name for name, kind in types.items() if reading_of(kind) is Reading.NUMBER}
+    return {name for name, kind in types.items() if reading_of(kind) is ColumnType.NUMBER}
 
 
 def _codes(source: Source, names: Sequence[str], head: bytes, types: Mapping[str, Any]) -> list[str]:

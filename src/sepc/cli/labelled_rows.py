@@ -13,7 +13,7 @@ from sepc.cli.messages import InputError
 from sepc.cli.option_values import names_in
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import is_number, source_from
-from sepc.cli.tables import Batch, Reading, Table, bad_cell_line, check_names, is_gap, quoted, refuse_gaps
+from sepc.cli.tables import Batch, ColumnType, Table, bad_cell_line, check_names, is_gap, quoted, refuse_gaps
 from sepc.wording import shown
 
 ADVICE = "Use such rows with --missing use, or leave them out with --missing drop."
@@ -55,11 +55,14 @@ class SampledRows:
         The number of each of these rows in the table, counted from 1.
     n_rows : int
         How many rows the table has.
+    is_estimate : bool
+        Whether that is an estimate, of a file that was not read to its end; `numbers` are then those of the sample.
     """
 
     rows: LabelledRows
     numbers: Any
     n_rows: int
+    is_estimate: bool = False
 
 
 class Part(NamedTuple):
@@ -162,7 +165,7 @@ def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()
     if not chosen:
         raise InputError(f"{table.source.name} has no columns left to be features.")
     readings = {name: _reading(table, name, options.categorical) for name in chosen}
-    features = Features(readings | dict.fromkeys(by, Reading.FOUND), tuple(by))
+    features = Features(readings | dict.fromkeys(by, ColumnType.FOUND), tuple(by))
     return RowReader(table, features, options.target, copied=beside)
 
 
@@ -177,14 +180,14 @@ def beside_names(options: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys([*ids_in(options), *getattr(options, "results_by", [])]))
 
 
-def _reading(table: Table, name: str, categorical: Sequence[str]) -> Reading:
+def _reading(table: Table, name: str, categorical: Sequence[str]) -> ColumnType:
     """What a column is read as; raises if most of its cells are numbers, but not all."""
     if name in table.source.dates:
-        return Reading.DATE
+        return ColumnType.DATE
     if name in categorical:
-        return Reading.TEXT
+        return ColumnType.TEXT
     kind = table.kind_of(name)
-    if kind is Reading.TEXT:
+    if kind is ColumnType.TEXT:
         cell = table.first_bad_cell(name)
         if cell is not None and cell.mostly_numbers:
             more = f", and if the column holds categories, --categorical {quoted(name)}"
@@ -248,7 +251,7 @@ def _whole(table: Table, name: str, parts: list[Any]) -> Any:
     import numpy as np
 
     cells = np.concatenate(parts)
-    if table.kind_of(name) is not Reading.FOUND or cells.dtype.kind != "O":
+    if table.kind_of(name) is not ColumnType.FOUND or cells.dtype.kind != "O":
         return cells
     decimal = table.source.decimal or "."
     if not all(cell is None or is_number(cell, decimal) for cell in cells):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepc.cli.column_reading import Features, data_frame
 from sepc.cli.messages import InputError
-from sepc.cli.tables import Reading, Table, check_names
+from sepc.cli.tables import ColumnType, Table, check_names
 
 if TYPE_CHECKING:
     from sepc.columns.preparation import Preparation
@@ -20,7 +20,7 @@ class ModelColumns:
 
     Attributes
     ----------
-    readings : dict of name to Reading
+    readings : dict of name to ColumnType
         Columns that are no numbers.
     categories : dict of name to set
         Those of training, of every column of categories.
@@ -28,7 +28,7 @@ class ModelColumns:
         Columns that no part of the model looks at.
     """
 
-    readings: dict[str, Reading] = field(default_factory=dict)
+    readings: dict[str, ColumnType] = field(default_factory=dict)
     categories: dict[str, set[Any]] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
 
@@ -37,7 +37,7 @@ def columns_of_model(model: Any) -> ModelColumns:
     """The columns of a fitted estimator, from the preparations of all classifiers in it."""
     from sepc.columns.kinds import Kind
 
-    readings: dict[str, Reading] = {}
+    readings: dict[str, ColumnType] = {}
     categories: dict[str, set[Any]] = {}
     used: set[str] = set()
     unused: set[str] = set()
@@ -45,14 +45,14 @@ def columns_of_model(model: Any) -> ModelColumns:
         for column in preparation.columns:
             (unused if column.kind is Kind.LEFT_OUT else used).add(column.name)
             if column.kind is Kind.CATEGORY:
-                readings[column.name] = Reading.TEXT
+                readings[column.name] = ColumnType.TEXT
                 categories.setdefault(column.name, set()).update(preparation.categories[column.name].values)
             elif column.written is not None:
-                readings[column.name] = Reading.WRITTEN
+                readings[column.name] = ColumnType.WRITTEN
             elif column.kind is Kind.DATE:
-                readings[column.name] = Reading.DATE
+                readings[column.name] = ColumnType.DATE
     left_out = frozenset(unused - used)
-    return ModelColumns(readings | dict.fromkeys(left_out, Reading.FOUND), categories, left_out)
+    return ModelColumns(readings | dict.fromkeys(left_out, ColumnType.FOUND), categories, left_out)
 
 
 def left_out_of(model: Any) -> dict[str, str]:
@@ -163,7 +163,7 @@ def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but
     from sepc.estimators.unwrapping import category_positions
 
     by = tuple(chosen[j] for j in category_positions(estimator))
-    known = columns.readings | dict.fromkeys(by, Reading.FOUND)
-    readings = {name: known.get(name, Reading.NUMBER) for name in chosen if name not in columns.left_out}
+    known = columns.readings | dict.fromkeys(by, ColumnType.FOUND)
+    readings = {name: known.get(name, ColumnType.NUMBER) for name in chosen if name not in columns.left_out}
     check_names(table, list(readings))
     return Scorer(estimator, chosen, columns, Features(readings, by, columns.categories))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cli.rows import LONGEST_LABEL, RowReader
-from sepc.cli.tables import Batch, Reading
+from sepc.cli.tables import Batch, ColumnType
 
 # Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
 SMALL_CELLS = 2**23
@@ -48,7 +48,7 @@ def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
         return f"{needs} needs all rows at once"
     if len(rows.features.readings) + 1 < len(rows.table.names):
         return "some of its columns are not used"
-    odd = next((name for name, reading in rows.features.readings.items() if reading is not Reading.NUMBER), None)
+    odd = next((name for name, reading in rows.features.readings.items() if reading is not ColumnType.NUMBER), None)
     if odd is not None:
         return f"column {odd!r} does not hold numbers"
     with rows.batches(options, "checking") as batches:

@@ -15,7 +15,7 @@ from sepc.cli.memory import free_bytes, in_gigabytes
 from sepc.cli.messages import InputError
 from sepc.cli.parquet_pages import memory_of
 from sepc.cli.source import Source, is_number
-from sepc.cli.tables import BadCell, Batch, Reading, batch_rows, check_width, reading_of
+from sepc.cli.tables import BadCell, Batch, ColumnType, batch_rows, check_width, reading_of
 from sepc.wording import counted
 
 # Bytes of a column read at a time. By default Arrow holds whole row groups, and with `pre_buffer` the whole file.
@@ -61,7 +61,7 @@ class ParquetTable:
             raise InputError(f"{source.name} has no rows.")
         return cls(source, names, file.metadata.num_rows, file, stream, frozenset(texts))
 
-    def kind_of(self, name: str) -> Reading:
+    def kind_of(self, name: str) -> ColumnType:
         """What the type of a column says that it holds."""
         return reading_of(self.file.schema_arrow.field(name).type)
 
@@ -77,7 +77,7 @@ class ParquetTable:
                 return BadCell(batch.first_row + bad[0], cells[bad[0]], len(bad) < len(known) / 2)
         return None
 
-    def batches(self, wanted: Sequence[str], readings: Mapping[str, Reading] | None = None) -> Iterator[Batch]:
+    def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType] | None = None) -> Iterator[Batch]:
         """The rows of some columns, in batches of about as many rows as `batch_rows` says."""
         self._refuse_nested(wanted)
         n_done, most = 0, batch_rows(len(wanted))

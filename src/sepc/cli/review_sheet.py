@@ -11,7 +11,7 @@ from sepc.cli.messages import InputError
 from sepc.cli.model_rows import ModelRows, beside
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source, source_from
-from sepc.cli.tables import Reading, check_names
+from sepc.cli.tables import ColumnType, check_names
 from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
 
 def _filled(source: Source, queue: ReviewQueue, options: argparse.Namespace) -> tuple[list[int], list[int], list[Any]]:
     """The reviews, row numbers and labels of a filled table."""
-    classes, features = queue.model.classes_, Features({REVIEW: Reading.NUMBER, ROW: Reading.NUMBER})
+    classes, features = queue.model.classes_, Features({REVIEW: ColumnType.NUMBER, ROW: ColumnType.NUMBER})
     numbers: list[int] = []
     rows: list[int] = []
     labels: list[Any] = []

@@ -15,7 +15,7 @@ from sepc.cli.memory import MemoryLimit
 from sepc.cli.messages import InputError
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import Source
-from sepc.cli.tables import Batch, Reading, Table, check_names
+from sepc.cli.tables import Batch, ColumnType, Table, check_names
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def open_table(source: Source) -> Iterator[Table]:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise ImportError('Reading tables needs pyarrow: pip install "sepc[table]"') from error
+        raise ImportError('ColumnType tables needs pyarrow: pip install "sepc[table]"') from error
     from sepc.cli.csv_table import CsvTable
     from sepc.cli.parquet_table import ParquetTable
 
@@ -99,7 +99,7 @@ class RowReader:
     def _read(self, bar: ProgressBar, limit: MemoryLimit, ahead: bool) -> Generator[Batch, None, None]:
         n_features = len(self.features.readings)
         wanted = list(dict.fromkeys([*self.features.readings, *self._beside]))
-        batches = self.table.batches(wanted, dict.fromkeys(self.copied, Reading.TEXT) | self.features.readings)
+        batches = self.table.batches(wanted, dict.fromkeys(self.copied, ColumnType.TEXT) | self.features.readings)
         for batch in read_ahead(batches) if ahead else batches:
             limit.refuse(self.source.name, batch.last_row, n_features, batch.share)
             yield batch

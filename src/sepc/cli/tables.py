@@ -30,7 +30,7 @@ MOST_COLUMNS = 20_000
 OTHER_SEPARATORS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 
 
-class Reading(StrEnum):
+class ColumnType(StrEnum):
     """What a column is read as."""
 
     NUMBER = "numbers"
@@ -40,15 +40,15 @@ class Reading(StrEnum):
     WRITTEN = "text as the model reads it"
 
 
-def reading_of(kind: Any) -> Reading:
+def reading_of(kind: Any) -> ColumnType:
     """What a column of this Arrow type is; without any cell, numbers."""
     import pyarrow.types as types
 
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return Reading.NUMBER
+        return ColumnType.NUMBER
     if types.is_null(kind):
-        return Reading.NUMBER
-    return Reading.DATE if types.is_date(kind) or types.is_timestamp(kind) else Reading.TEXT
+        return ColumnType.NUMBER
+    return ColumnType.DATE if types.is_date(kind) or types.is_timestamp(kind) else ColumnType.TEXT
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,13 @@ class Table(Protocol):
     def n_rows(self) -> int | None:
         """Its number of rows, if known in advance."""
 
-    def kind_of(self, name: str) -> Reading:
+    def kind_of(self, name: str) -> ColumnType:
         """What a column holds, judging by its type or its first rows; FOUND if only the cells after them can show."""
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a column that is neither a gap nor a number."""
 
-    def batches(self, wanted: Sequence[str], readings: Mapping[str, Reading]) -> Iterator[Batch]:
+    def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
         """The rows of some columns; CSV is parsed as `readings` say, and anything else is as its type says."""
 
 

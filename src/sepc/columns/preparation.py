@@ -13,7 +13,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import column_names, column_of, exact_column_of
-from sepc.model.usual import FeatureKind, Spoken
+from sepc.model.training_summary import FeatureDisplay, FeatureKind
 from sepc.records import parts, record, texts
 from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
 
@@ -54,27 +54,27 @@ class Preparation:
     @classmethod
     def fitted(
         cls,
-        X: Any,
         columns: tuple[Column, ...],
+        values: Mapping[str, NDArray[Any]],
         labels: IntArray,
         unit: float,
         seed: int,
     ) -> tuple[Preparation, FloatArray]:
         """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings.
 
-        Each row counts as `unit` rows.
+        The columns and their values are as `read_columns` gives them. Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name those to use in keep.")
-        used = _used(X, columns)
+        used = [(column, values[column.name]) for column in columns if column.kind is not Kind.LEFT_OUT]
         of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
-        seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
-        known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
+        seasons = tuple(column.name for column, own in of_kind[Kind.DATE] if _spans_a_year(own))
+        known = tuple(known_categories(column.name, own) for column, own in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
         folds = folds_of(unfitted._rows(used, {}), labels, seed) if known else labels
-        fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
-        own = cls(columns, tuple(categories for categories, _ in fits), seasons)
-        return own, own._rows(used, {categories.name: encoded for categories, encoded in fits})
+        fits = [fit_categories(column.name, own, labels, unit, folds) for column, own in of_kind[Kind.CATEGORY]]
+        fitted = cls(columns, tuple(categories for categories, _ in fits), seasons)
+        return fitted, fitted._rows(used, {categories.name: encoded for categories, encoded in fits})
 
     @cached_property
     def categories(self) -> Mapping[str, Categories]:
@@ -246,16 +246,18 @@ def origin_of(feature: str) -> str:
     return feature.split(SEASON)[0]
 
 
-def spoken_features(preparation: Preparation) -> tuple[Spoken, ...]:
+def feature_displays(preparation: Preparation) -> tuple[FeatureDisplay, ...]:
     """How to speak of each feature of a prepared table."""
     kinds = {column.name: column.kind for column in preparation.columns}
-    return tuple(_spoken(preparation, kinds[origin], origin, name) for origin, name in preparation.features)
+    return tuple(_feature_display(preparation, kinds[origin], origin, name) for origin, name in preparation.features)
 
 
-def _spoken(preparation: Preparation, kind: Kind, origin: str, feature: str) -> Spoken:
+def _feature_display(preparation: Preparation, kind: Kind, origin: str, feature: str) -> FeatureDisplay:
     if feature != origin:
-        return Spoken(FeatureKind.PART)
+        return FeatureDisplay(FeatureKind.PART)
     if kind is Kind.CATEGORY:
         values = preparation.categories[origin].values
-        return Spoken(FeatureKind.CATEGORY, tuple("missing" if value is None else name_of(value) for value in values))
-    return Spoken(FeatureKind.DATE if kind is Kind.DATE else FeatureKind.NUMBER)
+        return FeatureDisplay(
+            FeatureKind.CATEGORY, tuple("missing" if value is None else name_of(value) for value in values)
+        )
+    return FeatureDisplay(FeatureKind.DATE if kind is Kind.DATE else FeatureKind.NUMBER)

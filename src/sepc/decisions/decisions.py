@@ -16,7 +16,7 @@ from sepc.decisions.deferred import deferrable_column, deferred
 from sepc.decisions.frames import column_of_names, frame_of
 from sepc.decisions.kinds import Cause, Rule, verdict, verdict_in_brief
 from sepc.decisions.letter import Grounds, Handling, Letter, Words, letter_about
-from sepc.decisions.row_wise import SHARED, OneRow, RowWise, given_fields, replaced
+from sepc.decisions.row_wise import SHARED, RowView, RowWise, given_fields, replaced
 from sepc.decisions.sentences import Reason, Sentence, joined
 from sepc.wording import decimal, percent, shown
 
@@ -174,7 +174,7 @@ def _share(n: int, n_all: int) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decision(ShownAsCard, OneRow):
+class Decision(ShownAsCard, RowView):
     """The decision on one row; its attributes are those of `Decisions`, as single values."""
 
     _kinds = KINDS

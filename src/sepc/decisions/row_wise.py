@@ -72,7 +72,7 @@ def shared_fields(kind: type[Any]) -> frozenset[str]:
     return _SHARED_FIELDS[kind]
 
 
-class OneRow:
+class RowView:
     """One row of a `RowWise`: the same attributes, as single values."""
 
     _kinds: ClassVar[Mapping[str, type]] = {}

@@ -31,7 +31,7 @@ class Wrapper(MetaEstimatorMixin, DecidingClassifier[D]):
         return tags
 
 
-class KeptLabels(Wrapper[D]):
+class LabelPreservingWrapper(Wrapper[D]):
     """A wrapper whose labels and probabilities are those of `estimator_`, the fitted classifier inside."""
 
     estimator_: Any

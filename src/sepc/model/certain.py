@@ -258,7 +258,7 @@ def _bell(distance: FloatArray, width: float) -> FloatArray:
     return np.asarray(flat.reshape(distance.shape))
 
 
-def settled_by(
+def value_of_information(
     model: SEPModel, row: FloatArray, known: Sequence[tuple[IntArray, FloatArray]], min_trust: float
 ) -> list[tuple[float, float]]:
     """For each way that gaps become known, how often the row would be accepted then, and its mean trust.

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.mixture import N_DRAWS, Pattern
-from sepc.model.row_kinds import RowKinds
-from sepc.model.scores import Scores
+from sepc.model.normal_scores import NormalScores
 from sepc.model.sep_model import SEPModel
 
 # Rows with gaps that are completed at once.
@@ -23,7 +23,7 @@ BLOCK_ROWS = 2_000
 MOST_CELLS = 2**22
 
 
-def kinds_of(model: SEPModel) -> RowKinds:
+def kinds_of(model: SEPModel) -> ImputationMixture:
     """The kinds of training rows of a model; without weights, one for each ellipsoid and each isolated row."""
     if model.row_kinds is not None:
         return model.row_kinds
@@ -32,8 +32,8 @@ def kinds_of(model: SEPModel) -> RowKinds:
     n_isolated = min(len(model.isolated), max(1, MOST_CELLS // d**2))
     isolated = np.linspace(0, len(model.isolated) - 1, n_isolated).astype(np.int64)
     around = np.repeat(np.eye(d)[None] * max(model.reach, 1e-9) ** 2, n_isolated, axis=0)
-    return RowKinds(
-        Scores.standardized(model.shift, model.scale),
+    return ImputationMixture(
+        NormalScores.standardized(model.shift, model.scale),
         np.concatenate([model.centers, model.isolated[isolated]]),
         np.concatenate([inside, around]),
         model.counts_at(np.append(np.arange(model.n_ellipsoids), model.n_ellipsoids + isolated)).astype(np.float64),
@@ -59,7 +59,7 @@ def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iter
 
 
 def _completions(
-    kinds: RowKinds, rows: FloatArray, gaps: BoolArray, patterns: BoolArray, which: IntArray, n_draws: int
+    kinds: ImputationMixture, rows: FloatArray, gaps: BoolArray, patterns: BoolArray, which: IntArray, n_draws: int
 ) -> FloatArray:
     """Completions of rows that are ordered by what they lack, which is the pattern numbered `which`."""
     known = kinds.scores.of(rows)

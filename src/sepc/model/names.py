@@ -18,7 +18,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
+from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import calendar_day, name_of, quantity, short
 
 # A name has two conditions, or a third one if it is needed to tell two names apart.
@@ -83,9 +83,9 @@ def feature_name(model: SEPModel, j: int) -> str:
     return short(name_of(model.feature_names[j]), LONGEST_FEATURE)
 
 
-def told_value(usual: UsualValues, j: int, value: float) -> str:
+def told_value(usual: TrainingSummary, j: int, value: float) -> str:
     """The value of a feature that is no category, as a person reads it."""
-    return calendar_day(value) if usual.spoken[j].kind is FeatureKind.DATE else quantity(value)
+    return calendar_day(value) if usual.displays[j].kind is FeatureKind.DATE else quantity(value)
 
 
 def _ellipsoid_names(model: SEPModel) -> tuple[str, ...]:
@@ -122,20 +122,20 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     box = _Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
     # The share of all rows that are at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
-    rarity[[own.kind is not FeatureKind.NUMBER for own in usual.spoken]] = np.inf
+    rarity[[own.kind is not FeatureKind.NUMBER for own in usual.displays]] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
     told = [f"{feature_name(model, j)} {told_value(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
     return name + (f" ({', '.join(told)})" if told else "")
 
 
-def _as_in_training(usual: UsualValues, j: int, value: float) -> float:
+def _as_in_training(usual: TrainingSummary, j: int, value: float) -> float:
     """A value that was standardised and back, without the rounding of that."""
     known = usual.overall[j]
     nearest = float(known[np.abs(known - value).argmin()])
     return nearest if abs(nearest - value) <= SAME_VALUE * float(_spread(usual)[j]) else float(value)
 
 
-def _spread(usual: UsualValues) -> FloatArray:
+def _spread(usual: TrainingSummary) -> FloatArray:
     """The range of every feature in training."""
     return np.asarray(usual.overall[:, -1] - usual.overall[:, 0])
 
@@ -166,7 +166,7 @@ def _condition(model: SEPModel, boxes: _Boxes, i: int, j: int) -> str:
     usual, name = boxes.usual, feature_name(model, j)
     if j in boxes.categories:
         codes = boxes.categories[j][i].tolist()
-        return f"{name} {' or '.join(short(usual.spoken[j].categories[code], LONGEST_FEATURE) for code in codes)}"
+        return f"{name} {' or '.join(short(usual.displays[j].categories[code], LONGEST_FEATURE) for code in codes)}"
     low, high = (_rounded_end(usual, j, float(ends[i, j])) for ends in (boxes.low, boxes.high))
     is_open_below, is_open_above = boxes.below[i, j] <= OPEN_TAIL, boxes.above[i, j] <= OPEN_TAIL
     if is_open_above and not is_open_below:
@@ -176,7 +176,7 @@ def _condition(model: SEPModel, boxes: _Boxes, i: int, j: int) -> str:
     return f"{name} {low}" if low == high else f"{name} {low} to {high}"
 
 
-def _rounded_end(usual: UsualValues, j: int, end: float) -> str:
+def _rounded_end(usual: TrainingSummary, j: int, end: float) -> str:
     """The end of a range, rounded to a tenth of the spread of the feature or finer."""
     values = usual.overall[j]
     tenth = len(values) // 10
@@ -205,14 +205,14 @@ class _Boxes:
 
     Attributes
     ----------
-    usual : UsualValues
+    usual : TrainingSummary
     low, high : (n, d) arrays
         The range of every feature, in the user's own features.
     category_shares : (n, S) array
         How frequent each category is, column by column; NaN if too few rows are known.
     """
 
-    usual: UsualValues
+    usual: TrainingSummary
     low: FloatArray
     high: FloatArray
     category_shares: FloatArray
@@ -238,7 +238,7 @@ class _Boxes:
     def share(self) -> FloatArray:
         """The share of all training rows within the range or of the categories of each feature; infinite for none."""
         share = 1.0 - self.below - self.above
-        share[:, [j for j, own in enumerate(self.usual.spoken) if own.kind is FeatureKind.PART]] = np.inf
+        share[:, [j for j, own in enumerate(self.usual.displays) if own.kind is FeatureKind.PART]] = np.inf
         for j, chosen in self.categories.items():
             everyone = self._everyone(j)
             share[:, j] = [everyone[codes].sum() if len(codes) else np.inf for codes in chosen]
@@ -257,7 +257,7 @@ class _Boxes:
         return np.asarray(counts / self.usual.n_rows[groups].sum())
 
 
-def _boxes_of(model: SEPModel, usual: UsualValues, sets: Sequence[Sequence[int]]) -> _Boxes:
+def _boxes_of(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _Boxes:
     """The boxes of sets of ellipsoids: where their ranges meet or, if they do not, what lies between them."""
     K, d = model.n_ellipsoids, len(model.feature_names)
     own = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
@@ -268,7 +268,7 @@ def _boxes_of(model: SEPModel, usual: UsualValues, sets: Sequence[Sequence[int]]
     return _Boxes(usual, np.minimum(low, high), np.maximum(low, high), mixed)
 
 
-def _range(model: SEPModel, usual: UsualValues, k: int) -> FloatArray:
+def _range(model: SEPModel, usual: TrainingSummary, k: int) -> FloatArray:
     """The usual ranges in an ellipsoid, or those of its shape if it has too few rows, of shape (d, 2)."""
     group = usual.group(k, int(model.owners[k]))
     if group is not None:
@@ -279,7 +279,7 @@ def _range(model: SEPModel, usual: UsualValues, k: int) -> FloatArray:
     return np.sort((ends if own is None else own).T, axis=1)
 
 
-def _category_shares(usual: UsualValues, k: int, owner: int) -> FloatArray:
+def _category_shares(usual: TrainingSummary, k: int, owner: int) -> FloatArray:
     group = usual.group(k, owner)
     if group is None:
         return np.full(usual.category_counts.shape[1], np.nan)

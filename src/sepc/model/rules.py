@@ -72,7 +72,7 @@ def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
 
 
 @single_threaded
-def weigh(model: SEPModel, rows: FloatArray) -> FloatArray:
+def weighted_probabilities(model: SEPModel, rows: FloatArray) -> FloatArray:
     """Probabilities of rows without gaps, like those of `judge`, for a model with weights."""
     return _weigh_blocks(model, rows, with_keys=False)[0]
 
@@ -182,7 +182,7 @@ def probabilities_of(model: SEPModel, rows: FloatArray) -> FloatArray:
     """The probabilities that `judge_any` gives, and no more than these need."""
     if model.weights is None or _have_gaps(model, rows):
         return judge_any(model, rows, 0.0)[1].probabilities
-    return weigh(model, rows)
+    return weighted_probabilities(model, rows)
 
 
 def labels_of(model: SEPModel, rows: FloatArray) -> NDArray[Any]:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.membership import FARTHEST, Stack, stacked
 from sepc.model.nearest import Places, prepared
-from sepc.model.row_kinds import RowKinds
 from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
-from sepc.model.usual import UsualValues
+from sepc.model.training_summary import TrainingSummary
 from sepc.model.verdicts import KeptVerdicts
 from sepc.model.weights import Weights
 from sepc.records import bools, counts, flag, floats, ints, labels, number, part, record, size_in_bytes, text, texts
@@ -72,9 +72,9 @@ class SEPModel(ShownAsCard):
         Whether the rules, and with them the labels, are the paper's to the letter.
     weights : Weights or None
         Only with ``trust="weights"``; labels and probabilities then come from them.
-    row_kinds : RowKinds or None
+    row_kinds : ImputationMixture or None
         What the gaps of rows are filled in by; only with weights, and without it by the ellipsoids.
-    usual : UsualValues or None
+    usual : TrainingSummary or None
         What is usual among training rows, for names and reasons; every fitted model has it.
     seen_rows : SeenRows or None
         Hashes of some training rows, to tell when they come again as if they were new; every fitted model has them.
@@ -96,8 +96,8 @@ class SEPModel(ShownAsCard):
     trust: str = text(*TRUSTS)
     published: bool = flag()
     weights: Weights | None = part(Weights, default=None)
-    row_kinds: RowKinds | None = part(RowKinds, default=None)
-    usual: UsualValues | None = part(UsualValues, default=None)
+    row_kinds: ImputationMixture | None = part(ImputationMixture, default=None)
+    usual: TrainingSummary | None = part(TrainingSummary, default=None)
     seen_rows: SeenRows | None = part(SeenRows, is_inline=True, default=None)
 
     def flaw(self) -> str | None:

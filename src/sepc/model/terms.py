@@ -13,7 +13,7 @@ from scipy.special import softmax
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
-from sepc.decisions.row_wise import SHARED, OneRow, RowWise
+from sepc.decisions.row_wise import SHARED, RowView, RowWise
 from sepc.model.completion import completed
 from sepc.model.membership import padded_tiles
 from sepc.model.names import names_of
@@ -108,7 +108,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Term(ShownAsCard, OneRow):
+class Term(ShownAsCard, RowView):
     """The terms of one decision; its attributes are those of `Terms`, as single values."""
 
     _only: Terms

@@ -35,7 +35,7 @@ def smoothed(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatA
     return np.asarray((exact + PRIOR_ROWS * around) / (exact.sum(axis=1, keepdims=True) + PRIOR_ROWS))
 
 
-def published(counts: FloatArray, label: IntArray, class_counts: IntArray) -> FloatArray:
+def published_probabilities(counts: FloatArray, label: IntArray, class_counts: IntArray) -> FloatArray:
     """Class probabilities of the paper, Eqs. 7 to 9, as their worked example computes them.
 
     One row is added to the predicted label in the region, and one to the largest class in the prior; so counts (1, 5)
@@ -43,7 +43,7 @@ def published(counts: FloatArray, label: IntArray, class_counts: IntArray) -> Fl
 
     Examples
     --------
-    >>> published(np.array([[1.0, 5.0]]), np.array([1]), np.array([547, 256])).round(3)
+    >>> published_probabilities(np.array([[1.0, 5.0]]), np.array([1]), np.array([547, 256])).round(3)
     array([[0.263, 0.737]])
     """
     here = counts + (np.arange(len(class_counts)) == label[:, None])

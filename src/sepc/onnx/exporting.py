@@ -18,7 +18,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.onnx.columns import TARGET, TEXT_DOMAIN, TEXT_OPSET, ColumnInput, infos_of, rows_of
 from sepc.onnx.exported import KINDS, facts, inputs_of_model, label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
-from sepc.onnx.locating import Lying, squared_distances
+from sepc.onnx.locating import Geometry, squared_distances
 from sepc.onnx.rules import judged
 from sepc.onnx.terms import terms_of
 from sepc.onnx.weights import weighed
@@ -114,10 +114,10 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
-    lying = Lying.of(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows))
-    values = _decide(graph, model, lying, codes, min_trust)
+    geometry = Geometry.of(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows))
+    values = _decide(graph, model, geometry, codes, min_trust)
     if with_terms and model.weights is not None:
-        values |= terms_of(graph, model, model.weights, lying, codes, values["scores"], values["label"])
+        values |= terms_of(graph, model, model.weights, geometry, codes, values["scores"], values["label"])
         values["terms"] = graph("Where", bad_rows, np.nan, values["terms"])
     values["label"] = graph("Where", is_bad, np.int64(model.class_counts.argmax()), values["label"])
     values["region"] = graph("Where", is_bad, np.int64(-1), values["region"])
@@ -131,14 +131,16 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     return values
 
 
-def _decide(graph: Graph, model: SEPModel, lying: Lying, codes: Value | None, min_trust: float) -> dict[str, Value]:
+def _decide(
+    graph: Graph, model: SEPModel, geometry: Geometry, codes: Value | None, min_trust: float
+) -> dict[str, Value]:
     weights = model.weights
     if weights is None:
-        values, inside = judged(graph, model, lying)
+        values, inside = judged(graph, model, geometry)
     else:
-        values, inside = weighed(graph, model, weights, lying, codes)
+        values, inside = weighed(graph, model, weights, geometry, codes)
     accepted = graph("GreaterOrEqual", values["trust"], min_trust)
-    return values | {"cause": _causes(graph, model, lying, inside, accepted, min_trust)}
+    return values | {"cause": _causes(graph, model, geometry, inside, accepted, min_trust)}
 
 
 def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dict[str, Value]:
@@ -151,11 +153,13 @@ def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dic
     return {"accepted": accepted, "cause": graph("Where", accepted, np.int64(Cause.ACCEPTED), refused)}
 
 
-def _causes(graph: Graph, model: SEPModel, lying: Lying, inside: Value, accepted: Value, min_trust: float) -> Value:
+def _causes(
+    graph: Graph, model: SEPModel, geometry: Geometry, inside: Value, accepted: Value, min_trust: float
+) -> Value:
     """Causes, of shape (n,), from the training rows within reach of each row that is not accepted."""
 
     def explain(at: Value) -> list[Value]:
-        near = _rows_within_reach(graph, model, lying.some(graph, at))
+        near = _rows_within_reach(graph, model, geometry.some(graph, at))
         n_near = graph.total(near, 0)
         nothing = graph("Equal", n_near, 0.0)
         is_outside = graph("And", nothing, graph("Not", graph("Gather", inside, at)))
@@ -169,17 +173,17 @@ def _causes(graph: Graph, model: SEPModel, lying: Lying, inside: Value, accepted
     return cause
 
 
-def _rows_within_reach(graph: Graph, model: SEPModel, lying: Lying) -> Value:
+def _rows_within_reach(graph: Graph, model: SEPModel, geometry: Geometry) -> Value:
     """Training rows of each class whose ellipsoids are all within reach, plus isolated rows within reach; (C, n)."""
     parts = []
-    if lying.squared is not None:
+    if geometry.squared is not None:
         seen = model.table.memberships.any(axis=1)
-        beyond = graph.cast(graph("Not", _within_reach(graph, model, lying.columns, lying.squared)), "FLOAT")
+        beyond = graph.cast(graph("Not", _within_reach(graph, model, geometry.columns, geometry.squared)), "FLOAT")
         n_beyond = graph("MatMul", model.table.memberships[seen].astype(np.float32), beyond)
         near = graph.cast(graph("Equal", n_beyond, np.float32(0.0)), "DOUBLE")
         parts.append(graph("MatMul", model.table.counts[seen].T.astype(np.float64), near))
     if len(model.isolated):
-        apart = lying.apart or squared_distances(graph, lying.columns, model.isolated)[0]
+        apart = geometry.apart or squared_distances(graph, geometry.columns, model.isolated)[0]
         near = graph.cast(graph("LessOrEqual", apart, model.reach**2), "DOUBLE")
         owners = model.counts_at(np.arange(model.n_ellipsoids, model.n_places))
         parts.append(graph("MatMul", owners.T.astype(np.float64), near))

@@ -16,7 +16,7 @@ from sepc.onnx.graph import Graph, Value
 
 
 @dataclass(frozen=True)
-class Lying:
+class Geometry:
     """Rows and their distances to ellipsoids and isolated rows, as values of the graph.
 
     Attributes
@@ -36,7 +36,7 @@ class Lying:
     apart: Value | None
 
     @classmethod
-    def of(cls, graph: Graph, model: SEPModel, given: Value) -> Lying:
+    def of(cls, graph: Graph, model: SEPModel, given: Value) -> Geometry:
         """Locate rows of shape (n, d), in the user's own features."""
         moved = graph("Div", graph("Sub", given, model.shift), model.scale)
         # Clipped where a squared radius would overflow.
@@ -48,13 +48,13 @@ class Lying:
         apart = squared_distances(graph, columns, model.isolated)[0] if is_needed else None
         return cls(rows, columns, squared, apart)
 
-    def some(self, graph: Graph, at: Value) -> Lying:
+    def some(self, graph: Graph, at: Value) -> Geometry:
         """The same for the rows at some positions."""
         squared, apart = (
             None if value is None else graph("Gather", value, at, axis=1) for value in (self.squared, self.apart)
         )
         columns = graph("Gather", self.columns, at, axis=1)
-        return Lying(graph("Gather", self.rows, at), columns, squared, apart)
+        return Geometry(graph("Gather", self.rows, at), columns, squared, apart)
 
 
 def squared_radii(graph: Graph, model: SEPModel, columns: Value) -> Value:

@@ -12,7 +12,7 @@ import numpy as np
 from sepc.model.nearest import ROUNDING, TIE_TOLERANCE
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
-from sepc.onnx.locating import Lying, center_margins, squared_distances
+from sepc.onnx.locating import Geometry, center_margins, squared_distances
 from sepc.shapes.distance import MAX_STEPS, NORM_TOLERANCE, SHORTEST_AXIS
 
 # In bounds, shorter axes (relative to the longest) count as this long: a thicker ellipsoid is never farther away.
@@ -22,15 +22,15 @@ THINNEST = 1e-20
 SQUARE_ROUNDING = 2.0**-50
 
 
-def distances_to_places(graph: Graph, model: SEPModel, lying: Lying) -> Value:
+def distances_to_places(graph: Graph, model: SEPModel, geometry: Geometry) -> Value:
     """Distances of shape (K + J, n), infinite where another place is nearer."""
     kinds: list[tuple[Value, Value, Callable[[Value, Value], Value]]] = []
-    if lying.squared is not None:
-        lower, upper, coordinates = _ellipsoid_bounds(graph, model, lying.columns, lying.squared)
+    if geometry.squared is not None:
+        lower, upper, coordinates = _ellipsoid_bounds(graph, model, geometry.columns, geometry.squared)
         kinds.append((lower, upper, lambda place, row: _to_ellipsoids(graph, model, coordinates, place, row)))
     if len(model.isolated):
-        lower, upper = _isolated_bounds(graph, model, lying.columns)
-        kinds.append((lower, upper, lambda place, row: _to_isolated(graph, model, lying.rows, place, row)))
+        lower, upper = _isolated_bounds(graph, model, geometry.columns)
+        kinds.append((lower, upper, lambda place, row: _to_isolated(graph, model, geometry.rows, place, row)))
     least = graph("Min", *(graph("ReduceMin", upper, [0], keepdims=1) for _, upper, _ in kinds))
     reach = graph("Mul", least, 1.0 + 2.0 * TIE_TOLERANCE)
     distances = []

@@ -10,7 +10,7 @@ from sepc._typing import FloatArray
 from sepc.model.count_rules import judge_sets
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
-from sepc.onnx.locating import Lying
+from sepc.onnx.locating import Geometry
 from sepc.onnx.lookup import find
 from sepc.onnx.nearest import distances_to_places, first_of, gauges
 from sepc.onnx.trust import most_likely, of_label, published, smoothed
@@ -20,19 +20,19 @@ Verdict = dict[str, Value]
 KINDS = {"probabilities": "DOUBLE", "label": "INT64", "trust": "DOUBLE", "region": "INT64"}
 
 
-def judged(graph: Graph, model: SEPModel, lying: Lying) -> tuple[Verdict, Value]:
+def judged(graph: Graph, model: SEPModel, geometry: Geometry) -> tuple[Verdict, Value]:
     """Label (as a position), trust, probabilities and region, and whether each row lies in an ellipsoid."""
-    if lying.squared is None:
-        outside = graph("Expand", np.array([True]), graph("Slice", graph("Shape", lying.columns), [1], [2]))
+    if geometry.squared is None:
+        outside = graph("Expand", np.array([True]), graph("Slice", graph("Shape", geometry.columns), [1], [2]))
         row = graph.cast(graph("Not", outside), "INT64")
         verdict = _of_table(graph, model, row)
     else:
-        memberships = graph.cast(graph("LessOrEqual", lying.squared, 1.0 + model.slack), "DOUBLE")
+        memberships = graph.cast(graph("LessOrEqual", geometry.squared, 1.0 + model.slack), "DOUBLE")
         row, is_known, size = find(graph, memberships, model.table.memberships)
         outside = graph("Equal", size, np.int64(0))
         unseen = graph("Not", graph("Or", is_known, outside))
         verdict = _with_unseen(graph, model, memberships, unseen, _of_table(graph, model, row))
-    return _with_outside(graph, model, lying, outside, verdict), graph("Not", outside)
+    return _with_outside(graph, model, geometry, outside, verdict), graph("Not", outside)
 
 
 def _of_table(graph: Graph, model: SEPModel, row: Value) -> Verdict:
@@ -59,11 +59,11 @@ def _with_unseen(graph: Graph, model: SEPModel, memberships: Value, unseen: Valu
     return _overwritten(graph, unseen, judge, verdict)
 
 
-def _with_outside(graph: Graph, model: SEPModel, lying: Lying, outside: Value, verdict: Verdict) -> Verdict:
+def _with_outside(graph: Graph, model: SEPModel, geometry: Geometry, outside: Value, verdict: Verdict) -> Verdict:
     """Case 3: as if in the nearest ellipsoid or at the nearest isolated row, fading with distance."""
 
     def judge(at: Value) -> Verdict:
-        own = lying.some(graph, at)
+        own = geometry.some(graph, at)
         place, distance, near = first_of(graph, distances_to_places(graph, model, own))
         gauge = gauges(graph, model, own.squared, place, distance)
         exact, counts, owner = _counted(graph, model, place, near)

@@ -7,14 +7,20 @@ import numpy as np
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights
 from sepc.onnx.graph import Graph, Value
-from sepc.onnx.locating import Lying
+from sepc.onnx.locating import Geometry
 
 # Below all scores.
 LOWEST = -1e300
 
 
 def terms_of(
-    graph: Graph, model: SEPModel, weights: Weights, lying: Lying, codes: Value | None, scores: Value, label: Value
+    graph: Graph,
+    model: SEPModel,
+    weights: Weights,
+    geometry: Geometry,
+    codes: Value | None,
+    scores: Value,
+    label: Value,
 ) -> dict[str, Value]:
     """The runner-up, as a position, and the terms: all features, then the place and the average row; (n, d + 2)."""
     n_classes = len(model.classes)
@@ -22,7 +28,7 @@ def terms_of(
     others = graph("Add", scores, graph("Mul", is_label, LOWEST)) if n_classes > 1 else scores
     runner_up = graph("ArgMax", others, axis=1, keepdims=0)
     side = graph("Sub", is_label, _one_hot(graph, runner_up, n_classes))
-    by_feature = graph.total(graph("Mul", _by_class(graph, weights, lying, codes), graph("Unsqueeze", side, [0])), 2)
+    by_feature = graph.total(graph("Mul", _by_class(graph, weights, geometry, codes), graph("Unsqueeze", side, [0])), 2)
     features = graph("Transpose", by_feature, perm=[1, 0])
     offset = graph.total(graph("Mul", side, weights.offsets), 1)
     log_odds = graph.total(graph("Mul", side, scores), 1)
@@ -37,9 +43,9 @@ def _one_hot(graph: Graph, which: Value, n_classes: int) -> Value:
     return graph.cast(is_it, "DOUBLE")
 
 
-def _by_class(graph: Graph, weights: Weights, lying: Lying, codes: Value | None) -> Value:
+def _by_class(graph: Graph, weights: Weights, geometry: Geometry, codes: Value | None) -> Value:
     """What each feature adds to the score of each class, of shape (d, n, C)."""
-    clipped = graph("Clip", lying.columns, np.float64(-LINE_END), np.float64(LINE_END))
+    clipped = graph("Clip", geometry.columns, np.float64(-LINE_END), np.float64(LINE_END))
     terms = graph("Mul", graph("Unsqueeze", clipped, [2]), weights.lines[:, np.newaxis, :])
     most = max(int(weights.n_knots.max(initial=0)), 1)
     # Padding at infinity is never passed: the graph clips rows far away.
@@ -48,7 +54,7 @@ def _by_class(graph: Graph, weights: Weights, lying: Lying, codes: Value | None)
         own[: len(given), 0] = given
     levels = np.concatenate([own.T for _, own in weights.curves])
     starts = np.cumsum([0, *(weights.n_knots + 1)])[:-1]
-    passed = graph("GreaterOrEqual", graph("Unsqueeze", lying.columns, [1]), knots)
+    passed = graph("GreaterOrEqual", graph("Unsqueeze", geometry.columns, [1]), knots)
     n_passed = graph.cast(graph.total(graph.cast(passed, "FLOAT"), 1), "INT64")
     terms = graph("Add", terms, graph("Gather", levels, graph("Add", n_passed, starts[:, np.newaxis])))
     if codes is None:

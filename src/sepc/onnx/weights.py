@@ -16,7 +16,7 @@ from sepc.model.weights import (
     Weights,
 )
 from sepc.onnx.graph import Graph, Value
-from sepc.onnx.locating import Lying
+from sepc.onnx.locating import Geometry
 from sepc.onnx.lookup import find
 from sepc.onnx.trust import most_likely, of_label
 
@@ -25,15 +25,15 @@ FILLED_UP = 2
 
 
 def weighed(
-    graph: Graph, model: SEPModel, weights: Weights, lying: Lying, codes: Value | None
+    graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry, codes: Value | None
 ) -> tuple[dict[str, Value], Value]:
     """Label (as a position), trust, probabilities, region and scores, and whether each row lies in an ellipsoid.
 
     `codes`, of shape (q, n), are those of categories, if the model has any.
     """
-    place, gauge = _smallest_gauge(graph, model, lying)
-    region, inside = _regions(graph, model, lying, place)
-    scores = _scores(graph, model, weights, lying)
+    place, gauge = _smallest_gauge(graph, model, geometry)
+    region, inside = _regions(graph, model, geometry, place)
+    scores = _scores(graph, model, weights, geometry)
     if codes is not None:
         scores = graph("Add", scores, _categories(graph, weights, codes))
     near, n_classes = graph("Softmax", scores, axis=1), len(model.classes)
@@ -46,19 +46,21 @@ def weighed(
     return values, inside
 
 
-def _scores(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> Value:
+def _scores(graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry) -> Value:
     """Scores of the classes, of shape (n, C)."""
-    terms = [graph("Clip", lying.columns, np.float64(-LINE_END), np.float64(LINE_END))]
+    terms = [graph("Clip", geometry.columns, np.float64(-LINE_END), np.float64(LINE_END))]
     coefficients = [weights.lines]
-    if lying.squared is not None:
-        capped = graph("Min", lying.squared, FARTHEST_SQUARED)
+    if geometry.squared is not None:
+        capped = graph("Min", geometry.squared, FARTHEST_SQUARED)
         terms.append(graph("Exp", graph("Mul", graph("Max", capped, 1.0), -NEARNESS_DECAY)))
         terms.append(graph("Log", graph("Add", capped, DEPTH_FLOOR)))
         # `exp(-decay)` cancels this factor where the squared gauge is 1, so that nearness is 1 there.
         coefficients += [np.exp(NEARNESS_DECAY) * weights.near, weights.deep]
     weighty = np.flatnonzero(weights.isolated.any(axis=1))
-    if lying.apart is not None and len(weighty):
-        apart = lying.apart if len(weighty) == len(model.isolated) else graph("Gather", lying.apart, weighty, axis=0)
+    if geometry.apart is not None and len(weighty):
+        apart = (
+            geometry.apart if len(weighty) == len(model.isolated) else graph("Gather", geometry.apart, weighty, axis=0)
+        )
         terms.append(graph("Exp", graph("Mul", apart, -0.5 / weights.width**2)))
         coefficients.append(weights.isolated[weighty])
     constant = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
@@ -67,7 +69,7 @@ def _scores(graph: Graph, model: SEPModel, weights: Weights, lying: Lying) -> Va
     together = graph("Concat", *terms, axis=0) if len(terms) > 1 else terms[0]
     scores = graph("Gemm", together, np.concatenate(coefficients), constant, transA=1)
     for which in _groups(weights.n_knots):
-        scores = graph("Add", scores, _curves(graph, weights, lying.columns, which))
+        scores = graph("Add", scores, _curves(graph, weights, geometry.columns, which))
     return scores
 
 
@@ -110,17 +112,17 @@ def _groups(n_knots: IntArray) -> list[IntArray]:
     return [np.sort(order[:cut]), np.sort(order[cut:])]
 
 
-def _smallest_gauge(graph: Graph, model: SEPModel, lying: Lying) -> tuple[Value, Value]:
+def _smallest_gauge(graph: Graph, model: SEPModel, geometry: Geometry) -> tuple[Value, Value]:
     """The place with the smallest gauge, and that gauge; inside an ellipsoid it may be too small."""
     K = model.n_ellipsoids
     candidates = []
-    if lying.squared is not None:
-        place = graph("ArgMin", lying.squared, axis=0, keepdims=0)
-        candidates.append((place, graph("Sqrt", graph("ReduceMin", lying.squared, [0], keepdims=0))))
-    if lying.apart is not None:
-        nearest = graph("ArgMin", lying.apart, axis=0, keepdims=0)
+    if geometry.squared is not None:
+        place = graph("ArgMin", geometry.squared, axis=0, keepdims=0)
+        candidates.append((place, graph("Sqrt", graph("ReduceMin", geometry.squared, [0], keepdims=0))))
+    if geometry.apart is not None:
+        nearest = graph("ArgMin", geometry.apart, axis=0, keepdims=0)
         # Computed again: near a point, the difference of squares has lost half of the digits.
-        way = graph("Sub", lying.rows, graph("Gather", model.isolated, nearest))
+        way = graph("Sub", geometry.rows, graph("Gather", model.isolated, nearest))
         distance = graph("Sqrt", graph("ReduceSumSquare", way, [1], keepdims=0))
         gauge = graph("Add", graph("Div", distance, np.sqrt(model.isolated.shape[1])), 1.0)
         # Of identical isolated rows, Python always finds the same one.
@@ -133,12 +135,12 @@ def _smallest_gauge(graph: Graph, model: SEPModel, lying: Lying) -> tuple[Value,
     return graph("Where", nearer, isolated, place), graph("Min", from_isolated, gauge)
 
 
-def _regions(graph: Graph, model: SEPModel, lying: Lying, place: Value) -> tuple[Value, Value]:
+def _regions(graph: Graph, model: SEPModel, geometry: Geometry, place: Value) -> tuple[Value, Value]:
     """The row of the table of regions, and whether each row lies in an ellipsoid; both of shape (n,)."""
     at_place = graph("Add", place, np.int64(len(model.table.counts)))
-    if lying.squared is None:
+    if geometry.squared is None:
         return at_place, graph("Less", place, np.int64(0))
-    memberships = graph.cast(graph("LessOrEqual", lying.squared, 1.0 + model.slack), "DOUBLE")
+    memberships = graph.cast(graph("LessOrEqual", geometry.squared, 1.0 + model.slack), "DOUBLE")
     row, is_known, size = find(graph, memberships, model.table.memberships)
     inside = graph("Greater", size, np.int64(0))
     return graph("Where", inside, graph("Where", is_known, row, np.int64(-1)), at_place), inside

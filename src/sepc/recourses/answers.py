@@ -12,7 +12,7 @@ from sepc._typing import FloatArray
 from sepc.cards import Card, ShownInLists
 from sepc.decisions.decisions import Decision
 from sepc.model.names import feature_name, told_value
-from sepc.model.usual import ANYWHERE
+from sepc.model.training_summary import ANYWHERE
 from sepc.plain_values import plain
 from sepc.recourses.choices import Choice
 from sepc.recourses.limits import Limits

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.model.usual import ANYWHERE
+from sepc.model.training_summary import ANYWHERE
 from sepc.recourses.choices import Choice, Options
 from sepc.recourses.limits import Limits
 from sepc.recourses.reaching import Box, Entry, Reach

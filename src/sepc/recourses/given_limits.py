@@ -14,7 +14,7 @@ from sepc.columns.categories import Categories, category
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import FeatureKind, UsualValues
+from sepc.model.training_summary import FeatureKind, TrainingSummary
 from sepc.recourses.choices import Choice
 from sepc.recourses.limits import Limits
 from sepc.wording import MOST_NAMES, listed, name_of, quantity, shown
@@ -60,7 +60,7 @@ class Row:
     preparation: Preparation | None
 
     @property
-    def usual(self) -> UsualValues:
+    def usual(self) -> TrainingSummary:
         """What is usual among training rows."""
         assert self.model.usual is not None  # Every fitted model has it.
         return self.model.usual
@@ -82,7 +82,7 @@ class Row:
 
     def kind(self, column: str) -> FeatureKind:
         """What a column is."""
-        return self.usual.spoken[self.feature(column)].kind
+        return self.usual.displays[self.feature(column)].kind
 
     def categories(self, column: str) -> Categories:
         """The categories of a column."""
@@ -134,7 +134,7 @@ class GivenLimits:
         row, values = self.row, self.row.values[: len(self.row.model.shift)]
         low = np.minimum(row.usual.overall[:, 0], values)
         high = np.maximum(row.usual.overall[:, -1], values)
-        fixed = [own.kind in (FeatureKind.DATE, FeatureKind.PART) for own in row.usual.spoken]
+        fixed = [own.kind in (FeatureKind.DATE, FeatureKind.PART) for own in row.usual.displays]
         low[fixed], high[fixed] = values[fixed], values[fixed]
         for limit in given:
             if limit.allowed is None:
@@ -286,5 +286,5 @@ def _price(key: Any, price: float) -> float:
 def _whole_numbers(row: Row) -> BoolArray:
     """Which features are whole numbers, as far as training tells, and in the row itself."""
     values = row.values[: len(row.model.shift)]
-    is_number = np.array([own.kind is FeatureKind.NUMBER for own in row.usual.spoken])
+    is_number = np.array([own.kind is FeatureKind.NUMBER for own in row.usual.displays])
     return np.asarray(is_number & (row.usual.overall % 1.0 == 0.0).all(axis=1) & (values % 1.0 == 0.0))

@@ -10,7 +10,7 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import UsualValues
+from sepc.model.training_summary import TrainingSummary
 from sepc.recourses.choices import Choice
 
 # Values that are tried for a number: every so many of the quantiles of training rows.
@@ -45,7 +45,7 @@ class Limits:
     choices: Sequence[Choice]
 
     @cached_property
-    def usual(self) -> UsualValues:
+    def usual(self) -> TrainingSummary:
         """What is usual among training rows."""
         assert self.model.usual is not None  # Every fitted model has it.
         return self.model.usual

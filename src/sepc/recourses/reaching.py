@@ -193,7 +193,7 @@ class Reach:
         return sorted((k for k in bounds if np.isfinite(bounds[k])), key=bounds.__getitem__)[:n]
 
 
-def reach(limits: Limits, ellipsoids: IntArray) -> Reach:
+def bound_cost(limits: Limits, ellipsoids: IntArray) -> Reach:
     """Bound the cost of reaching any of some ellipsoids, by cutting the cheapest box until it is whole."""
     search = _Search()
     every = Box.whole(limits)

@@ -25,7 +25,7 @@ from sepc.recourses.finding import find
 from sepc.recourses.given_limits import GivenLimit, GivenLimits, Row, given_limits
 from sepc.recourses.judging import Deciding
 from sepc.recourses.limits import Limits
-from sepc.recourses.reaching import Leaf, Reach, reach
+from sepc.recourses.reaching import Leaf, Reach, bound_cost
 from sepc.recourses.tables import Tables, one_row
 from sepc.recourses.targets import Target
 from sepc.wording import MOST_NAMES, cases_of, counted, decimal, deviations, listed, name_of, shown
@@ -218,7 +218,7 @@ class _Search:
 
     @cached_property
     def reached(self) -> Reach:
-        return reach(self.limits, self.ellipsoids)
+        return bound_cost(self.limits, self.ellipsoids)
 
     @cached_property
     def tables(self) -> Tables:
@@ -248,7 +248,7 @@ class _Search:
         return sorted(answers, key=lambda answer: answer.cost)
 
     def _answer(self, limits: Limits) -> tuple[Answer, tuple[int, ...]] | None:
-        reached = self.reached if limits is self.limits else reach(limits, self.ellipsoids)
+        reached = self.reached if limits is self.limits else bound_cost(limits, self.ellipsoids)
         if not np.isfinite(reached.bound):
             return None
         found = find(Target(limits, self.owner, self.ellipsoids, self.deciding.judge), reached)
@@ -272,7 +272,7 @@ class _Search:
 
     def _is_blocked_by(self, some: Collection[GivenLimit]) -> bool:
         without = [limit for limit in self.given.given if limit not in some]
-        return not np.isfinite(reach(self.given.limits(without), self.ellipsoids).bound)
+        return not np.isfinite(bound_cost(self.given.limits(without), self.ellipsoids).bound)
 
 
 def _partition(model: Any, decisions: Decisions) -> SEPDecisions:

@@ -115,7 +115,7 @@ class RowReporter:
         if self.partition is None or len(positions) == 0:
             return [()] * len(positions)
         columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
-        features = telling_features(self.partition, positions, columns)
+        features = separating_features(self.partition, positions, columns)
         given = {str(name): name for name in column_names(self.X)} if is_table(self.X) else {}
         texts = []
         for column, j in features.items():
@@ -158,7 +158,7 @@ class RowReporter:
         )
 
 
-def telling_features(partition: SEPDecisions, positions: IntArray, columns: Sequence[str]) -> dict[str, int]:
+def separating_features(partition: SEPDecisions, positions: IntArray, columns: Sequence[str]) -> dict[str, int]:
     """The columns that matter most for some rows, at most `N_VALUES`, each with the position of its first feature.
 
     With weights, those with the largest terms on these rows; else those that separate the ellipsoids best.

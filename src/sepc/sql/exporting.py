@@ -20,7 +20,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns, said_of
 from sepc.sql.dialects import DIALECTS, Dialect
 from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
-from sepc.sql.locating import Lying, add_places, packed_set, squared_distance
+from sepc.sql.locating import Geometry, add_places, packed_set, squared_distance
 from sepc.sql.query import Query
 from sepc.sql.terms import RUNNER_UP, add_terms
 from sepc.sql.weights import add_labels
@@ -91,11 +91,11 @@ def export(
     _check_names(columns, prefix, dialect)
     query = Query(own, prefix, _table(own, table))
     features, codes = add_features(query, columns)
-    lying = add_places(query, arrays, features)
-    _add_regions(query, arrays, lying)
-    add_labels(query, arrays, arrays.weights, lying, codes)
-    _add_causes(query, exported, lying)
-    added = add_terms(query, arrays, arrays.weights, lying, codes) if terms else {}
+    geometry = add_places(query, arrays, features)
+    _add_regions(query, arrays, geometry)
+    add_labels(query, arrays, arrays.weights, geometry, codes)
+    _add_causes(query, exported, geometry)
+    added = add_terms(query, arrays, arrays.weights, geometry, codes) if terms else {}
     said = said_of(columns) + (_named_terms(arrays, prefix) if terms else "")
     return said + query.finished(_outputs(query, exported, added))
 
@@ -166,7 +166,7 @@ def _labels(dialect: Dialect, classes: NDArray[Any]) -> list[SQL]:
     return [writers[kind](label) for label in classes.tolist()]
 
 
-def _add_causes(query: Query, exported: Exported, lying: Lying) -> None:
+def _add_causes(query: Query, exported: Exported, geometry: Geometry) -> None:
     """Add `accepted`, as 0 or 1, and the number of the `cause`."""
     model, trust, own = exported.model, query.own("trust"), query.own("own")
     number, min_trust = query.dialect.number, float(exported.decider.min_trust)
@@ -175,7 +175,7 @@ def _add_causes(query: Query, exported: Exported, lying: Lying) -> None:
     accepted = {query.own("accepted"): _as_bit(f"{trust} >= {least}"), own: _as_bit(f"{trust} >= {number(min_trust)}")}
     query.add("accepted_by", accepted)
     is_open = f"{own} = 0"
-    near = _add_rows_within_reach(query, model, lying, is_open)
+    near = _add_rows_within_reach(query, model, geometry, is_open)
     n_near, most = query.own("n"), query.own("most")
     query.add("counted", {n_near: total(near), most: extreme(query.dialect.greatest, near)})
     is_thin = f"{most} >= {n_near} * {number(min_trust)}"
@@ -190,29 +190,29 @@ def _as_bit(test: SQL) -> SQL:
     return f"CASE WHEN {test} THEN 1 ELSE 0 END"
 
 
-def _add_rows_within_reach(query: Query, model: SEPModel, lying: Lying, is_open: SQL) -> list[SQL]:
+def _add_rows_within_reach(query: Query, model: SEPModel, geometry: Geometry, is_open: SQL) -> list[SQL]:
     """Training rows of each class within reach of open rows, as in `sepc.model.causes`; 0 for others."""
-    within = _within_reach(query, model, lying)
+    within = _within_reach(query, model, geometry)
     words = {query.own(f"b{i}"): word for i, word in enumerate(packed_set(within) if within else [])}
     query.add("reached", {name: first_true([(is_open, word)], "0") for name, word in words.items()})
     near = [query.own(f"n{c}") for c in range(len(model.classes))]
-    counts = {name: total(list(_counts(query, model, lying, list(words), c))) for c, name in enumerate(near)}
+    counts = {name: total(list(_counts(query, model, geometry, list(words), c))) for c, name in enumerate(near)}
     query.add("surrounded", {name: first_true([(is_open, value)], "0") for name, value in counts.items()})
     return near
 
 
-def _within_reach(query: Query, model: SEPModel, lying: Lying) -> list[list[SQL]]:
+def _within_reach(query: Query, model: SEPModel, geometry: Geometry) -> list[list[SQL]]:
     """Whether each ellipsoid is within reach along the line to its center: a row lies in it, or near."""
     number, limit, tests = query.dialect.number, query.dialect.number(model.reach**2), []
-    for squared, center in zip(lying.squared, model.centers - lying.origin, strict=True):
+    for squared, center in zip(geometry.squared, model.centers - geometry.origin, strict=True):
         # The square of 1 - 1 / radius.
         outer_part = f"({number(1.0)} - {number(2.0)} / sqrt({squared}) + {number(1.0)} / {squared})"
-        near = f"{outer_part} * {squared_distance(query, lying, center)} <= {limit}"
+        near = f"{outer_part} * {squared_distance(query, geometry, center)} <= {limit}"
         tests.append([f"{squared} <= {number(1.0)}", near])
     return tests
 
 
-def _counts(query: Query, model: SEPModel, lying: Lying, beyond: list[SQL], c: int) -> Iterator[SQL]:
+def _counts(query: Query, model: SEPModel, geometry: Geometry, beyond: list[SQL], c: int) -> Iterator[SQL]:
     """Training rows of a class whose ellipsoids are all within reach, and its isolated rows within reach."""
     table = model.table
     for row in np.flatnonzero(table.memberships.any(axis=1) & (table.counts[:, c] > 0)):
@@ -221,17 +221,17 @@ def _counts(query: Query, model: SEPModel, lying: Lying, beyond: list[SQL], c: i
         yield f"CASE WHEN {' AND '.join(outside)} THEN {int(table.counts[row, c])} ELSE 0 END"
     limit = query.dialect.number(model.reach**2)
     for j in np.flatnonzero(model.isolated_owners == c).tolist():
-        yield f"CASE WHEN {lying.apart[j]} <= {limit} THEN 1 ELSE 0 END"
+        yield f"CASE WHEN {geometry.apart[j]} <= {limit} THEN 1 ELSE 0 END"
 
 
-def _add_regions(query: Query, model: SEPModel, lying: Lying) -> None:
+def _add_regions(query: Query, model: SEPModel, geometry: Geometry) -> None:
     """Add `gauge`, `inside` and `region`; the set of ellipsoids is looked up in a table of those with rows."""
     number, gauge, place = query.dialect.number, query.own("gauge"), query.own("place")
     inside, limit = query.own("inside"), number(1.0 + model.slack)
-    gauges, own_place = _gauges(query, model, lying)
-    words = packed_set([[f"{squared} > {limit}"] for squared in lying.squared]) if lying.squared else []
+    gauges, own_place = _gauges(query, model, geometry)
+    words = packed_set([[f"{squared} > {limit}"] for squared in geometry.squared]) if geometry.squared else []
     keys = {query.own(f"w{i}"): word for i, word in enumerate(words)}
-    is_inside = f"CASE WHEN {lying.smallest} <= {limit} THEN 1 ELSE 0 END" if words else "0"
+    is_inside = f"CASE WHEN {geometry.smallest} <= {limit} THEN 1 ELSE 0 END" if words else "0"
     query.add("keyed", {gauge: gauges, place: own_place, inside: is_inside} | keys)
     outside = f"{place} + {len(model.table.counts)}"
     if not words:
@@ -245,19 +245,19 @@ def _add_regions(query: Query, model: SEPModel, lying: Lying) -> None:
     query.add("found", {query.own("region"): region}, join=f" LEFT JOIN {regions} ON {same}")
 
 
-def _gauges(query: Query, model: SEPModel, lying: Lying) -> tuple[SQL, SQL]:
+def _gauges(query: Query, model: SEPModel, geometry: Geometry) -> tuple[SQL, SQL]:
     """The smallest gauge, and the ellipsoid or isolated row that has it, if that is not nearer than 1."""
     dialect, K = query.dialect, model.n_ellipsoids
-    in_ellipsoid = f"sqrt({dialect.at_least_zero(lying.smallest)})"
-    of_ellipsoid = _first(lying.squared, lying.smallest, np.arange(K))
-    if not lying.apart:
+    in_ellipsoid = f"sqrt({dialect.at_least_zero(geometry.smallest)})"
+    of_ellipsoid = _first(geometry.squared, geometry.smallest, np.arange(K))
+    if not geometry.apart:
         return in_ellipsoid, of_ellipsoid
     # Of identical isolated rows, Python always finds the same one.
     same = K + np.asarray(model.places.isolated.query(model.isolated)[1], dtype=np.int64)
-    distance, unit = f"sqrt({dialect.at_least_zero(lying.nearest)})", float(np.sqrt(len(model.shift)))
+    distance, unit = f"sqrt({dialect.at_least_zero(geometry.nearest)})", float(np.sqrt(len(model.shift)))
     at_isolated = f"({dialect.number(1.0)} + {distance} / {dialect.number(unit)})"
-    of_isolated = _first(lying.apart, lying.nearest, same)
-    if not lying.squared:
+    of_isolated = _first(geometry.apart, geometry.nearest, same)
+    if not geometry.squared:
         return at_isolated, of_isolated
     nearer = f"{at_isolated} < {in_ellipsoid}"
     return f"{dialect.least}({at_isolated}, {in_ellipsoid})", first_true([(nearer, of_isolated)], of_ellipsoid)

@@ -24,7 +24,7 @@ TINY_SHIFT = 1e-44
 
 
 @dataclass(frozen=True)
-class Lying:
+class Geometry:
     """Where rows lie, as columns of the query.
 
     Attributes
@@ -54,33 +54,33 @@ class Lying:
     nearest: SQL
 
 
-def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Lying:
+def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Geometry:
     """Add the stages that locate rows; those with gaps or infinite numbers are put at zero."""
-    lying = _named(query, model)
-    query.add("rows", {name: _standardized(query, model, j, features[j]) for j, name in enumerate(lying.rows)})
+    geometry = _named(query, model)
+    query.add("rows", {name: _standardized(query, model, j, features[j]) for j, name in enumerate(geometry.rows)})
     coordinates = [
         name if origin == 0.0 else f"({name} - {query.dialect.number(origin)})"
-        for name, origin in zip(lying.rows, lying.origin.tolist(), strict=True)
+        for name, origin in zip(geometry.rows, geometry.origin.tolist(), strict=True)
     ]
-    query.add("moved", query.dialect.vector(lying.moved, coordinates))
-    items = [query.dialect.item(lying.moved, j) for j in range(len(lying.rows))]
-    query.add("sized", {lying.size: total([f"{item} * {item}" for item in items])} | _monomials(query, model, items))
-    squared = {name: _squared_radius(query, model, lying, k) for k, name in enumerate(lying.squared)}
-    points = model.isolated - lying.origin
-    apart = {name: squared_distance(query, lying, point) for name, point in zip(lying.apart, points, strict=True)}
+    query.add("moved", query.dialect.vector(geometry.moved, coordinates))
+    items = [query.dialect.item(geometry.moved, j) for j in range(len(geometry.rows))]
+    query.add("sized", {geometry.size: total([f"{item} * {item}" for item in items])} | _monomials(query, model, items))
+    squared = {name: _squared_radius(query, model, geometry, k) for k, name in enumerate(geometry.squared)}
+    points = model.isolated - geometry.origin
+    apart = {name: squared_distance(query, geometry, point) for name, point in zip(geometry.apart, points, strict=True)}
     query.add("located", squared | apart)
-    query.add("nearby", _smallest(query, lying))
-    return lying
+    query.add("nearby", _smallest(query, geometry))
+    return geometry
 
 
-def _smallest(query: Query, lying: Lying) -> dict[SQL, SQL]:
-    kinds = {lying.smallest: lying.squared, lying.nearest: lying.apart}
+def _smallest(query: Query, geometry: Geometry) -> dict[SQL, SQL]:
+    kinds = {geometry.smallest: geometry.squared, geometry.nearest: geometry.apart}
     return {name: extreme(query.dialect.least, columns) for name, columns in kinds.items() if columns}
 
 
-def _named(query: Query, model: SEPModel) -> Lying:
+def _named(query: Query, model: SEPModel) -> Geometry:
     origin = model.stack.origin if model.n_ellipsoids else model.isolated.mean(axis=0)
-    return Lying(
+    return Geometry(
         rows=[query.own(f"z{j}") for j in range(len(model.shift))],
         moved=query.own("y"),
         origin=np.where(np.abs(origin) < TINY_SHIFT, 0.0, origin),
@@ -118,21 +118,21 @@ def _is_polynomial(query: Query, model: SEPModel, k: int) -> bool:
     return query.dialect.has_lists and is_accurate
 
 
-def _squared_radius(query: Query, model: SEPModel, lying: Lying, k: int) -> SQL:
+def _squared_radius(query: Query, model: SEPModel, geometry: Geometry, k: int) -> SQL:
     """One polynomial where it is fast and accurate enough, else the squares of the mapped coordinates."""
-    dialect, center = query.dialect, model.centers[k] - lying.origin
+    dialect, center = query.dialect, model.centers[k] - geometry.origin
     if _is_polynomial(query, model, k):
         *coefficients, constant = model.stack.coefficients[k].tolist()
         return dialect.dot(query.own("m"), coefficients, constant)
     # Of all roots of an ellipsoid, the triangular one has the fewest numbers.
     root = np.triu(np.linalg.qr(model.roots[k], mode="r"))
-    mapped = [dialect.dot(lying.moved, row, -float(row @ center)) for row in root]
+    mapped = [dialect.dot(geometry.moved, row, -float(row @ center)) for row in root]
     return total([f"power({value}, {dialect.number(2.0)})" for value in mapped])
 
 
-def squared_distance(query: Query, lying: Lying, point: FloatArray) -> SQL:
+def squared_distance(query: Query, geometry: Geometry, point: FloatArray) -> SQL:
     """The squared distance of rows to a point, given from the origin; near the point, half of the digits are lost."""
-    return f"({lying.size} + {query.dialect.dot(lying.moved, -2.0 * point, float(point @ point))})"
+    return f"({geometry.size} + {query.dialect.dot(geometry.moved, -2.0 * point, float(point @ point))})"
 
 
 def packed_set(unless: Sequence[Sequence[SQL]]) -> list[SQL]:

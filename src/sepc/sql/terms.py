@@ -9,7 +9,7 @@ import numpy as np
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights
 from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
-from sepc.sql.locating import Lying
+from sepc.sql.locating import Geometry
 from sepc.sql.query import Query
 
 # Below all scores.
@@ -17,7 +17,9 @@ LOWEST = -1e300
 PLACE, OFFSET, RUNNER_UP = "term_place", "term_average", "runner_up"
 
 
-def add_terms(query: Query, model: SEPModel, weights: Weights, lying: Lying, codes: Sequence[SQL]) -> Mapping[str, SQL]:
+def add_terms(
+    query: Query, model: SEPModel, weights: Weights, geometry: Geometry, codes: Sequence[SQL]
+) -> Mapping[str, SQL]:
     """Add the terms of all features, of the place among ellipsoids and isolated rows, and of an average row.
 
     Returns their names without the prefix, and their columns. The stages of `add_labels` must be there.
@@ -36,17 +38,17 @@ def add_terms(query: Query, model: SEPModel, weights: Weights, lying: Lying, cod
     def compared(by_class: Sequence[SQL]) -> SQL:
         return f"({chosen(label, by_class)} - {chosen(runner_up, by_class)})"
 
-    by_feature = {own(name): compared(_by_class(query, weights, lying, codes, j)) for j, name in enumerate(names)}
+    by_feature = {own(name): compared(_by_class(query, weights, geometry, codes, j)) for j, name in enumerate(names)}
     offsets = compared([number(float(value)) for value in weights.offsets - weights.offsets[0]])
     query.add("compared_terms", by_feature | {own(OFFSET): offsets, own("log_odds"): compared(scores)})
     query.add("placed_terms", {own(PLACE): f"{own('log_odds')} - {total([*by_feature, own(OFFSET)])}"})
     return {name: own(name) for name in (*names, PLACE, OFFSET, RUNNER_UP)}
 
 
-def _by_class(query: Query, weights: Weights, lying: Lying, codes: Sequence[SQL], j: int) -> list[SQL]:
+def _by_class(query: Query, weights: Weights, geometry: Geometry, codes: Sequence[SQL], j: int) -> list[SQL]:
     """What a feature adds to the score of each class above that of the first."""
     dialect, (_, levels) = query.dialect, weights.curves[j]
-    value = dialect.clip(lying.rows[j], -LINE_END, LINE_END)
+    value = dialect.clip(geometry.rows[j], -LINE_END, LINE_END)
     starts = np.cumsum(weights.n_categories) - weights.n_categories
     own = np.flatnonzero(weights.category_features == j).tolist()
     terms = [dialect.number(0.0)]

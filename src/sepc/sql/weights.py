@@ -19,7 +19,7 @@ from sepc.model.weights import (
     Weights,
 )
 from sepc.sql.expressions import SQL, chosen, extreme, first_true, steps, total
-from sepc.sql.locating import Lying
+from sepc.sql.locating import Geometry
 from sepc.sql.query import Query
 
 # Exponentials below this are not computed, since PostgreSQL takes an underflow as an error. They are below 1e-26.
@@ -28,7 +28,7 @@ LOWEST_EXPONENT = -60.0
 FARTHEST_GAUGE = 1e12
 
 
-def add_labels(query: Query, model: SEPModel, weights: Weights, lying: Lying, codes: Sequence[SQL]) -> None:
+def add_labels(query: Query, model: SEPModel, weights: Weights, geometry: Geometry, codes: Sequence[SQL]) -> None:
     """Add `label`, as a position among the classes, and `trust`."""
     dialect, label, trust = query.dialect, query.own("label"), query.own("trust")
     number, n_classes = dialect.number, len(model.classes)
@@ -40,7 +40,7 @@ def add_labels(query: Query, model: SEPModel, weights: Weights, lying: Lying, co
         query.add("faded", {label: "0"} | fading)
         query.add("trusted", {trust: _faded(query, number(1.0), 2)})
         return
-    near = _add_probabilities(query, model, weights, lying, codes)
+    near = _add_probabilities(query, model, weights, geometry, codes)
     faded = [query.own(f"p{c}") for c in range(n_classes)]
     query.add("fading", fading)
     query.add("faded", {p: _faded(query, q, n_classes) for p, q in zip(faded, near, strict=True)})
@@ -61,13 +61,13 @@ def _faded(query: Query, probability: SQL, n_classes: int) -> SQL:
 
 
 def _add_probabilities(
-    query: Query, model: SEPModel, weights: Weights, lying: Lying, codes: Sequence[SQL]
+    query: Query, model: SEPModel, weights: Weights, geometry: Geometry, codes: Sequence[SQL]
 ) -> list[SQL]:
     """The softmax of the scores; of these only the differences count, so that of the first class is zero."""
     dialect, top, whole = query.dialect, query.own("top"), query.own("whole")
     zero, classes = dialect.number(0.0), range(len(model.classes))
-    terms, coefficients = _terms(query, weights, lying)
-    query.add("terms", dialect.vector(query.own("t"), terms) | _positions(query, weights, lying))
+    terms, coefficients = _terms(query, weights, geometry)
+    query.add("terms", dialect.vector(query.own("t"), terms) | _positions(query, weights, geometry))
     scores, powers, shares = ([query.own(f"{letter}{c}") for c in classes] for letter in "oeq")
     own = {scores[c]: _score(query, weights, codes, coefficients, c) for c in classes[1:]}
     query.add("scored", {scores[0]: zero} | own)
@@ -79,18 +79,18 @@ def _add_probabilities(
     return shares
 
 
-def _terms(query: Query, weights: Weights, lying: Lying) -> tuple[list[SQL], FloatArray]:
+def _terms(query: Query, weights: Weights, geometry: Geometry) -> tuple[list[SQL], FloatArray]:
     """What scores are sums of, and the coefficients of each class."""
     dialect, number = query.dialect, query.dialect.number
-    terms = [dialect.clip(row, -LINE_END, LINE_END) for row in lying.rows]
+    terms = [dialect.clip(row, -LINE_END, LINE_END) for row in geometry.rows]
     last = 1.0 - LOWEST_EXPONENT / NEARNESS_DECAY
-    for squared in lying.squared:
+    for squared in geometry.squared:
         beyond = f"({dialect.clip(squared, 1.0, last)} - {number(1.0)})"
         terms.append(f"exp({beyond} * {number(-NEARNESS_DECAY)})")
-    for squared in lying.squared:
+    for squared in geometry.squared:
         terms.append(f"ln({dialect.clip(squared, 0.0, FARTHEST_SQUARED)} + {number(DEPTH_FLOOR)})")
-    rate = -0.5 / weights.width**2 if lying.apart else -1.0
-    for apart in lying.apart:
+    rate = -0.5 / weights.width**2 if geometry.apart else -1.0
+    for apart in geometry.apart:
         terms.append(f"exp({dialect.clip(apart, 0.0, LOWEST_EXPONENT / rate)} * {number(rate)})")
     return terms, np.concatenate([weights.lines, weights.near, weights.deep, weights.isolated])
 
@@ -104,11 +104,11 @@ def _score(query: Query, weights: Weights, codes: Sequence[SQL], coefficients: F
     return total([linear, *_curves(query, weights, c), *_categories(query, weights, codes, c)])
 
 
-def _positions(query: Query, weights: Weights, lying: Lying) -> dict[SQL, SQL]:
+def _positions(query: Query, weights: Weights, geometry: Geometry) -> dict[SQL, SQL]:
     """How many knots of its curve each feature has passed."""
     return {
         query.own(f"k{j}"): steps(row, query.dialect.numbers(knots), list(map(str, range(len(knots) + 1))))
-        for j, (row, (knots, _)) in enumerate(zip(lying.rows, weights.curves, strict=True))
+        for j, (row, (knots, _)) in enumerate(zip(geometry.rows, weights.curves, strict=True))
     }
 
 

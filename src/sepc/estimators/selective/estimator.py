@@ -18,7 +18,6 @@ from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import checked_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.given_rows import decided_as_given
-from sepc.estimators.selective.asked import check_asked, check_promise, check_shares, risks_of_labels
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
@@ -31,11 +30,12 @@ from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promi
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
-from sepc.estimators.wrapping import KeptLabels
+from sepc.estimators.selective.validation import check_asked, check_promise, check_shares, risks_of_labels
+from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.statistics.splits import random_parts
 
 
-class SelectiveClassifier(KeptLabels[SelectiveDecisions]):
+class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     """Accept the labels of any classifier only where a promise about their errors holds.
 
     The promise: with probability `confidence` over the calibration rows, at most a share `max_risk` of the rows

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.estimators.selective.groups import Key, described, has_columns, keys_of
+from sepc.estimators.selective.groups import Key, group_description, has_columns, keys_of
 from sepc.estimators.selective.risk_control import Control, choose_threshold, choose_together
 from sepc.records import flag, number, record, whole
 from sepc.statistics.binomial import fewer_p_value, rows_needed
@@ -97,7 +97,7 @@ class Groups:
 
     def name(self, key: Key) -> str:
         """A group in words."""
-        return described(self.by, key)
+        return group_description(self.by, key)
 
 
 def control_groups(

@@ -73,7 +73,7 @@ def largest_first(keys: NDArray[Any]) -> dict[Key, int]:
     return dict(Counter(keys.tolist()).most_common())
 
 
-def described(by: Any, key: Key) -> str:
+def group_description(by: Any, key: Key) -> str:
     """A group in words, such as "sex = Female, race = Black"; a parent by its name."""
     names = names_in(by)
     values = key if isinstance(key, tuple) and len(key) == len(names) else (key,)

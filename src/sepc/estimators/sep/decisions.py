@@ -20,12 +20,12 @@ from sepc.decisions.sentences import Reason
 from sepc.estimators.sep.grounds import grounds_of
 from sepc.estimators.sep.reasons import SEPReasons
 from sepc.model.causes import look_up_causes
-from sepc.model.certain import is_certain, likely_values, possible_ellipsoids, settled_by
+from sepc.model.certain import is_certain, likely_values, possible_ellipsoids, value_of_information
 from sepc.model.empty_categories import EmptyCategory
 from sepc.model.rules import judge_any
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
-from sepc.model.usual import Restore
+from sepc.model.training_summary import Restore
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -177,7 +177,7 @@ class SEPDecision(Decision):
         if not known:
             return []
         asked = [*groups, *(names[own.feature] for own in empty)]
-        settled = settled_by(model, row, known, self._only.min_trust)
+        settled = value_of_information(model, row, known, self._only.min_trust)
         ranked = sorted(zip(settled, asked, strict=True), key=lambda item: item[0], reverse=True)
         return [(name, share) for (share, _), name in ranked]
 

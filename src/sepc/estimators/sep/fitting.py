@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 
 from sepc._typing import FloatArray, IntArray
 from sepc.estimators.sep.crossing import Crossing, Recoder, cross, ellipsoid_arrays, unseen
-from sepc.estimators.sep.describing import MOST_ROWS, described
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.fold_models import FoldModel
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.standardization import Standardization
 from sepc.estimators.sep.training_set import TrainingSet
+from sepc.estimators.sep.training_summaries import MOST_ROWS, summarise_training
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
@@ -151,7 +151,7 @@ def _fitted(common: _Common, n_rows: int, n_partitioned: int, on_round: Callable
             fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
     rows_used = RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
-    return Fit(common.described(model, few), pieces, rows_used, fold_models)
+    return Fit(common.summarise_training(model, few), pieces, rows_used, fold_models)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class _Common:
 
     def model(self, pieces: Pieces, classes: Sequence[PointSet], labels: NDArray[Any]) -> SEPModel:
         """A model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
-        standard, d, row_unit = self.standard, len(self.standard.shift), self.training.row_unit
+        standard, d, weight_scale = self.standard, len(self.standard.shift), self.training.weight_scale
         ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
         centers, roots = ellipsoid_arrays(pieces, d)
         signatures = standard.of_reduction(StackedSignatures.of(ellipsoids, d, BOUNDARY_SLACK))
@@ -195,18 +195,18 @@ class _Common:
             trust=self.settings.trust,
             published=self.settings.published,
         )
-        return model if row_unit == 1.0 else _in_rows(model, row_unit)
+        return model if weight_scale == 1.0 else _in_rows(model, weight_scale)
 
     def weighing(self, model: SEPModel, samples: Sequence[ClassSample]) -> Weighing:
-        return Weighing.of(model, samples, self.category_columns, self.training.row_unit)
+        return Weighing.of(model, samples, self.category_columns, self.training.weight_scale)
 
-    def described(self, model: SEPModel, samples: Sequence[ClassSample]) -> SEPModel:
-        return described(model, samples, self.training.row_unit, self.training.columns.spoken)
+    def summarise_training(self, model: SEPModel, samples: Sequence[ClassSample]) -> SEPModel:
+        return summarise_training(model, samples, self.training.weight_scale, self.training.columns.displays)
 
     def recoder(self, samples: Sequence[ClassSample]) -> Recoder:
         rows = np.concatenate([sample.rows for sample in samples])
         which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
-        return Recoder(rows, which, self.category_columns, self.training.row_unit)
+        return Recoder(rows, which, self.category_columns, self.training.weight_scale)
 
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
@@ -220,7 +220,7 @@ class _Common:
         samples = [ClassSample(seen.rows[~is_in & (recoder.which == k)], shares[k]) for k in known]
         model = self.model(pieces, [ArrayPoints(sample.rows) for sample in samples], self.training.labels[known])
         model = replace(model, weights=self.weighing(model, samples).weights(pieces, penalties))
-        model = self.described(model, samples)
+        model = self.summarise_training(model, samples)
         return FoldModel(model, known, row_hashes(recoder.rows[is_in], seed=0), seen.encodings, self.category_columns)
 
 

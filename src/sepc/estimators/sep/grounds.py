@@ -8,7 +8,7 @@ import numpy as np
 
 from sepc.decisions.letter import Grounds, Words
 from sepc.estimators.sep.named_terms import NamedTerms, known_columns
-from sepc.estimators.sep.told_rows import ToldRows, missing_columns
+from sepc.estimators.sep.row_phrases import RowPhrases, missing_columns
 
 # Values that are named on each side.
 MOST_FOR, MOST_AGAINST = 5, 3
@@ -22,7 +22,7 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
     missing = tuple(missing_columns(model, decisions.missing[0]))
     if model.usual is None or model.weights is None or len(model.classes) == 1:
         return Grounds(missing=missing)
-    told = ToldRows(model, model.usual, decisions.rows)
+    told = RowPhrases(model, model.usual, decisions.rows)
     terms = NamedTerms(decisions.terms(), told)
     known = known_columns(decisions.missing, told.column_of)[0]
     own = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
@@ -36,7 +36,7 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
     return Grounds(speaks_for, speaks_against, missing)
 
 
-def _point(told: ToldRows, j: int | None, owners: list[int], words: Words) -> str:
+def _point(told: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
     """A value beside what is usual for the label that it speaks for and the other one, where that shows why."""
     favoured, other = (words.label(told.model.classes[owner]) for owner in owners)
     if j is None:

@@ -7,7 +7,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.columns.preparation import Preparation, origin_of
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import ANYWHERE, UsualValues
+from sepc.model.training_summary import ANYWHERE, TrainingSummary
 from sepc.model.weights import Weights
 
 
@@ -37,7 +37,7 @@ def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str
 
 
 def _of_categories(
-    model: SEPModel, weights: Weights, usual: UsualValues, encodings: FloatArray, parts: list[int], q: int
+    model: SEPModel, weights: Weights, usual: TrainingSummary, encodings: FloatArray, parts: list[int], q: int
 ) -> float:
     """The mean size of the term of column `q` of categories, which these features stand for."""
     rows = np.tile(model.shift, (len(encodings), 1))

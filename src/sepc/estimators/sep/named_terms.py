@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.estimators.sep.told_rows import ToldRows, summed_by_column
+from sepc.estimators.sep.row_phrases import RowPhrases, summed_by_column
 from sepc.model.names import names_of
 from sepc.model.terms import Terms
 
@@ -42,7 +42,7 @@ class NamedTerms:
     """The terms of decisions by column; those of all ellipsoids and isolated rows together are the place of a row."""
 
     terms: Terms
-    told: ToldRows
+    told: RowPhrases
 
     @cached_property
     def columns(self) -> IntArray:

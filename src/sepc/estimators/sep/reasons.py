@@ -14,8 +14,8 @@ from sepc._typing import BoolArray, IntArray
 from sepc.decisions.kinds import Cause, Rule
 from sepc.decisions.sentences import Reason, Sentence, Shorter
 from sepc.estimators.sep.named_terms import NamedTerm, NamedTerms, known_columns
-from sepc.estimators.sep.telling_features import separating, unusual
-from sepc.estimators.sep.told_rows import ToldRows, gauges_of, missing_columns
+from sepc.estimators.sep.row_phrases import RowPhrases, gauges_of, missing_columns
+from sepc.estimators.sep.separating_features import separating, unusual
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
@@ -179,7 +179,7 @@ class SEPReasons:
         told = [f"{self._what(i, own)} {side} it" for own, side in sides if own is not None]
         return f": {listed(told)}" if told else ""
 
-    def _unusual(self, i: int, told: ToldRows) -> list[Sentence]:
+    def _unusual(self, i: int, told: RowPhrases) -> list[Sentence]:
         nearest = told.group_around(i, int(self._labels[i]))
         strange = [j for j in unusual(told, i, self._known[i]) if told.is_outside(i, j, nearest)]
         if not strange:
@@ -188,7 +188,7 @@ class SEPReasons:
             "Unusual: ", strange, lambda j, n: told.set_against_all(i, j, nearest, is_first=n == 0)
         )
 
-    def _separating(self, i: int, told: ToldRows) -> list[Sentence]:
+    def _separating(self, i: int, told: RowPhrases) -> list[Sentence]:
         """Without weights: the features that keep a row out of the nearest ellipsoid of the runner-up."""
         runner_up = self._second_most_likely(i)
         if runner_up is None:
@@ -275,9 +275,9 @@ class SEPReasons:
         return [Cause(cause) for cause in self.decisions.cause]
 
     @cached_property
-    def _told(self) -> ToldRows | None:
+    def _told(self) -> RowPhrases | None:
         usual = self.decisions.model.usual
-        return None if usual is None else ToldRows(self.decisions.model, usual, self.decisions.rows)
+        return None if usual is None else RowPhrases(self.decisions.model, usual, self.decisions.rows)
 
     @cached_property
     def _terms(self) -> NamedTerms | None:

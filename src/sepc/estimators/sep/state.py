@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sepc.columns.preparation import Preparation, spoken_features
+from sepc.columns.preparation import Preparation, feature_displays
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed
 from sepc.estimators.sep.regions import Regions
@@ -12,7 +12,7 @@ from sepc.io.reader import Reader
 from sepc.io.records import record_from, record_to_node
 from sepc.io.writer import Node, Writer
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import Spoken
+from sepc.model.training_summary import FeatureDisplay
 from sepc.plain_values import plain
 
 
@@ -63,8 +63,12 @@ def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation 
 
 def _model_from(reader: Reader, preparation: Preparation | None) -> SEPModel:
     """The model; its features are spoken of as the preparation says, and as numbers without one."""
-    spoken = (Spoken(),) * len(reader.texts("feature_names")) if preparation is None else spoken_features(preparation)
-    return record_from(SEPModel, reader, spoken=tuple(spoken))
+    displays = (
+        (FeatureDisplay(),) * len(reader.texts("feature_names"))
+        if preparation is None
+        else feature_displays(preparation)
+    )
+    return record_from(SEPModel, reader, displays=tuple(displays))
 
 
 def _check_features(reader: Reader, model: SEPModel, preparation: Preparation | None, n_columns: int) -> None:

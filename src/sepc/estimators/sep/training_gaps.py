@@ -8,9 +8,9 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.estimators.sep.fitting import FitSettings, fit_model
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.completion import kinds_of
+from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.mixture import N_DRAWS, Pattern
-from sepc.model.row_kinds import RowKinds
-from sepc.model.scores import Scores
+from sepc.model.normal_scores import NormalScores
 
 # A class is described by the ellipsoids of its complete rows if there are so many for each feature, else by one normal
 # distribution.
@@ -64,16 +64,18 @@ def _patterns(gaps: BoolArray, rows: IntArray) -> list[tuple[IntArray, BoolArray
     return [(rows[which.ravel() == i], missing) for i, missing in enumerate(patterns)]
 
 
-def _one_a_class(rows: FloatArray, classes: IntArray) -> RowKinds:
+def _one_a_class(rows: FloatArray, classes: IntArray) -> ImputationMixture:
     """A normal distribution for each class, estimated from rows with gaps."""
     shift, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    scores = Scores.fitted(rows, np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
+    scores = NormalScores.fitted(rows, np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
     n_classes, d = int(classes.max()) + 1, rows.shape[1]
     n_rows, values = np.bincount(classes, minlength=n_classes), scores.of(rows)
     centers, covariances = map(np.array, zip(*(_normal(values[classes == c]) for c in range(n_classes)), strict=True))
     pooled = np.average(covariances, axis=0, weights=n_rows)
     own = (n_rows / (n_rows + SHRINKAGE * d))[:, None, None]
-    return RowKinds(scores, centers, own * covariances + (1.0 - own) * pooled, np.diag(n_rows.astype(np.float64)))
+    return ImputationMixture(
+        scores, centers, own * covariances + (1.0 - own) * pooled, np.diag(n_rows.astype(np.float64))
+    )
 
 
 def _normal(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

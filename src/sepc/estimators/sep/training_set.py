@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.preparation import Preparation, spoken_features
+from sepc.columns.preparation import Preparation, feature_displays
 from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.standardization import Extent
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import Spoken
+from sepc.model.training_summary import FeatureDisplay
 from sepc.points.first_columns import first_columns
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
@@ -47,9 +47,9 @@ class GivenColumns:
         return tuple(f"x{j}" for j in range(self.n)) if self.names is None else self.names
 
     @property
-    def spoken(self) -> tuple[Spoken, ...]:
+    def displays(self) -> tuple[FeatureDisplay, ...]:
         """How to speak of each feature."""
-        return (Spoken(),) * self.n if self.preparation is None else spoken_features(self.preparation)
+        return (FeatureDisplay(),) * self.n if self.preparation is None else feature_displays(self.preparation)
 
     @property
     def of_categories(self) -> tuple[CategoryColumn, ...]:
@@ -97,7 +97,7 @@ class TrainingSet:
     labels : (C,) array
         The sorted labels.
     columns : GivenColumns
-    row_unit : float
+    weight_scale : float
         How many rows each row counts as.
     table : TableRows or None
         The rows before gaps were filled in, if they come from a table or an array in memory.
@@ -107,7 +107,7 @@ class TrainingSet:
     classes: tuple[PointSet, ...]
     labels: NDArray[Any]
     columns: GivenColumns
-    row_unit: float = 1.0
+    weight_scale: float = 1.0
     table: TableRows | None = None
 
     @cached_property

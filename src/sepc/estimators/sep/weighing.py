@@ -79,18 +79,18 @@ class Weighing:
         model: SEPModel,
         samples: Sequence[ClassSample],
         category_columns: Sequence[CategoryColumn] = (),
-        row_unit: float = 1.0,
+        weight_scale: float = 1.0,
     ) -> Self:
         """From samples of the classes, in the user's own features, with codes of categories after these.
 
-        Each row counts as `row_unit` rows.
+        Each row counts as `weight_scale` rows.
         """
         given = np.concatenate([sample.rows for sample in samples])
         sizes = [len(sample.rows) for sample in samples]
         shares = np.repeat([sample.weight for sample in samples], sizes)
         values, codes = model.standardize(given), given[:, len(model.shift) :].astype(np.int64)
         curves = CurveColumns.of(values, codes, category_columns)
-        counts = shares * (len(given) * row_unit / shares.sum())
+        counts = shares * (len(given) * weight_scale / shares.sum())
         return cls(model, values, np.repeat(np.arange(len(samples)), sizes), counts, curves)
 
     def penalties(self, crossing: Crossing) -> Penalties:

@@ -25,11 +25,11 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.trust_model import TrustModel, learn, signals
 from sepc.estimators.unwrapping import classifier_name
-from sepc.estimators.wrapping import KeptLabels
+from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.statistics.splits import stratified_folds
 
 
-class TrustedClassifier(KeptLabels[TrustedDecisions]):
+class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     An `SEPClassifier`, the partition, is fitted beside the classifier on the same rows. A logistic model learns by

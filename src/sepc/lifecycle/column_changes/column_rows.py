@@ -14,7 +14,7 @@ from sepc.columns.table import column_names, exact_column_of, is_table
 from sepc.decisions.decisions import Decisions, positions_of
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.model.usual import UsualValues
+from sepc.model.training_summary import TrainingSummary
 from sepc.wording import name_of
 
 
@@ -24,7 +24,7 @@ class ColumnRows:
 
     Attributes
     ----------
-    usual : UsualValues
+    usual : TrainingSummary
         What is usual in training.
     class_counts : (C,) array of int
         Training rows of each class.
@@ -43,7 +43,7 @@ class ColumnRows:
         -1 for a label that the model does not know.
     """
 
-    usual: UsualValues
+    usual: TrainingSummary
     class_counts: IntArray
     names: tuple[str, ...]
     features: FloatArray

@@ -13,7 +13,7 @@ from sepc.lifecycle.column_changes.column_change import EMPTIED, ROUNDED, SWAPPE
 from sepc.lifecycle.column_changes.column_rows import ColumnRows
 from sepc.lifecycle.column_changes.distances import critical, kolmogorov, moved_within_classes, total_variation
 from sepc.lifecycle.column_changes.number_guesses import TIMES_NEARER, alike, guess_number
-from sepc.model.usual import FeatureKind
+from sepc.model.training_summary import FeatureKind
 
 # A column moved if its distance is larger than that of two samples with this chance, for all columns together, and if
 # it is not so small that nobody would act on it.
@@ -45,7 +45,7 @@ def column_changes(rows: ColumnRows | None, n_windows: int = 1) -> tuple[ColumnC
     """
     if rows is None or len(rows) < FEWEST_ROWS:
         return ()
-    watched = [j for j, own in enumerate(rows.usual.spoken) if own.kind is not FeatureKind.PART]
+    watched = [j for j, own in enumerate(rows.usual.displays) if own.kind is not FeatureKind.PART]
     level = LEVEL / (max(len(watched), 1) * n_windows)
     found = {j: change for j in watched if (change := _change(rows, j, level)) is not None}
     found = _with_swaps(rows, found)
@@ -83,7 +83,7 @@ def _clarity(changes: tuple[ColumnChange, ...]) -> tuple[bool, float]:
 
 
 def _change(rows: ColumnRows, j: int, level: float) -> ColumnChange | None:
-    if rows.usual.spoken[j].kind is FeatureKind.CATEGORY:
+    if rows.usual.displays[j].kind is FeatureKind.CATEGORY:
         return _category_change(rows, j, level)
     return _number_change(rows, j, level)
 
@@ -102,18 +102,18 @@ def _number_change(rows: ColumnRows, j: int, level: float) -> ColumnChange | Non
         distance = min(distance, kolmogorov(np.sort(rows.features[:, j]), kept))
     within = _within(rows, j, j)
     has_moved = distance >= max(LEAST_DISTANCE, critical(len(values), n_training, level))
-    can_convert = has_moved and usual.spoken[j].kind is FeatureKind.NUMBER
+    can_convert = has_moved and usual.displays[j].kind is FeatureKind.NUMBER
     guess = guess_number(values, kept, n_training, distance, within, can_convert)
     if not has_moved and guess.kind != ROUNDED:
         return None
-    if usual.spoken[j].kind is FeatureKind.DATE and guess == Guess():
+    if usual.displays[j].kind is FeatureKind.DATE and guess == Guess():
         return None
     return _found(rows, j, guess, distance, within, (float(np.median(kept)), float(np.median(values))))
 
 
 def _category_change(rows: ColumnRows, j: int, level: float) -> ColumnChange | None:
     usual, q = rows.usual, rows.usual.code_column(j)
-    names, codes = usual.spoken[j].categories, rows.codes[:, q]
+    names, codes = usual.displays[j].categories, rows.codes[:, q]
     own = usual.category_counts[: usual.n_classes, usual.categories_of(j)]
     training = np.append(_as_in_training(rows, own), 0.0)
     given = codes[codes >= 0]
@@ -171,7 +171,7 @@ def _n_training(rows: ColumnRows) -> int:
 def _found(
     rows: ColumnRows, j: int, guess: Guess, distance: float, within: float, places: tuple[float, float]
 ) -> ColumnChange:
-    is_category = rows.usual.spoken[j].kind is FeatureKind.CATEGORY
+    is_category = rows.usual.displays[j].kind is FeatureKind.CATEGORY
     kept, (before, now) = rows.usual.overall[j], places
     deviation = float(kept[1:-1].std()) or 1.0
     shift = 0.0 if is_category or guess.kind == EMPTIED else (now - before) / deviation

@@ -8,7 +8,7 @@ from sepc._typing import FloatArray, IntArray
 
 # Values that differ by less than this share of the column's size are equal: a factor undone leaves some round-off.
 SAME = 1e-9
-# The share of a class below its lower bound, and above its upper one, in `UsualValues.ranges`.
+# The share of a class below its lower bound, and above its upper one, in `TrainingSummary.ranges`.
 TAIL = 0.1
 # Classes with fewer new rows than this are left out.
 FEWEST_OF_CLASS = 10

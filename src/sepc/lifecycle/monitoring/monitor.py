@@ -31,9 +31,9 @@ from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, 
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
 from sepc.lifecycle.monitoring.streams import Streams, new_token
 from sepc.lifecycle.monitoring.tally import Tally
-from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result, table_of
+from sepc.lifecycle.synchronized import SharedState, synchronized
 from sepc.model.membership import FARTHEST
 from sepc.points.in_memory import ArrayPoints
 from sepc.reporting.result_page import PageTable
@@ -324,7 +324,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         monitor.model, monitor._rates, monitor._state = self.model, self._rates, state
         return monitor
 
-    @one_at_a_time
+    @synchronized
     def _take(self, tally: Tally, rows: ColumnRows | None = None) -> list[Alarm]:
         if tally.labelled.any() and not self.watches_errors:
             raise ValueError("The reference has no labels to compare with; give some: Monitor(model, X_ref, y_ref).")

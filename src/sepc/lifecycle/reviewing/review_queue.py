@@ -16,13 +16,13 @@ from sepc.io.atomic_files import write_whole
 from sepc.io.container import read_bytes
 from sepc.io.values import simple_value
 from sepc.lifecycle.located_rows import chosen_regions, decide_in_memory, feature_names
-from sepc.lifecycle.one_at_a_time import SharedState, one_at_a_time
 from sepc.lifecycle.reviewing.certificate import Certificate, certificate_of, queue_card
 from sepc.lifecycle.reviewing.pending_review import PendingReview, compare_labels
 from sepc.lifecycle.reviewing.queue_file import QueueState, queue_from_bytes, queue_to_bytes
 from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import bands_of
+from sepc.lifecycle.synchronized import SharedState, synchronized
 from sepc.wording import counted
 
 # Shares of bands counted in fewer rows are too far off: docs/explanation/reviewing.md says how often that broke a
@@ -138,7 +138,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         """
         return self._chosen(decide_in_memory(self.model, X), self.budget if n_rows is None else n_rows)
 
-    @one_at_a_time
+    @synchronized
     def _chosen(self, decisions: Decisions, n_rows: int) -> Review:
         trust = decisions.trust
         if not hasattr(self, "evidence_"):
@@ -167,7 +167,7 @@ class ReviewQueue(SharedState, ShownAsCard):
             self._pending[review.number] = PendingReview.of(review)
         return review
 
-    @one_at_a_time
+    @synchronized
     def learn(
         self, review: Review, labels: ArrayLike, positions: ArrayLike | None = None, *, complete: bool = True
     ) -> Certificate:
@@ -216,7 +216,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         if own is None or not np.array_equal(own.positions, review.positions):
             raise ValueError(f"Review {review.number} is not one of this queue; its open reviews are in reviews_.")
 
-    @one_at_a_time
+    @synchronized
     def certificate(self) -> Certificate:
         """The error rate that the labels so far have proved."""
         if not hasattr(self, "evidence_"):
@@ -225,7 +225,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         holding_up = [number for number, pending in self._pending.items() if not pending.is_counted]
         return certificate_of(self.evidence_, n_waiting, holding_up[0] if n_waiting else None)
 
-    @one_at_a_time
+    @synchronized
     def _card(self) -> Card:
         n_open = sum(len(review) for review in self.reviews_.values())
         n_open -= sum(begun.n_known for number, begun in self._pending.items() if number in self.reviews_)
@@ -235,7 +235,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         """What the labels so far have proved, in words."""
         return self.certificate().summary()
 
-    @one_at_a_time
+    @synchronized
     def to_bytes(self) -> bytes:
         """The state of the queue as the bytes of a safe file, without the model and without rows.
 

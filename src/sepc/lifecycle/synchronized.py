@@ -28,7 +28,7 @@ class SharedState:
             return {name: value for name, value in vars(self).items() if name != "_lock"}
 
 
-def one_at_a_time(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def synchronized(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Let only one thread at a time into the methods of an object that are marked with this."""
 
     @wraps(method)

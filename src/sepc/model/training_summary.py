@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.model.scores import quantiles_of
+from sepc.model.normal_scores import quantiles_of
 from sepc.records import counts, floats, given, ints, record
 
 # Gives rows in the features that went into a pipeline, or None if there is no way back.
@@ -37,7 +37,7 @@ class FeatureKind(StrEnum):
     PART = "part"  # one of the further numbers that stand for a category or a time of year
 
 
-class Spoken(NamedTuple):
+class FeatureDisplay(NamedTuple):
     """How to speak of a feature: what it is and, for one that stands for categories, their names."""
 
     kind: FeatureKind = FeatureKind.NUMBER
@@ -45,7 +45,7 @@ class Spoken(NamedTuple):
 
 
 @record
-class UsualValues:
+class TrainingSummary:
     """What is usual among training rows, by a sample of them.
 
     A group is the rows of one class in one ellipsoid, or all rows of a class.
@@ -60,7 +60,7 @@ class UsualValues:
         For each group and feature, the values that bound the middle 80 % of its rows; both occur in training.
     overall : (d, Q) array
         Values of each feature in ascending order, as frequent as in training, the smallest and the largest included.
-    spoken : tuple of Spoken
+    displays : tuple of FeatureDisplay
         How to speak of each feature.
     category_counts : (G, S) array
         Rows of each group with each category, column by column.
@@ -80,7 +80,7 @@ class UsualValues:
     owner: IntArray = ints("G", below="C")
     ranges: FloatArray = floats("G", "d", "2")
     overall: FloatArray = floats("d", f"{N_QUANTILES}")
-    spoken: tuple[Spoken, ...] = given()
+    displays: tuple[FeatureDisplay, ...] = given()
     category_counts: IntArray = counts("G", "S")
     n_levels: IntArray = ints("d", high=MOST_LEVELS)
     levels: FloatArray = floats("L")
@@ -101,8 +101,8 @@ class UsualValues:
             return "has groups of too few rows"
         if (np.diff(self.ranges, axis=2) < 0.0).any() or (np.diff(self.overall, axis=1) < 0.0).any():
             return "has values that do not ascend"
-        sizes = [len(own.categories) for own in self.spoken if own.kind is FeatureKind.CATEGORY]
-        if len(self.spoken) != len(self.n_levels) or self.category_counts.shape[1] != sum(sizes):
+        sizes = [len(own.categories) for own in self.displays if own.kind is FeatureKind.CATEGORY]
+        if len(self.displays) != len(self.n_levels) or self.category_counts.shape[1] != sum(sizes):
             return "has other features or categories than its columns give"
         if self.n_levels.sum() != len(self.levels):
             return "has levels that do not match its features"
@@ -112,11 +112,11 @@ class UsualValues:
                 return "counts values of more or fewer rows than there are"
         return None
 
-    def restored(self, restore: Restore | None) -> UsualValues:
+    def restored(self, restore: Restore | None) -> TrainingSummary:
         """The same in the features that went into a pipeline; as it is if there is no way back."""
         if restore is None:
             return self
-        ends = restore(self.ranges.transpose(0, 2, 1).reshape(-1, len(self.spoken)))
+        ends = restore(self.ranges.transpose(0, 2, 1).reshape(-1, len(self.displays)))
         overall = restore(self.overall.T)
         if ends is None or overall is None:
             return replace(self, restore=restore)
@@ -151,7 +151,7 @@ class UsualValues:
     def categories_of(self, feature: int) -> slice:
         """Where the categories of a feature stand in `category_counts`."""
         start = self._first_category[feature]
-        return slice(start, start + len(self.spoken[feature].categories))
+        return slice(start, start + len(self.displays[feature].categories))
 
     def code_column(self, feature: int) -> int:
         """Which of the codes that follow the features of a row is that of a feature of categories."""
@@ -160,7 +160,7 @@ class UsualValues:
     @cached_property
     def category_features(self) -> list[int]:
         """The features that stand for categories."""
-        return [j for j, own in enumerate(self.spoken) if own.kind is FeatureKind.CATEGORY]
+        return [j for j, own in enumerate(self.displays) if own.kind is FeatureKind.CATEGORY]
 
     @cached_property
     def _places(self) -> dict[tuple[int, int], int]:
@@ -169,18 +169,18 @@ class UsualValues:
 
     @cached_property
     def _first_category(self) -> dict[int, int]:
-        sizes = [len(self.spoken[j].categories) for j in self.category_features]
+        sizes = [len(self.displays[j].categories) for j in self.category_features]
         starts = np.cumsum([0, *sizes])[:-1].tolist()
         return dict(zip(self.category_features, starts, strict=True))
 
 
-def usual_values(
+def summarise_rows(
     rows: FloatArray,
     owners: IntArray,
     shares: FloatArray,
     inside: BoolArray,
-    spoken: Sequence[Spoken],
-) -> UsualValues:
+    displays: Sequence[FeatureDisplay],
+) -> TrainingSummary:
     """What is usual among rows of several classes.
 
     Parameters
@@ -193,23 +193,23 @@ def usual_values(
         How many rows each of them stands for.
     inside : (n, K) bool array
         Which ellipsoids each row lies in.
-    spoken : sequence of Spoken
+    displays : sequence of FeatureDisplay
     """
-    d, n_classes = len(spoken), int(owners.max()) + 1
+    d, n_classes = len(displays), int(owners.max()) + 1
     groups = [(ANYWHERE, c, np.flatnonzero(owners == c)) for c in range(n_classes)]
     for k in range(inside.shape[1]):
         held = np.flatnonzero(inside[:, k])
         groups += [(k, c, held[owners[held] == c]) for c in np.unique(owners[held]).tolist()]
     groups = [own for own in groups if own[0] == ANYWHERE or len(own[2]) >= FEWEST_ROWS]
-    levels = [_levels(rows[:, j], own.kind) for j, own in enumerate(spoken)]
-    return UsualValues(
+    levels = [_levels(rows[:, j], own.kind) for j, own in enumerate(displays)]
+    return TrainingSummary(
         ellipsoid=np.array([k for k, _, _ in groups], dtype=np.int64),
         owner=np.array([c for _, c, _ in groups], dtype=np.int64),
         n_rows=np.array([len(held) for _, _, held in groups], dtype=np.int64),
         ranges=np.array([_range(rows[held, :d]) for _, _, held in groups]),
         overall=np.array([quantiles_of(column, shares, N_QUANTILES) for column in rows[:, :d].T]),
-        spoken=tuple(spoken),
-        category_counts=np.array([_category_counts(rows[held, d:], spoken) for _, _, held in groups], dtype=np.int64),
+        displays=tuple(displays),
+        category_counts=np.array([_category_counts(rows[held, d:], displays) for _, _, held in groups], dtype=np.int64),
         n_levels=np.array([len(own) for own in levels], dtype=np.int64),
         levels=np.concatenate(levels),
         level_counts=np.array([_level_counts(rows[held], levels) for _, _, held in groups], dtype=np.int64),
@@ -234,8 +234,8 @@ def _range(rows: FloatArray) -> FloatArray:
     return np.asarray(np.quantile(rows, RANGE, axis=0, method="inverted_cdf").T)
 
 
-def _category_counts(codes: FloatArray, spoken: Sequence[Spoken]) -> IntArray:
-    sizes = [len(own.categories) for own in spoken if own.kind is FeatureKind.CATEGORY]
+def _category_counts(codes: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
+    sizes = [len(own.categories) for own in displays if own.kind is FeatureKind.CATEGORY]
     pairs = zip(codes.astype(np.int64).T, sizes, strict=True)
     counts = [np.bincount(column, minlength=size)[:size] for column, size in pairs]
     return np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)

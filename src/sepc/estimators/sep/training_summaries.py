@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
+from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.membership import squared_radii
-from sepc.model.row_kinds import RowKinds
-from sepc.model.scores import Scores
+from sepc.model.normal_scores import NormalScores
 from sepc.model.seen_rows import SeenRows
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import Spoken, usual_values
+from sepc.model.training_summary import FeatureDisplay, summarise_rows
 from sepc.points.proportional_sample import ClassSample
 
 # A kind has at least so many rows for each feature, and its covariance is drawn towards that of its class, and this
@@ -27,37 +27,39 @@ MOST_ROWS, CLASS_ROWS = 5_000, 500
 MOST_FEATURES = 256
 
 
-def described(model: SEPModel, samples: Sequence[ClassSample], row_unit: float, spoken: Sequence[Spoken]) -> SEPModel:
+def summarise_training(
+    model: SEPModel, samples: Sequence[ClassSample], weight_scale: float, displays: Sequence[FeatureDisplay]
+) -> SEPModel:
     """The model with what is usual among its training rows, some of their hashes and, with weights, their kinds.
 
     Samples of the classes are in the user's own features, with codes of categories after these. Each row counts as
-    `row_unit` rows.
+    `weight_scale` rows.
     """
-    seen = SeenRows.of(np.concatenate([sample.rows for sample in samples]), spoken)
+    seen = SeenRows.of(np.concatenate([sample.rows for sample in samples]), displays)
     samples = _thinned(samples)
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
     squared = squared_radii(model.standardize(rows), model.centers, model.roots)
-    usual = usual_values(rows, classes, shares[classes], squared <= 1.0 + model.slack, spoken)
+    usual = summarise_rows(rows, classes, shares[classes], squared <= 1.0 + model.slack, displays)
     kinds = None
     if model.weights is not None and len(model.shift) <= MOST_FEATURES:
-        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, row_unit)
+        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, weight_scale)
     return replace(model, usual=usual, seen_rows=seen, row_kinds=kinds)
 
 
 def _row_kinds(
-    model: SEPModel, rows: FloatArray, classes: IntArray, shares: FloatArray, squared: FloatArray, row_unit: float
-) -> RowKinds:
+    model: SEPModel, rows: FloatArray, classes: IntArray, shares: FloatArray, squared: FloatArray, weight_scale: float
+) -> ImputationMixture:
     """The kinds of rows, given the weight of a row of each class and the squared radii in all ellipsoids."""
-    scores = Scores.fitted(rows, shares[classes], model.shift, model.scale)
-    kind = _kinds(model, classes, squared, row_unit)
-    owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * row_unit
+    scores = NormalScores.fitted(rows, shares[classes], model.shift, model.scale)
+    kind = _kinds(model, classes, squared, weight_scale)
+    owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * weight_scale
     owners[kind] = classes
     class_rows = np.zeros((len(n_rows), len(shares)))
     class_rows[np.arange(len(n_rows)), owners] = n_rows * shares[owners]
-    centers, covariances = _distributions(scores.of(rows), kind, owners, shares, row_unit)
-    return RowKinds(scores, centers, covariances, class_rows)
+    centers, covariances = _distributions(scores.of(rows), kind, owners, shares, weight_scale)
+    return ImputationMixture(scores, centers, covariances, class_rows)
 
 
 def _thinned(samples: Sequence[ClassSample]) -> list[ClassSample]:
@@ -70,7 +72,7 @@ def _thinned(samples: Sequence[ClassSample]) -> list[ClassSample]:
     ]
 
 
-def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, row_unit: float) -> IntArray:
+def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale: float) -> IntArray:
     """The kind of each row, numbered from 0: its class if it lies in no ellipsoid of its class that has enough rows."""
     n_classes, kind = len(model.classes), classes.copy()
     if model.n_ellipsoids:
@@ -78,22 +80,22 @@ def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, row_unit: fl
         is_inside = squared.min(axis=1) <= 1.0 + model.slack
         is_own = is_inside & (model.owners[deepest] == classes)
         n_own = np.bincount(deepest[is_own], minlength=model.n_ellipsoids)
-        has_enough = n_own * row_unit >= ROWS_A_FEATURE * len(model.shift)
+        has_enough = n_own * weight_scale >= ROWS_A_FEATURE * len(model.shift)
         is_own &= has_enough[deepest]
         kind[is_own] = n_classes + deepest[is_own]
     return np.asarray(np.unique(kind, return_inverse=True)[1].ravel())
 
 
 def _distributions(
-    scores: FloatArray, kind: IntArray, owners: IntArray, shares: FloatArray, row_unit: float
+    scores: FloatArray, kind: IntArray, owners: IntArray, shares: FloatArray, weight_scale: float
 ) -> tuple[FloatArray, FloatArray]:
     """Means and covariances of the kinds."""
     d, n_classes = scores.shape[1], len(shares)
     by_kind = [scores[kind == g] for g in range(len(owners))]
     centers = np.array([own.mean(axis=0) for own in by_kind])
     scatters = np.array([_scatter(own - center) for own, center in zip(by_kind, centers, strict=True)])
-    scatters *= row_unit
-    n_rows, pull = np.bincount(kind) * row_unit, ROWS_A_FEATURE * d
+    scatters *= weight_scale
+    n_rows, pull = np.bincount(kind) * weight_scale, ROWS_A_FEATURE * d
     everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
     covariances = np.empty_like(scatters)
     for c in range(n_classes):

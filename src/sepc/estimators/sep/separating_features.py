@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.estimators.sep.told_rows import ToldRows, summed_by_column
+from sepc.estimators.sep.row_phrases import RowPhrases, summed_by_column
 from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import SEPModel
 
@@ -13,7 +13,7 @@ from sepc.model.sep_model import SEPModel
 LEAST_SHARE = 0.05
 
 
-def separating(told: ToldRows, i: int, known: BoolArray, runner_up: int) -> list[int]:
+def separating(told: RowPhrases, i: int, known: BoolArray, runner_up: int) -> list[int]:
     """Columns that keep a row out of the nearest ellipsoid of the runner-up, the strongest first; none if it is in."""
     own = np.flatnonzero(told.model.owners == runner_up)
     if len(own) == 0:
@@ -24,7 +24,7 @@ def separating(told: ToldRows, i: int, known: BoolArray, runner_up: int) -> list
     return _ranked(feature_shares(told.model, told.rows[i], nearest), known, told)
 
 
-def unusual(told: ToldRows, i: int, known: BoolArray) -> list[int]:
+def unusual(told: RowPhrases, i: int, known: BoolArray) -> list[int]:
     """Columns that keep a row out of the nearest ellipsoid, or off the mean without any, the strongest first."""
     if told.model.n_ellipsoids:
         return _ranked(feature_shares(told.model, told.rows[i], int(told.nearest[i])), known, told)
@@ -32,7 +32,7 @@ def unusual(told: ToldRows, i: int, known: BoolArray) -> list[int]:
     return _ranked(apart / (apart.sum() or 1.0), known, told)
 
 
-def _ranked(shares: FloatArray, known: BoolArray, told: ToldRows) -> list[int]:
+def _ranked(shares: FloatArray, known: BoolArray, told: RowPhrases) -> list[int]:
     """Columns, as their first features, by the sum of the shares of their features; missing ones are left out."""
     summed = summed_by_column(shares[None], known[None], told.column_of)[0]
     order = np.argsort(-summed, kind="stable")

@@ -13,7 +13,7 @@ from sepc.columns.preparation import origin_of
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.names import feature_name, told_value
 from sepc.model.sep_model import SEPModel
-from sepc.model.usual import ANYWHERE, FeatureKind, UsualValues
+from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import cases_of, name_of, percent, short
 
 LONGEST_CATEGORY = 30
@@ -24,7 +24,7 @@ RARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class ToldRows:
+class RowPhrases:
     """Speaks of the features of rows, of which it computes what is needed once for all of them.
 
     Rows are complete; features that were missing are not to be spoken of. `i` is the position of a row, `j` of a
@@ -32,7 +32,7 @@ class ToldRows:
     """
 
     model: SEPModel
-    usual: UsualValues
+    usual: TrainingSummary
     rows: FloatArray
 
     @cached_property
@@ -48,7 +48,7 @@ class ToldRows:
     @cached_property
     def column_of(self) -> IntArray:
         """The feature that stands for the column of each feature."""
-        first = [own.kind is not FeatureKind.PART for own in self.usual.spoken]
+        first = [own.kind is not FeatureKind.PART for own in self.usual.displays]
         return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
 
     def name(self, j: int) -> str:
@@ -141,7 +141,7 @@ class ToldRows:
     @cached_property
     def _own(self) -> FloatArray | None:
         """The rows in the user's own features; None if there is no way back to these."""
-        return self.usual.in_own_units(self.rows[:, : len(self.usual.spoken)])
+        return self.usual.in_own_units(self.rows[:, : len(self.usual.displays)])
 
     def _distance(self, i: int, j: int, group: int) -> float:
         """How far the value lies outside what is usual in a group, infinity at the end of all numbers; 0 within."""
@@ -167,13 +167,13 @@ class ToldRows:
         return told_value(self.usual, j, float(value))
 
     def _is_category(self, j: int) -> bool:
-        return self.usual.spoken[j].kind is FeatureKind.CATEGORY
+        return self.usual.displays[j].kind is FeatureKind.CATEGORY
 
     def _code(self, i: int, j: int) -> int:
-        return int(self.rows[i, len(self.usual.spoken) + self.usual.code_column(j)])
+        return int(self.rows[i, len(self.usual.displays) + self.usual.code_column(j)])
 
     def _category(self, i: int, j: int) -> str:
-        names, code = self.usual.spoken[j].categories, self._code(i, j)
+        names, code = self.usual.displays[j].categories, self._code(i, j)
         return short(names[code], LONGEST_CATEGORY) if code < len(names) else "unknown"
 
 

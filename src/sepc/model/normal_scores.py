@@ -1,4 +1,4 @@
-"""Scores of features: numbers that are about normal, in which rows with gaps are completed.
+"""NormalScores of features: numbers that are about normal, in which rows with gaps are completed.
 
 A feature that is about normal already is only standardised, so that exact relations between features, such as a sum,
 stay exact. Any other, such as one that is zero in most rows, is replaced by the normal quantile of its rank among the
@@ -24,7 +24,7 @@ FEWEST_DISTINCT = 20
 
 
 @record
-class Scores:
+class NormalScores:
     """How features become scores, and scores features.
 
     Attributes
@@ -49,14 +49,14 @@ class Scores:
         return None
 
     @classmethod
-    def standardized(cls, shift: FloatArray, scale: FloatArray) -> Scores:
-        """Scores that are standardised features, without limits."""
+    def standardized(cls, shift: FloatArray, scale: FloatArray) -> NormalScores:
+        """NormalScores that are standardised features, without limits."""
         ends = np.repeat([[-np.inf, np.inf]], len(shift), axis=0)
         return cls(shift, scale, np.ones(len(shift), dtype=bool), ends)
 
     @classmethod
-    def fitted(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> Scores:
-        """Scores by the values of rows of these weights; NaN is a gap."""
+    def fitted(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> NormalScores:
+        """NormalScores by the values of rows of these weights; NaN is a gap."""
         quantiles = np.array([quantiles_of(column, weights, N_QUANTILES) for column in rows.T])
         is_varied = (np.diff(quantiles, axis=1) > 0.0).sum(axis=1) >= FEWEST_DISTINCT - 1
         is_normal = [
@@ -66,7 +66,7 @@ class Scores:
         return cls(shift, scale, np.array(is_normal), quantiles)
 
     def of(self, rows: FloatArray) -> FloatArray:
-        """Scores of the features of rows; NaN stays NaN."""
+        """NormalScores of the features of rows; NaN stays NaN."""
         d = len(self.quantiles)
         with np.errstate(over="ignore"):
             scores = np.asarray((rows[:, :d] - self.shift) / self.scale)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sepc._typing import FloatArray
 from sepc.model.mixture import Mixture
-from sepc.model.scores import Scores
+from sepc.model.normal_scores import NormalScores
 from sepc.records import MOST, floats, part, record
 
 # Scores are about normal, and variances at least that of the ridge: means, covariances and the inverses of covariances
@@ -19,19 +19,19 @@ MOST_PRECISION = 1e12
 
 
 @record
-class RowKinds:
+class ImputationMixture:
     """Normal distributions of scores: for each ellipsoid its rows of its own class, and for each class its other rows.
 
     Attributes
     ----------
-    scores : Scores
+    scores : NormalScores
     centers, covariances : (G, d) and (G, d, d) arrays
         Means and covariances of the scores.
     class_rows : (G, C) array
         Training rows of each class that each distribution stands for.
     """
 
-    scores: Scores = part(Scores, is_inline=True)
+    scores: NormalScores = part(NormalScores, is_inline=True)
     centers: FloatArray = floats("G", "d", low=-MOST_SCORE, high=MOST_SCORE)
     covariances: FloatArray = floats("G", "d", "d", low=-MOST_SCORE, high=MOST_SCORE)
     class_rows: FloatArray = floats("G", "C", low=0.0, high=MOST)
