@@ -53,7 +53,7 @@ def check(letter, decision, label, names):
     assert "counted most towards it" in text
     assert "against it" in text
     assert len(letter.reasons.points) >= 1
-    told = [point for point in (*letter.reasons.points, *letter.against.points) if not point.startswith("your values")]
+    told = [point for point in (*letter.reasons.points, *letter.against.points) if not point.startswith("overall,")]
     assert all(any(point.startswith(str(name)) for name in names) for point in told)
     assert "person" in words_in(letter.review.lead)
     assert ("has not been decided yet" in text) is not decision.accepted
@@ -79,7 +79,7 @@ def test_the_largest_terms_come_first(classifier, decisions):
     for i in range(0, 400, 40):
         terms, letter = decisions[i].terms(), decisions[i].letter(**GIVEN)
         own = dict(zip(classifier.model_.feature_names, np.asarray(terms.features).ravel(), strict=True))
-        named = [point.split()[0] for point in letter.reasons.points if not point.startswith("your values")]
+        named = [point.split()[0] for point in letter.reasons.points if not point.startswith("overall,")]
         if "sex" not in named and max(own.values()) > 0.5:
             assert named[0] == max(own, key=own.get)
 
