@@ -7,12 +7,15 @@ SITE ?= https://sepc-project.github.io/sepc/
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
 	.venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable . --editable benchmarks --group dev
+
+changelog:  ## what the fragments in changelog.d add up to; with VERSION=1.2.3, put it into CHANGELOG.md and remove them
+	$(PY) -m towncrier build --name sepc $(if $(VERSION),--yes --version $(VERSION),--draft --version Unreleased)
 
 hooks:  ## run lint and types before every commit
 	$(PY) -m pre_commit install
