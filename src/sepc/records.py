@@ -49,6 +49,8 @@ class Array:
         The letter of a size that bounds all entries from above, exclusive; "" for none.
     is_count : bool
         Whether entries are numbers of rows, whose sum is bounded too.
+    may_lack : bool
+        Whether files of earlier versions do not have it; it is then empty.
     """
 
     type: type[Any]
@@ -57,6 +59,7 @@ class Array:
     high: float = math.inf
     below: str = ""
     is_count: bool = False
+    may_lack: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,9 +160,9 @@ def ints(*shape: str, low: int = 0, high: int = MOST - 1, below: str = "", name:
     return _declare(Array(np.int64, shape, low, high, below), name)
 
 
-def counts(*shape: str) -> Any:
-    """Numbers of rows."""
-    return _declare(Array(np.int64, shape, 0, MOST - 1, is_count=True))
+def counts(*shape: str, may_lack: bool = False) -> Any:
+    """Numbers of rows; with `may_lack` files of earlier versions have none."""
+    return _declare(Array(np.int64, shape, 0, MOST - 1, is_count=True, may_lack=may_lack))
 
 
 def bools(*shape: str) -> Any:

@@ -305,6 +305,18 @@ def decimal(value: float) -> str:
     return "< 0.001" if value > 0.0 and text == "0.000" else text
 
 
+def log_odds(value: float) -> str:
+    """A term in log-odds, to one decimal, or to two where that would be zero.
+
+    Examples
+    --------
+    >>> log_odds(1.25), log_odds(-0.04), log_odds(0.001), log_odds(-0.0)
+    ('+1.2', '-0.04', '0.0', '0.0')
+    """
+    text = f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.2f}"
+    return "0.0" if float(text) == 0.0 else text
+
+
 def deviations(value: float) -> str:
     """A distance in standard deviations.
 

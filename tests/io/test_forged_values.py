@@ -154,10 +154,9 @@ def test_values_that_contradict_one_another(kind, changes, message):
         from_bytes(data)
 
 
-def test_counts_that_overflow_when_they_are_added(monkeypatch):
+def test_counts_that_overflow_when_they_are_added():
     """Counts of 2^52 in 4,096 regions add up to 2^64, which an integer of 64 bits takes for 0."""
-    monkeypatch.syspath_prepend(FOLDER)
-    forging = pytest.importorskip("forging")
+    forging = pytest.importorskip("sepc_benchmarks.forging")
     node, arrays = forging.partition(d=1, K=12, T=4096)
     counts = np.full((4096, 2), 2**52)
     counts[0] += 1
@@ -221,7 +220,7 @@ def test_what_no_file_can_hold_is_refused_when_it_is_saved():
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured by Linux")
 def test_small_files_take_little_memory_whatever_they_stand_for(tmp_path):
-    """Some of `benchmarks/forged_sizes.py`."""
+    """Some of `sepc_benchmarks.forged_sizes`."""
     records = smallest_tables(FOLDER / "forged_sizes.py", tmp_path)["sizes"]
     assert {record["outcome"] for record in records} == {"read", "FormatError"}
     for record in records:

@@ -1,9 +1,8 @@
-"""Hostile files: refused, or a model that works; a small part of `benchmarks/hostile_files.py`."""
+"""Hostile files: refused, or a model that works; a small part of `sepc_benchmarks.hostile_files`."""
 
 import json
 import struct
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ import sepc
 from sepc import FormatError, SEPClassifier, TrustedClassifier
 from sepc.io.container import canonical, decode, encode
 from sepc.model_files import from_bytes, to_bytes
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +41,8 @@ def parts(model):
 @pytest.fixture
 def hostile(monkeypatch, tmp_path):
     """The benchmark, in a folder where it may leave a file that crashes."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
     monkeypatch.chdir(tmp_path)
-    return pytest.importorskip("hostile_files")
+    return pytest.importorskip("sepc_benchmarks.hostile_files")
 
 
 def outcomes(hostile, name, target, n_files, seed):

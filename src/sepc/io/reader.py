@@ -132,6 +132,10 @@ class Reader:
         """The error for a part that is inconsistent; `what` completes the sentence "The part ..."."""
         return FormatError(f"The part {self.path or 'of the model'!s} {what}.")
 
+    def has_array(self, name: str) -> bool:
+        """Whether the file has an array of this name."""
+        return self.path + name in self.arrays
+
     def array(self, name: str, kind: type[Any], shape: tuple[int | None, ...]) -> NDArray[Any]:
         """An array of this type and shape, in which None is any size."""
         array = self.arrays.get(self.path + name)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sized
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sepc.io.reader import Reader
 from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
 from sepc.io.writer import Node, Writer
@@ -37,6 +39,8 @@ def record_to_node(record: Any, writer: Writer) -> Node:
     for field in fields(record):
         value, name = getattr(record, field.name), field.metadata[NAME] or field.name
         match field.metadata[DECLARATION]:
+            case Array(may_lack=True) if value.size == 0:
+                pass
             case Array():
                 writer.put(**{name: value})
             case Labels():
@@ -128,6 +132,8 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
 
 def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
     """Read an array; a letter not yet known becomes the size of its axis."""
+    if declaration.may_lack and not reader.has_array(name):
+        return np.zeros((0,) * len(declaration.shape), dtype=declaration.type)
     array = reader.array(name, declaration.type, tuple(_size(axis, sizes) for axis in declaration.shape))
     sizes.update(
         {axis: n for axis, n in zip(declaration.shape, array.shape, strict=True) if _size(axis, sizes) is None}
