@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 import zoo
 from _pytest.doctest import DoctestModule
+from checked_records import check_records
 from hypothesis import settings
 from optional import SkippingWithoutPackages
 
 from sepc import datasets
+
+check_records()  # before anything declares one
 
 # The same examples on every run and machine, and no time limit that a busy machine could break.
 settings.register_profile("sepc", derandomize=True, deadline=None, max_examples=25)

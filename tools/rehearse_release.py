@@ -4,7 +4,7 @@
 
 1. Clone the commit, and check that version, changelog and citation agree, and that no tag of that name is there.
 2. Build the source archive and the wheel of it, with the tools of `constraints-release.txt` alone; check both as an
-   index would; print the bill of materials.
+   index would; print the bill of materials; upload both to an index server on this machine, and install from it.
 3. For every Python from 3.11 on that this machine has: install the wheel alone and run the core's smoke test and a few
    of the tests, which read every model file kept in `tests/io/fixtures`; then with all extras, and run the smoke test
    of each.
@@ -24,6 +24,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+from try_index import installed_from_index
 from try_wheel import run
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +45,7 @@ def main() -> None:
         version = steps.take("version", agreed_version, clone)
         wheel = steps.take("build and check", built, clone, folder)
         steps.take("bill of materials", bill_in, wheel)
+        steps.take("from an index server", installed_from_index, wheel.parent, folder)
         pythons = [found for wanted in PYTHONS if (found := python_of(wanted))]
         for python in pythons:
             rehearse_python(steps, python, wheel, clone, folder)

@@ -25,6 +25,7 @@ from sepc import (
     save,
 )
 from sepc.cli import export
+from sepc.reporting.facts import importances_of
 from sepc.sql.dialects import DIALECTS
 
 pd, pa = package_or_skip("pandas"), package_or_skip("pyarrow")
@@ -374,6 +375,17 @@ def test_inspect(folder, capsys):
     assert "classes: benign, malignant" in run_here(capsys, "inspect", folder / "model.sepc").out
     found = json.loads(run_here(capsys, "inspect", folder / "model.sepc", "--json").out)
     assert found["model"]["kind"] == "SEPClassifier"
+
+
+def test_inspect_tells_what_matters_as_fit_does(folder, models, tmp_path, capsys):
+    sizes = json.loads(run_here(capsys, "inspect", folder / "model.sepc", "--json").out)["importances"]
+    assert dict(importances_of(load(folder / "model.sepc"))) == pytest.approx(sizes)
+    assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
+    first = next(iter(sizes))
+    told = run_here(capsys, "inspect", folder / "model.sepc").out
+    assert f"What matters most, by the mean size of its term: {first} {sizes[first]:.2f}" in told
+    save(models["strata"], tmp_path / "s.sepc")
+    assert "What matters most" not in run_here(capsys, "inspect", tmp_path / "s.sepc").out
 
 
 def test_export(folder, models, tmp_path, capsys):

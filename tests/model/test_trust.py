@@ -6,17 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from sepc.model.trust import credible_interval, most_likely, published, smoothed
+from sepc.model.trust import credible_interval, most_likely, published_probabilities, smoothed
 
 
 def test_published_trust_of_region_61():
-    probabilities = published(np.array([[1.0, 5.0]]), np.array([1]), np.array([547, 256]))
+    probabilities = published_probabilities(np.array([[1.0, 5.0]]), np.array([1]), np.array([547, 256]))
     assert probabilities[0, 1] == pytest.approx(0.737, abs=5e-4)
     assert probabilities[0, 1] == pytest.approx(6 * 256 / (6 * 256 + 1 * 548), abs=1e-15)
 
 
 def test_published_trust_is_certain_in_any_pure_region():
-    probabilities = published(np.array([[1.0, 0.0], [400.0, 0.0]]), np.array([0, 0]), np.array([547, 256]))
+    counts = np.array([[1.0, 0.0], [400.0, 0.0]])
+    probabilities = published_probabilities(counts, np.array([0, 0]), np.array([547, 256]))
     np.testing.assert_allclose(probabilities[:, 0], 1.0)
 
 

@@ -54,27 +54,27 @@ class Preparation:
     @classmethod
     def fitted(
         cls,
-        X: Any,
         columns: tuple[Column, ...],
+        values: Mapping[str, NDArray[Any]],
         labels: IntArray,
         unit: float,
         seed: int,
     ) -> tuple[Preparation, FloatArray]:
         """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings.
 
-        Each row counts as `unit` rows.
+        The columns and their values are as `read_columns` gives them. Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name those to use in keep.")
-        used = _used(X, columns)
+        used = [(column, values[column.name]) for column in columns if column.kind is not Kind.LEFT_OUT]
         of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
-        seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
-        known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
+        seasons = tuple(column.name for column, own in of_kind[Kind.DATE] if _spans_a_year(own))
+        known = tuple(known_categories(column.name, own) for column, own in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
         folds = folds_of(unfitted._rows(used, {}), labels, seed) if known else labels
-        fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
-        own = cls(columns, tuple(categories for categories, _ in fits), seasons)
-        return own, own._rows(used, {categories.name: encoded for categories, encoded in fits})
+        fits = [fit_categories(column.name, own, labels, unit, folds) for column, own in of_kind[Kind.CATEGORY]]
+        fitted = cls(columns, tuple(categories for categories, _ in fits), seasons)
+        return fitted, fitted._rows(used, {categories.name: encoded for categories, encoded in fits})
 
     @cached_property
     def categories(self) -> Mapping[str, Categories]:

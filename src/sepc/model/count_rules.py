@@ -9,7 +9,7 @@ from sepc.decisions.kinds import Rule
 from sepc.model.locate import packed
 from sepc.model.nearest import FARTHEST, nearest_of
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import most_likely, published, smoothed
+from sepc.model.trust import most_likely, published_probabilities, smoothed
 from sepc.model.verdicts import Verdicts
 
 
@@ -115,10 +115,12 @@ def _judge(
     counts = wider.astype(np.float64)
     if model.published:
         label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
-        probabilities = published(counts, label, model.class_counts)
+        probabilities = published_probabilities(counts, label, model.class_counts)
     else:
         probabilities = smoothed(exact * fading[:, None], counts * fading[:, None], shares)
         label = most_likely(probabilities, model.shares)
     each = np.arange(len(label))
-    believed = published(counts, label, model.class_counts) if model.trust == "published" else probabilities
+    believed = (
+        published_probabilities(counts, label, model.class_counts) if model.trust == "published" else probabilities
+    )
     return Verdicts(label, believed[each, label], probabilities, wider, rule, region)
