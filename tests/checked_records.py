@@ -38,12 +38,13 @@ def check_shapes(record, sizes):
                 assert isinstance(value, np.ndarray), f"{where} is {type(value).__name__}, not an array"
                 assert value.dtype == kind, f"{where} holds {value.dtype}, not {np.dtype(kind)}"
                 assert value.ndim == len(shape), f"{where} has {value.ndim} axes, not {len(shape)}"
-                check_sizes(where, shape, value.shape, sizes)
+                if value.size or not declaration.may_lack:
+                    check_sizes(where, shape, value.shape, sizes)
             case Labels(size) | Texts(size):
                 check_sizes(where, [size], [len(value)], sizes)
             case Lists(shape):
                 check_sizes(where, shape[:1], [len(value)], sizes)
-            case Part() if value is not None:
+            case Part() if value is not own.default:  # which stands for a part that is not there
                 check_shapes(value, sizes if declaration.is_inline else dict(sizes))
             case Parts():
                 for each in value:

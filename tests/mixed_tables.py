@@ -50,3 +50,23 @@ def orders_in_text(n=500, seed=0):
     )
     score = np.log(amount) - 7 + (weight - 72) / 9 + (took - 4500) / 3000 + (ward == "a") - 0.5
     return texts, plain, np.where(score + 0.4 * rng.standard_normal(n) > 0, "late", "on time")
+
+
+def texts_of_all_kinds(n=300, seed=0):
+    """Amounts, percentages, dates and durations as text, a duration as such and a category; and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    days = np.datetime64("2023-01-01") + rng.integers(300, size=n)
+    table = pd.DataFrame(
+        {
+            "price": [f"€ {price:,.2f}" for price in rng.lognormal(6.0, 0.5, n) * (1 + y)],
+            "weight": [f"{weight:.1f} kg".replace(".", ",") for weight in rng.normal(72, 9, n) + 4 * y],
+            "rate": [f"{rate:.1f}%" for rate in 100 * rng.beta(2, 20, n)],
+            "profit": [f"({-x:,.2f})" if x < 0 else f"{x:,.2f}" for x in rng.normal(100, 900, n)],
+            "day": [day.strftime("%d/%m/%Y") for day in days.tolist()],
+            "took": [f"{minutes} min" for minutes in rng.integers(1, 90, n) + 20 * y],
+            "span": pd.to_timedelta(rng.integers(1, 90, n) + 60 * y, unit="h"),
+            "city": rng.choice(["Graz", "Bonn"], n),
+        }
+    )
+    return table, np.array(["no", "yes"])[y]

@@ -52,7 +52,7 @@ def fitted(name):
         first = SEPClassifier().fit(X, y)
         wrong = np.random.default_rng(2).permutation(y)
         regions = range(len(first.regions_) if name == "repaired everywhere" else 8)
-        return repair(first, X + 1e-3, wrong, regions=regions, confidence=0.0, cv=2, despite_moved_columns=True)
+        return repair(first, X + 1e-3, wrong, regions=regions, confidence=0.0, cv=2)
     return MODELS[name]().fit(X, y)
 
 

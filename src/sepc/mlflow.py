@@ -121,8 +121,11 @@ def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
 
 
 def _typed(X: Any, name: Any) -> Any:
-    """A column in a type that MLflow knows."""
+    """A column in a type that MLflow knows; it has none of durations, which become text such as "90.5 sec"."""
     values = np.asarray(X[name])
+    if values.dtype.kind == "m":
+        seconds = (values / np.timedelta64(1, "s")).tolist()
+        return np.array([f"{own:.6f} sec" if own == own else None for own in seconds], dtype=object)
     return values if values.dtype.kind in COLUMN_TYPES else column_of(X, name)
 
 

@@ -7,7 +7,7 @@ from optional import package_or_skip
 
 from sepc import LeftOutWarning, SEPClassifier
 from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.number_texts import number_text, value_of
+from sepc.columns.number_texts import number_text, read_number, read_numbers, value_of
 from sepc.columns.recognition import Doubt, recognise
 from sepc.columns.time_texts import Order, date_of, duration_of
 from sepc.columns.written import What, Written
@@ -246,9 +246,55 @@ def test_a_table_of_texts_is_fitted_as_the_numbers_and_says_so_once():
     np.testing.assert_array_equal(again.decide(plain.assign(day=texts["day"])).label, expected.label)
 
 
+def test_what_most_rows_hold_must_be_readable():
+    rng = np.random.default_rng(0)
+    grams = [f"{x} g" for x in range(100, 1_000)]
+    kilos = [f"{x:.1f} kg" for x in rng.integers(10, 50, 3_000) / 10]
+    (column,) = kinds_of(pd.DataFrame({"weight": [*grams, *kilos]}), (), ())
+    assert (column.kind, column.written) == (Kind.CATEGORY, None)
+    assert "in 3,000 rows cannot be read" in column.seen
+    gaps = [*grams, *["n/a"] * 3_000, *kilos[:40]]
+    (column,) = kinds_of(pd.DataFrame({"weight": gaps}), (), ())
+    assert column.written == Written.number("g")
+
+
 def test_categories_stay_text_if_named():
     texts, _, _ = orders_in_text()
     kinds = kinds_of(texts, ["weight"], ["amount"])
     assert [column.kind for column in kinds[:2]] == [Kind.NUMBER, Kind.CATEGORY]
     typed = texts.assign(weight=texts["weight"].astype("category"))
     assert kinds_of(typed, (), ())[1].kind is Kind.CATEGORY
+
+
+ODD_CELLS = (
+    "1,234.50",
+    "€ 7",
+    "7 €",
+    "€7.25",
+    "-€ 7",
+    "(€ 12)",
+    "5 %",
+    "5%",
+    "0.5",
+    "",
+    " ",
+    "007",
+    "1,23",
+    "a\nb",
+    "7 kg",
+    "1e5 €",
+    "٣",
+)
+
+
+@pytest.mark.parametrize("unit", ["", "€", "%", "kg"])
+@pytest.mark.parametrize(("decimal", "thousands"), [(".", ","), (",", "."), (".", ""), (",", " ")])
+@pytest.mark.parametrize("texts", [ODD_CELLS, [own for own in ODD_CELLS if "\n" not in own], []])
+def test_numbers_in_one_go_are_those_read_one_by_one(unit, decimal, thousands, texts):
+    needs_unit = unit == "%"
+    one_by_one = [read_number(own, unit, decimal, thousands, needs_unit=needs_unit) for own in texts]
+    assert read_numbers(texts, unit, decimal, thousands, needs_unit=needs_unit) == one_by_one
+    written = Written.number(unit, decimal, thousands)
+    for times in (1, 5):
+        read = written.read(np.array([*texts, None, 3] * times, dtype=object))
+        np.testing.assert_array_equal(read, np.array([*one_by_one, None, 3.0] * times, dtype=float))

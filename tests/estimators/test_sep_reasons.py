@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import sepc
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.columns.preparation import Preparation, origin_of
+from sepc.columns.table import exact_column_of
 from sepc.model.names import names_of, region_name
 from sepc.results import Rule
 from sepc.wording import percent, quantity
@@ -81,7 +82,9 @@ def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
     if model.preparation_ is None:
         return X.to_numpy(dtype=float)
     classes = np.unique(y, return_inverse=True)[1]
-    return Preparation.fit(X, model.preparation_.columns, classes, 1.0, model._settings().seed())[1]
+    columns = model.preparation_.columns
+    values = {column.name: column.read(exact_column_of(X, column.name)) for column in columns}
+    return Preparation.fit(columns, values, classes, 1.0, model._settings().seed())[1]
 
 
 class Recomputed:
@@ -117,7 +120,7 @@ class Recomputed:
 
 # A term of a reason: its name, its value if there is one, what it adds, and what is said beside it.
 TERM = re.compile(
-    r"(?:^|, | and )(?:missing )?(its place|[a-z_][a-z_ ]*?)(?: ([^ (),]+(?:,\d{3})*(?:\.\d+)?))? "
+    r"(?:^|, | and )(?:missing )?(its neighbourhood|[a-z_][a-z_ ]*?)(?: ([^ (),]+(?:,\d{3})*(?:\.\d+)?))? "
     r"\(([+-][\d.]+)(?:; ((?:[^()]|\([^()]*\))*))?\)"
 )
 UNUSUAL = re.compile(r"(?:: |, (?=[a-z_ ]+ [^(,]+ \()| and )([a-z_ ]+?) ([^ (),:]+) \(([^()]+)\)")
@@ -150,11 +153,11 @@ def unusual_told(reason: str) -> list[tuple[str, str, str]]:
 
 
 def sizes_of(decision) -> dict[str, float]:
-    """The terms of a decision by column, with all ellipsoids and isolated rows together as its place."""
+    """The terms of a decision by column, with all ellipsoids and isolated rows together as its neighbourhood."""
     terms, sizes = decision.terms(), Counter()
     for name, value in zip(decision.model.feature_names, terms.features.tolist(), strict=True):
         sizes[origin_of(name)] += value
-    return sizes | {"its place": float(terms.ellipsoids.sum() + terms.isolated)}
+    return sizes | {"its neighbourhood": float(terms.ellipsoids.sum() + terms.isolated)}
 
 
 def test_the_largest_terms_are_named_and_every_number_is_theirs(decided):
@@ -219,7 +222,7 @@ def test_every_value_and_every_usual_range_is_recomputed(decided):
         reason, decision = reasons[i], decisions[i]
         runner_up = decision.terms().runner_up
         for own in all_told(reason):
-            if own.name == "its place":
+            if own.name == "its neighbourhood":
                 continue
             assert own.name in X.columns, reason
             given = rows[own.name][i]
@@ -243,7 +246,7 @@ def test_the_group_that_counts_most_for_the_place_is_told_as_it_is(decided):
     recomputed, n_checked = Recomputed(X, y, model), 0
     names = names_of(model.model_).ellipsoids
     for i in range(0, len(decisions), 3):
-        for own in (own for own in all_told(reasons[i]) if own.name == "its place" and own.beside):
+        for own in (own for own in all_told(reasons[i]) if own.name == "its neighbourhood" and own.beside):
             relation, cases, name = re.fullmatch(r"(in|near|outside) (.*?) with (.*)", own.beside).groups()
             k = names.index(name)
             gauge = recomputed.gauges(model.model_.standardize(decisions.rows[i : i + 1])[0])[k]
@@ -405,7 +408,7 @@ def test_a_value_is_nearer_to_what_is_usual_for_the_label_that_it_speaks_for(dec
     for i, reason in enumerate(reasons):
         label, rival = decisions.label[i], decisions[i].terms().runner_up
         for own in all_told(reason):
-            if own.name == "its place" or not own.beside or "%" in own.beside:
+            if own.name == "its neighbourhood" or not own.beside or "%" in own.beside:
                 continue
             told = dict(zip(sorted({label, rival}), parts_by_label(own.beside, decisions[i], rival), strict=True))
             favoured, other = (label, rival) if own.adds > 0 else (rival, label)
@@ -466,7 +469,7 @@ def test_values_without_a_way_back_are_not_told():
     decisions = sepc.decide(make_pipeline(Squared(), SEPClassifier()).fit(X, y), X_new)
     told = [own for i in range(20) for own in all_told(decisions.why(i))]
     assert any(own.name.startswith("worst ") for own in told)
-    assert not any(re.search(r"\d", own.value) or (own.beside and own.name != "its place") for own in told)
+    assert not any(re.search(r"\d", own.value) or (own.beside and own.name != "its neighbourhood") for own in told)
 
 
 @pytest.mark.parametrize("trust", ["counts", "published"])

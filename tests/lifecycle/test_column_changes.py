@@ -71,6 +71,44 @@ def test_a_planted_change_is_guessed_and_told_in_words(what):
     assert found[0].after < 0.12
 
 
+def told_missing(ward, is_given):
+    """A ward of which training calls some "missing", and has real gaps as well if `is_given`."""
+    rows, y = table(600, 0)
+    wards = rows["ward"].replace("east", "missing").mask(rows.index % 5 == 0 if is_given else rows.index < 0)
+    fitted = SEPClassifier().fit(rows.assign(ward=wards), y)
+    new = table(400, 31)[0]
+    new = new.assign(ward=ward(new["ward"].replace("east", "missing"), new.index))
+    return column_changes(column_rows(fitted.decide(new), new))
+
+
+def emptied(own, index):
+    return own.mask(index >= 0)
+
+
+def with_gaps(own, index):
+    return own.mask(index % 5 == 0)
+
+
+def always_missing(own, index):
+    return own.mask(index >= 0, "missing")
+
+
+def partly_empty(own, index):
+    return own.mask(index % 10 < 4)
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_category_called_missing_is_no_gap(is_given):
+    """Whatever training has: gaps are gaps, and the category is a category."""
+    usual = with_gaps if is_given else lambda own, index: own
+    assert told_missing(usual, is_given) == ()
+    assert [own.kind for own in told_missing(emptied, is_given)] == ["emptied"]
+    (constant,) = told_missing(always_missing, is_given)
+    assert (constant.kind, constant.guess) == ("constant", "constant: always missing")
+    (gaps,) = told_missing(partly_empty, False)
+    assert gaps.guess == "a new category, no value, in 40 % of the rows"
+
+
 def test_two_columns_swapped_name_one_another():
     rows, _ = table(500, 2)
     found = changes(rows.assign(weight=rows["hours"], hours=rows["weight"]))
@@ -146,9 +184,10 @@ def test_an_alarm_begins_with_the_column_and_keeps_it_in_a_file():
 
 def test_a_change_without_an_alarm_is_in_the_summary():
     watching = Monitor(model(), table(800, 8)[0])
-    assert watching.update(table(60, 9)[0].assign(score=np.nan)) == []
-    assert [own.kind for own in watching.column_changes()] == ["emptied"]
-    assert watching.summary().startswith("No alarm after 60 rows. But score moved: no values. Probably emptied")
+    rows, _ = table(25, 10)
+    assert watching.update(rows.assign(hours=rows["hours"].clip(upper=36.0))) == []
+    assert [own.kind for own in watching.column_changes()] == ["clipped"]
+    assert watching.summary().startswith("No alarm after 25 rows. But hours moved: ")
 
 
 def test_merged_monitors_name_the_column():
@@ -180,6 +219,23 @@ def test_a_repair_of_moved_columns_stops_and_goes_on_when_told_to():
     told = repair(model(), moved, y, regions=[], despite_moved_columns=True)
     assert (told.predict(moved) == model().predict(moved)).all()
     assert (repair(model(), rows, y, regions=[]).predict(rows) == model().predict(rows)).all()
+
+
+def whole_numbers(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    return pd.DataFrame({"a": rng.integers(1, 6, n) + 2 * y, "b": rng.integers(0, 4, n)}).astype(float), y
+
+
+def test_a_move_of_a_size_that_does_not_matter_stops_no_repair():
+    fitted = SEPClassifier().fit(*whole_numbers(1500, 0))
+    rows, y = whole_numbers(1500, 1)
+    assert audit(fitted, rows + 0.001, y).columns == ()
+    repair(fitted, rows + 0.001, y, regions=[])
+    moved = audit(fitted, rows.assign(a=rows["a"] + 0.5), y).columns
+    assert [own.name for own in moved] == ["a"]
+    with pytest.raises(MovedColumnsError, match=r"a moved: median .* deviations\)"):
+        repair(fitted, rows.assign(a=rows["a"] + 2.0), y, regions=[])
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from sepc import SEPClassifier
 from sepc.lifecycle import audit
-from sepc.lifecycle.auditing.overall_test import MOST_CELLS, check_all_rows, tail_of_sum
+from sepc.lifecycle.auditing.overall_test import check_all_rows, tail_of_sum
 
 
 @pytest.mark.parametrize(("n", "risk", "n_errors"), [(40, 0.02, 3), (1000, 0.1, 130), (5, 0.5, 5), (9000, 0.01, 120)])
@@ -23,13 +23,40 @@ def test_unequal_claims_give_the_tail_of_their_sum():
     assert [tail_of_sum(k, risk) for k in range(5)] == pytest.approx([*np.cumsum(chances[::-1])[::-1], 0.0], abs=1e-12)
 
 
-@pytest.mark.parametrize("z", [1.0, 2.0, 3.0])
-def test_very_many_rows_are_approximated_closely(z):
-    n, risk = 50_000, 0.1
-    deviation = np.sqrt(n * risk * (1.0 - risk))
-    assert n * 20.0 * deviation > MOST_CELLS
-    n_errors = int(n * risk + z * deviation)
-    assert tail_of_sum(n_errors, np.full(n, risk)) == pytest.approx(binom.sf(n_errors - 1, n, risk), rel=0.001)
+def one_by_one(risk):
+    """The chances of 0, 1, 2 and more errors, by adding one row after the other: only sums of positive numbers."""
+    chances = np.zeros(len(risk) + 1)
+    chances[0] = 1.0
+    for own in risk:
+        chances = chances * (1.0 - own) + np.append(0.0, chances[:-1]) * own
+    return chances
+
+
+DESIGNS = {
+    "alike": lambda rng, n: np.full(n, rng.random()),
+    "any": lambda rng, n: rng.random(n),
+    "mostly small": lambda rng, n: rng.beta(0.05, 5.0, n),
+    "tiny": lambda rng, n: np.full(n, 1e-4),
+    "a few large": lambda rng, n: np.where(np.arange(n) % 100 == 0, 0.9, 5e-4),
+    "some certain": lambda rng, n: np.clip(rng.normal(0.3, 0.5, n), 0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 129, 1000, 6000])
+def test_the_tail_is_that_of_rows_added_one_by_one(n, design):
+    risk = DESIGNS[design](np.random.default_rng(n), n)
+    exact = np.cumsum(one_by_one(risk)[::-1])[::-1]
+    for n_errors in np.unique(np.linspace(0, n, 40).astype(int)):
+        assert tail_of_sum(int(n_errors), risk) == pytest.approx(exact[n_errors], rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("risk", [1e-4, 0.01, 0.1])
+def test_very_many_rows_are_added_up_exactly(risk):
+    n = 200_000
+    for z in (1.0, 2.0, 3.0, 5.0):
+        n_errors = int(n * risk + z * np.sqrt(n * risk * (1.0 - risk)))
+        assert tail_of_sum(n_errors, np.full(n, risk)) == pytest.approx(binom.sf(n_errors - 1, n, risk), rel=1e-4)
 
 
 def claims(rng):

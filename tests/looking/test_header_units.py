@@ -5,7 +5,7 @@ import pytest
 from optional import package_or_skip
 
 import sepc
-from sepc import SEPClassifier
+from sepc import LeftOutWarning, SEPClassifier
 
 pd = package_or_skip("pandas")
 
@@ -43,3 +43,14 @@ def test_names_with_units_are_fitted_and_decided_on():
     y = np.where(NUMBERS > 70, "yes", "no")
     classifier = SEPClassifier().fit(table, y)
     assert "weight (kg)" in classifier.decide(table)[0].why()
+
+
+def test_a_fit_warns_of_a_unit_in_the_header():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"height (cm)": [f"{x:.1f} in" for x in rng.normal(68, 4, 100)], "x": rng.normal(size=100)})
+    said = (
+        r"Doubtful: 'height \(cm\)' \(its name says 'cm', and its values are in 'in': read as numbers \(in\); correct"
+    )
+    with pytest.warns(LeftOutWarning, match=said) as caught:
+        SEPClassifier().fit(table, rng.integers(2, size=100))
+    assert len(caught) == 1

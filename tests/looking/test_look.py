@@ -58,7 +58,7 @@ def test_labels_with_gaps_numbers_and_too_many_values_are_no_hindrance():
     assert {own.about for own in sepc.look(table, some)} == {own.about for own in sepc.look(table, y)}
     assert len(sepc.look(table, np.zeros(N))) == 3
     assert [own.about for own in sepc.look(table, np.arange(N))][:1] == ["labels"]
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="599 labels for 600 rows"):
         sepc.look(table, y[:-1])
 
 
@@ -91,7 +91,7 @@ def test_of_many_rows_a_sample_is_looked_at_and_said_so():
 # All findings in the public tables: columns of one value, in all of their rows, ...
 CONSTANT = {"ionosphere": ["pulse_01_im"], "segment": ["region_pixel_count"]}
 # ... tables whose rows are in an order, with what the files show of it. Shuffled, none has a finding
-# (benchmarks/row_order.py). Only electricity is known to be in the order of time; ...
+# (sepc_benchmarks.row_order). Only electricity is known to be in the order of time; ...
 IN_ORDER = {
     "blood_transfusion": "500 rows and then 248 more, each sorted by months since the last donation: 3 to 23, 3 to 22",
     "covertype": "by region: 84 to 100 % of the first three eighths lie in wilderness area 1, and none of the last",

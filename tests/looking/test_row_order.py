@@ -126,8 +126,8 @@ def test_numbers_as_text_drift_as_numbers_do(written):
 
 def test_the_kinds_of_columns_are_found_once(monkeypatch):
     calls = []
-    kinds_of = look.kinds_of
-    monkeypatch.setattr(look, "kinds_of", lambda *given: calls.append(given) or kinds_of(*given))
+    read_columns = look.read_columns
+    monkeypatch.setattr(look, "read_columns", lambda *given: calls.append(given) or read_columns(*given))
     sepc.look(*table())
     assert len(calls) == 1
 

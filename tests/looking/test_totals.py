@@ -5,6 +5,7 @@ import pytest
 from optional import package_or_skip
 
 import sepc
+from sepc import SEPClassifier
 from sepc.looking.findings import Severity
 
 pd = package_or_skip("pandas")
@@ -58,3 +59,14 @@ def test_rows_that_are_no_total():
     rare = pd.DataFrame({f"x{j}": np.eye(N)[j] + np.eye(N)[-1] for j in range(5)})
     assert totals(rare) == []
     assert totals(own[:0]) == []
+
+
+def test_a_fit_warns_of_a_row_of_totals_where_it_was_called():
+    own = sales()
+    table = with_total(own, shop="Total", sold=own["sold"].sum(), price=own["price"].sum())
+    with pytest.warns(
+        UserWarning, match="The last of 61 rows holds the sums of 2 columns: .*take the row out"
+    ) as caught:
+        SEPClassifier().fit(table, np.arange(N + 1) % 2)
+    assert [own.filename for own in caught] == [__file__]
+    SEPClassifier().fit(own, np.arange(N) % 2)

@@ -149,7 +149,7 @@ def test_a_reason_is_given_even_where_no_feature_stands_out():
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.uniform(-1, 1, (300, d)), rng.uniform(-1, 1, (300, d)) + 9])
     classifier = SEPClassifier().fit(rows, np.repeat(["low", "high"], 300))
-    assert "For it: its place (" in classifier.decide(np.zeros((1, d)))[0].why()
+    assert "For it: its neighbourhood (" in classifier.decide(np.zeros((1, d)))[0].why()
 
 
 def test_inside_an_ellipsoid_whose_rows_are_all_elsewhere_is_not_unseen():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from loans import loans, model_of_loans
 from optional import package_or_skip
+from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -417,3 +418,14 @@ def test_answers_are_hardly_dearer_than_the_best_of_many_rows():
         good = decisions.accepted & (decisions.label == 7) & (squared <= 1.0).any(axis=1)
         costs = np.linalg.norm((rows - X[i]) / model.model_.scale, axis=1)[good]
         assert answer.cost <= 1.15 * costs.min()
+
+
+def test_with_all_columns_fixed_nothing_is_found_and_nothing_warns():
+    X, y = make_moons(300, noise=0.3, random_state=0)
+    model = SEPClassifier().fit(X, y)
+    said = set()
+    for i in range(30):
+        found = sepc.recourse(model, X[[i]], to=1 - model.predict(X[[i]])[0], fixed=["x0", "x1"])
+        assert not found.answers
+        said.add(re.sub(r"cases of \d", "cases", found.why().split(",")[0]))
+    assert said == {"It is like cases already", "Nothing like cases can be reached"}

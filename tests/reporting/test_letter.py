@@ -53,7 +53,7 @@ def check(letter, decision, label, names):
     assert "counted most towards it" in text
     assert "against it" in text
     assert len(letter.reasons.points) >= 1
-    told = [point for point in (*letter.reasons.points, *letter.against.points) if not point.startswith("your values")]
+    told = [point for point in (*letter.reasons.points, *letter.against.points) if not point.startswith("overall,")]
     assert all(any(point.startswith(str(name)) for name in names) for point in told)
     assert "person" in words_in(letter.review.lead)
     assert ("has not been decided yet" in text) is not decision.accepted
@@ -79,7 +79,7 @@ def test_the_largest_terms_come_first(classifier, decisions):
     for i in range(0, 400, 40):
         terms, letter = decisions[i].terms(), decisions[i].letter(**GIVEN)
         own = dict(zip(classifier.model_.feature_names, np.asarray(terms.features).ravel(), strict=True))
-        named = [point.split()[0] for point in letter.reasons.points if not point.startswith("your values")]
+        named = [point.split()[0] for point in letter.reasons.points if not point.startswith("overall,")]
         if "sex" not in named and max(own.values()) > 0.5:
             assert named[0] == max(own, key=own.get)
 
@@ -89,7 +89,7 @@ def test_what_would_have_to_change(moons, classifier, decisions):
     found = sepc.recourse(classifier, moons[0].iloc[[i]], to=1, fixed=["sex"])
     words = {"chol": "cholesterol in mg/dl", "age": "age in years"}
     letter = decisions[i].letter(**GIVEN, labels=WORDS, recourse=found, columns=words)
-    assert letter.changes.lead.startswith("The model would suggest heart disease if the following were different")
+    assert letter.changes.lead.startswith("The model would suggest heart disease if all of this were different")
     assert len(letter.changes.points) == len(found.answers[0].changes)
     assert all(point.startswith(tuple(words.values())) for point in letter.changes.points)
     assert "sex" not in " ".join(letter.changes.points)
@@ -103,8 +103,8 @@ def test_what_would_have_to_change(moons, classifier, decisions):
     ("review", "told"),
     [
         ("asked", "No person has looked at this decision so far."),
-        ("will", "A person will look at your case and decide: Ms Roe."),
-        ("did", "A person has looked at your case and made the decision: Ms Roe."),
+        ("will", "A person, Ms Roe, will look at your case and decide."),
+        ("did", "A person, Ms Roe, has looked at your case and made the decision."),
     ],
 )
 def test_it_says_whether_a_person_looks_at_it(decisions, review, told):
@@ -131,7 +131,7 @@ def test_a_template_of_ones_own(decisions):
 def test_gaps_are_told(moons, classifier):
     row = moons[0].iloc[[3]].assign(chol=np.nan)
     letter = classifier.decide(row)[0].letter(**GIVEN)
-    assert "These values were missing, so they were not used: chol." in words_in(str(letter))
+    assert "We did not have your chol; the model assumed what is usual." in words_in(str(letter))
     assert not any(point.startswith("chol") for point in letter.reasons.points)
 
 

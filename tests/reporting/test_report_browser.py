@@ -130,3 +130,19 @@ def test_nothing_is_wider_than_the_window(made, tmp_path, width):
     (tmp_path / "page.html").write_text(page.replace("</body>", f"{seen}</body>"), encoding="utf-8")
     wide, window = map(int, re.search(r"<title>(\d+) (\d+)</title>", opened(tmp_path / "page.html", width)).groups())
     assert wide <= window
+
+
+def test_on_paper_no_reason_is_cut_off(tmp_path):
+    """With the rules for paper, on a page as wide as A4: the list has three columns more, and fits."""
+    X, y = make_moons(600, noise=0.35, random_state=0)
+    groups = {name: np.where(np.arange(600) % 3, "the first group", "another") for name in ("ward", "shift", "insurer")}
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(**groups)
+    model = SEPClassifier(min_trust=0.9).fit(table.loc[::2, ["a", "b"]], np.where(y, "ill", "well")[::2])
+    page = report(model, table[1::2], np.where(y, "ill", "well")[1::2], by=list(groups)).to_html()
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page).replace(
+        "@media print", "@media screen"
+    )
+    told = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth;</script>"
+    (tmp_path / "page.html").write_text(page.replace("</body>", f"{told}</body>"), encoding="utf-8")
+    wide, width = re.search(r"<title>(\d+) of (\d+)</title>", opened(tmp_path / "page.html", width=794)).groups()
+    assert int(wide) <= int(width)

@@ -52,6 +52,8 @@ class CsvTable:
         The rows after them.
     types : dict of str to pyarrow type
         Types of the columns, inferred from the first rows.
+    is_sample : bool
+        Whether `head` holds rows from all over the file, and there are no others to read.
     """
 
     source: Source
@@ -60,6 +62,7 @@ class CsvTable:
     rest: IO[bytes]
     types: dict[str, Any]
     n_rows: int | None = None
+    is_sample: bool = False
 
     @classmethod
     def of(cls, source: Source, stream: IO[bytes]) -> CsvTable:
@@ -89,7 +92,7 @@ class CsvTable:
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a column that is not a number; of standard input, only the first rows are searched."""
-        if self.source.is_standard_input:
+        if self.source.is_standard_input or self.is_sample:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
             _read_header(self.source, stream)
@@ -97,7 +100,7 @@ class CsvTable:
 
     def _first_bad_cell(self, name: str, stream: Any) -> BadCell | None:
         n_done = 0
-        for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], BLOCK_BYTES):
+        for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], TYPES_BYTES):
             cells = [_decoded(cell).strip() for cell in batch.column(0).to_pylist()]
             known = [i for i, cell in enumerate(cells) if cell not in self.source.gap_texts]
             bad = [i for i in known if not is_number(cells[i], self.source.decimal or ".")]

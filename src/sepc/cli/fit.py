@@ -18,6 +18,7 @@ from sepc.cli.fitting import (
     with_merged_labels,
 )
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_rows, read_rows
+from sepc.cli.matters_most import matters_most
 from sepc.cli.messages import say
 from sepc.cli.model_columns import taken_as
 from sepc.cli.parquet_fit import plan_of
@@ -26,9 +27,6 @@ from sepc.cli.rows import open_table
 from sepc.cli.source import add_table_arguments, source_from
 from sepc.plain_values import plain
 from sepc.wording import MOST_NAMES, counted, listed, percent, visible
-
-# Columns named as those that matter most.
-N_COLUMNS = 5
 
 HELP = "fit a model on a table and write it to a file"
 
@@ -165,9 +163,7 @@ def _summary_of(facts: dict[str, Any]) -> str:
     merged = merged_words(facts["merged_labels"]) if "merged_labels" in facts else ""
     lines = [merged, head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
     lines.append(facts.get("rows_used", ""))
-    if most := list(facts.get("importances", {}).items())[:N_COLUMNS]:
-        sizes = listed(f"{name} {size:.2f}" for name, size in most)
-        lines.append(f"What matters most, by the mean size of its term: {sizes}.")
+    lines.append(matters_most(facts.get("importances", {})))
     lines = [line for line in lines if line] + facts.get("promise", [])
     if "held_out" in facts:
         lines += _held_out_lines(facts["held_out"])

@@ -1,10 +1,11 @@
-"""`sepc inspect`: what is inside a model file, without building the model."""
+"""`sepc inspect`: what is inside a model file."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
 
+from sepc.cli.matters_most import matters_most
 from sepc.cli.messages import InputError, say
 from sepc.cli.source import check_readable
 
@@ -26,4 +27,19 @@ def run(options: argparse.Namespace) -> None:
         contents = inspect(options.model)
     except FormatError as error:
         raise InputError(f"{options.model}: {error}") from error
-    say(options, str(contents), asdict(contents))
+    importances = _importances(options.model)
+    facts = asdict(contents) | ({"importances": importances} if importances else {})
+    say(options, "\n".join(filter(None, [str(contents), matters_most(importances)])), facts)
+
+
+def _importances(path: str) -> dict[str, float]:
+    """How much each column matters, the largest first; empty if the file alone does not tell."""
+    from sepc.errors import ForeignModelError, FormatError
+    from sepc.model_files import load
+    from sepc.reporting.facts import importances_of
+
+    try:
+        return dict(importances_of(load(path)))
+    except (FormatError, ForeignModelError):
+        # What the file says about itself is shown all the same.
+        return {}

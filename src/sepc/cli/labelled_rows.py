@@ -55,11 +55,14 @@ class SampledRows:
         The number of each of these rows in the table, counted from 1.
     n_rows : int
         How many rows the table has.
+    is_estimate : bool
+        Whether that is an estimate, of a file that was not read to its end; `numbers` are then those of the sample.
     """
 
     rows: LabelledRows
     numbers: Any
     n_rows: int
+    is_estimate: bool = False
 
 
 class Part(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from dataclasses import replace
 from typing import Any
 
 from sepc.cli.fitting import fitted
@@ -18,6 +19,7 @@ from sepc.cli.labelled_rows import (
 from sepc.cli.messages import say
 from sepc.cli.rows import open_table
 from sepc.cli.source import add_table_arguments, source_from
+from sepc.cli.tables import Table
 from sepc.wording import counted, decimal, name_of
 
 HELP = "say what stands out in a table and its labels, before any model"
@@ -44,13 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read the table, or rows at even distances of a long one, and print what stands out."""
     with open_table(source_from(options)) as table:
-        sample = read_sample(found_rows(table, options), options, MOST_ROWS)
+        sample = _sample(table, options)
+    n_rows, findings = _looked_at(sample)
     n_dropped = sample.rows.n_dropped
-    findings = looked_at(sample.rows, sample.n_rows - n_dropped)
-    dropped = f"; {counted(n_dropped, 'row')} left out" if n_dropped else ""
+    rows = "row of the sample" if sample.is_estimate else "row"
+    dropped = f"; {counted(n_dropped, rows, rows.replace('row', 'rows'))} left out" if n_dropped else ""
     text = "\n".join([f"{findings.title}{dropped}", *map(_paragraph, findings)])
     facts: dict[str, Any] = {
-        "rows": sample.n_rows,
+        "rows": n_rows,
+        "rows_are_estimated": sample.is_estimate,
         "looked_at": findings.n_looked_at,
         "findings": [finding.to_dict() for finding in findings],
     }
@@ -59,6 +63,28 @@ def run(options: argparse.Namespace) -> None:
         text += f"\n{found.title}\n{_rows_of(found, sample)}"
         facts["suspects"] = found.to_dict() | {"row": sample.numbers[found.rows]}
     say(options, text, facts)
+
+
+def _sample(table: Table, options: argparse.Namespace) -> SampledRows:
+    """Rows of a table; those of a long file from places in it, unless the numbers of its rows are told."""
+    from sepc.cli.csv_sample import read_spread
+
+    spread = None if options.suspects else read_spread(table, options, MOST_ROWS)
+    return read_sample(found_rows(table, options), options, MOST_ROWS) if spread is None else spread
+
+
+def _looked_at(sample: SampledRows) -> tuple[int, Any]:
+    """How many rows the table has, an estimate being rounded, and what stands out in those with a label."""
+    n_dropped, n_kept = sample.rows.n_dropped, len(sample.rows.y)
+    if not sample.is_estimate:
+        return sample.n_rows, looked_at(sample.rows, sample.n_rows - n_dropped)
+    n_labelled = _rounded(sample.n_rows * n_kept / (n_kept + n_dropped))
+    return _rounded(sample.n_rows), replace(looked_at(sample.rows, n_labelled), is_estimate=True)
+
+
+def _rounded(n: float) -> int:
+    """A number with two digits that count."""
+    return int(float(f"{n:.1e}"))
 
 
 def looked_at(rows: LabelledRows, n_rows: int | None = None) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import TargetEncoder
 
 from sepc._typing import FloatArray, IntArray
 from sepc.plain_values import plain
@@ -175,6 +174,8 @@ def _log_odds(
     codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 if as overall."""
+    from sklearn.preprocessing import TargetEncoder  # late, since `sepc look` does without scikit-learn
+
     n_classes = int(labels.max()) + 1
     if n_classes == 1:
         return np.zeros((n_values, 1)), np.zeros((len(codes), 1))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sepc._typing import BoolArray
 from sepc.columns.non_features import NonFeature, distinct_of, guess_from_large_numbers, guess_non_feature
-from sepc.columns.recognition import Doubt, is_gap_text, recognise
+from sepc.columns.recognition import ONE_WAY, READABLE, Doubt, is_gap_text, recognise
 from sepc.columns.table import column_names, column_of, exact_column_of, has_large, is_categorical
 from sepc.columns.written import What, Written
 from sepc.plain_values import plain
@@ -77,8 +78,20 @@ class Column:
         return self.kind is Kind.NUMBER and self.written is None
 
 
-def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any], share: float = 1.0) -> tuple[Column, ...]:
-    """Recognise each column of a table by its dtype and values.
+class ReadColumns(NamedTuple):
+    """What columns are, and the values of those that are features, by name: numbers, dates or categories."""
+
+    columns: tuple[Column, ...]
+    values: dict[str, NDArray[Any]]
+
+
+def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tuple[Column, ...]:
+    """What each column of a table is; takes the same as `read_columns`."""
+    return read_columns(X, categorical, keep).columns
+
+
+def read_columns(X: Any, categorical: Collection[Any], keep: Collection[Any], share: float = 1.0) -> ReadColumns:
+    """What each column of a table is, by its type and values, and these values.
 
     Parameters
     ----------
@@ -94,25 +107,38 @@ def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any], share:
     unknown = [name for name in (*categorical, *keep) if name not in names]
     if unknown:
         raise ValueError(f"There is no column {shown(unknown[0])}; there are {listed(map(shown, names), MOST_NAMES)}.")
-    return tuple(_column(X, name, name in categorical, name in keep, share) for name in names)
+    return _features([_column(X, name, name in categorical, name in keep, share) for name in names])
 
 
-def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -> Column:
+def read_arrays(arrays: Mapping[str, NDArray[Any]], share: float = 1.0) -> ReadColumns:
+    """The same for columns that have no type of their own, as those of an array."""
+    return _features([column_from(name, values, share=share) for name, values in arrays.items()])
+
+
+def _features(found: Sequence[tuple[Column, NDArray[Any]]]) -> ReadColumns:
+    used = {column.name: values for column, values in found if column.kind is not Kind.LEFT_OUT}
+    return ReadColumns(tuple(column for column, _ in found), used)
+
+
+def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -> tuple[Column, NDArray[Any]]:
     if is_category or is_categorical(X, name):
-        seems = "" if is_kept else guess_non_feature(exact_column_of(X, name), share).why
+        values = exact_column_of(X, name)
+        seems = "" if is_kept else guess_non_feature(values, share).why
         if seems and not (is_category and seems != "a constant"):
-            return Column(str(name), Kind.LEFT_OUT, seems)
-        return Column(str(name), Kind.CATEGORY, "")
+            return Column(str(name), Kind.LEFT_OUT, seems), values
+        return Column(str(name), Kind.CATEGORY, ""), values
     values = column_of(X, name)
     beyond = NonFeature() if is_kept or not has_large(values) else guess_from_large_numbers(exact_column_of(X, name))
     if beyond.seen:
         kind = Kind.LEFT_OUT if beyond.why else Kind.NUMBER
-        return Column(str(name), kind, beyond.why, None, beyond.seen, beyond.doubt)
+        return Column(str(name), kind, beyond.why, None, beyond.seen, beyond.doubt), values
     return column_from(str(name), values, is_kept, share)
 
 
-def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0) -> Column:
-    """Recognise a column that was not declared categorical.
+def column_from(
+    name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0
+) -> tuple[Column, NDArray[Any]]:
+    """What a column is that is not said to be categories, and its values as they are read.
 
     Parameters
     ----------
@@ -127,14 +153,17 @@ def column_from(name: str, values: NDArray[Any], is_kept: bool = False, share: f
     found = _written(values)
     written = found if isinstance(found, Written) else None
     read = values if written is None else written.read(values)
+    if written is not None and _are_too_many(unread := _unread(values, read), len(values)):
+        # Few different texts may be most rows, as of "1.2 kg" among many like "750 g".
+        found, written, read = Doubt(_reading(values, read, unread), ONE_WAY), None, values
     seems = NonFeature() if is_kept else guess_non_feature(read, share)
     seen, doubt = (found.seen, found.advice) if isinstance(found, Doubt) else (seems.seen, seems.doubt)
     if seems.why:
-        return Column(name, Kind.LEFT_OUT, seems.why, None, seen, doubt)
+        return Column(name, Kind.LEFT_OUT, seems.why, None, seen, doubt), read
     kind = {"O": Kind.CATEGORY, "M": Kind.DATE}.get(read.dtype.kind, Kind.NUMBER)
     if written is not None and not seen:
-        seen = _reading(values, read)
-    return Column(name, kind, "", written, seen, doubt)
+        seen = _reading(values, read, _unread(values, read))
+    return Column(name, kind, "", written, seen, doubt), read
 
 
 def _written(values: NDArray[Any]) -> Written | Doubt | None:
@@ -143,9 +172,9 @@ def _written(values: NDArray[Any]) -> Written | Doubt | None:
         return Written.duration()
     if values.dtype.kind != "O":
         return None
-    distinct = [value for value in distinct_of(values.tolist()) if value is not None]
+    distinct = distinct_of(values.tolist())
     texts = [value for value in distinct if isinstance(value, str)]
-    others = [value for value in distinct if not isinstance(value, str)]
+    others = [value for value in distinct if value is not None and not isinstance(value, str)]
     if len(others) <= MOST_OTHERS * len(texts):
         return recognise(texts)
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in others):
@@ -155,20 +184,35 @@ def _written(values: NDArray[Any]) -> Written | Doubt | None:
     return Written.date() if are_dates else None
 
 
-def _reading(values: NDArray[Any], read: NDArray[Any]) -> str:
+def _is_gap(read: NDArray[Any]) -> BoolArray:
+    return np.asarray(np.isnat(read) if read.dtype.kind == "M" else np.isnan(read))
+
+
+def _unread(values: NDArray[Any], read: NDArray[Any]) -> list[Any]:
+    """The cells that have a value and could not be read."""
+    if values.dtype.kind != "O":
+        return []
+    return [value for value in values[_is_gap(read)].tolist() if value is not None]
+
+
+def _are_too_many(unread: list[Any], n_rows: int) -> bool:
+    """Whether cells that could not be read are too many, but for those that people write for a gap."""
+    n_texts = sum(not (isinstance(value, str) and is_gap_text(value)) for value in unread)
+    return n_texts > (1.0 - READABLE) * n_rows
+
+
+def _reading(values: NDArray[Any], read: NDArray[Any], unread: list[Any]) -> str:
     """What a text was read as, and what could not be read, in words."""
-    is_gap = np.isnat(read) if read.dtype.kind == "M" else np.isnan(read)
+    is_gap = _is_gap(read)
     if values.dtype.kind == "m":
         first = int(np.argmin(is_gap))
         return f"{plain(values[first])} is {_in_words(read[first])}"
-    unread = distinct_of([value for value in values[is_gap].tolist() if value is not None])
     first = next((i for i in np.flatnonzero(~is_gap).tolist() if isinstance(values[i], str)), -1)
     example = f"{shown(values[first])} is {_in_words(read[first])}" if first >= 0 else "most cells are not text"
     if not unread:
         return example
-    n_rows = sum(value is not None for value in values[is_gap])
-    named = listed(map(shown, unread), MOST_UNREAD)
-    return f"{example}; {named} in {counted(n_rows, 'row')} cannot be read"
+    named = listed(map(shown, distinct_of(unread)), MOST_UNREAD)
+    return f"{example}; {named} in {counted(len(unread), 'row')} cannot be read"
 
 
 def _in_words(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -106,6 +107,31 @@ def read_number(text: str, unit: str, decimal: str, thousands: str, *, needs_uni
     return value_of(number, decimal, thousands)
 
 
+def read_numbers(
+    texts: Sequence[str], unit: str, decimal: str, thousands: str, *, needs_unit: bool
+) -> list[float | None]:
+    """The same for many texts; those that are written as most are found in one go, which is much faster."""
+    lines = _usual_lines(unit, decimal, thousands, needs_unit).findall("\n".join(texts))
+    if len(lines) != len(texts):
+        # No texts, or some of several lines.
+        return [read_number(text, unit, decimal, thousands, needs_unit=needs_unit) for text in texts]
+    plain = "\n".join(lines)
+    plain = plain.replace(thousands, "") if thousands else plain
+    return [
+        float(digits) if digits else read_number(text, unit, decimal, thousands, needs_unit=needs_unit)
+        for digits, text in zip(plain.replace(decimal, ".").split("\n"), texts, strict=True)
+    ]
+
+
+@lru_cache
+def _usual_lines(unit: str, decimal: str, thousands: str, needs_unit: bool) -> re.Pattern[str]:
+    """Lines, of which those with a number as most cells have it give its digits, and all others nothing."""
+    number = _usual(unit, decimal, thousands).pattern
+    if needs_unit:
+        number = rf"([+-]?(?:{_pattern(decimal, thousands).pattern})) ?{re.escape(unit)}"
+    return re.compile(rf"^{number}$|^.*$", re.MULTILINE)
+
+
 @lru_cache
 def _usual(unit: str, decimal: str, thousands: str) -> re.Pattern[str]:
     """A pattern for the usual notation, which is read faster than everything people may write."""
@@ -115,6 +141,6 @@ def _usual(unit: str, decimal: str, thousands: str) -> re.Pattern[str]:
 
 @lru_cache
 def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
-    grouped = rf"|[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+" if thousands else ""
+    grouped = rf"[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+|" if thousands else ""
     point = re.escape(decimal)
-    return re.compile(rf"(?:0|[1-9]\d*{grouped})(?:{point}\d+)?|{point}\d+")
+    return re.compile(rf"(?:{grouped}0|[1-9]\d*)(?:{point}\d+)?|{point}\d+")

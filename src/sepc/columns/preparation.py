@@ -56,25 +56,25 @@ class Preparation:
     @classmethod
     def fit(
         cls,
-        X: Any,
         columns: tuple[Column, ...],
+        values: Mapping[str, NDArray[Any]],
         labels: IntArray,
         unit: float,
         seed: int,
     ) -> tuple[Preparation, FloatArray]:
         """Prepare a table for these classes: the preparation, and the rows to train on, with cross-fitted encodings.
 
-        Each row counts as `unit` rows.
+        The columns and their values are as `read_columns` gives them. Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name the ones to use in keep.")
-        used = _used_values(X, columns)
+        used = [(column, values[column.name]) for column in columns if column.kind is not Kind.LEFT_OUT]
         of_kind = {kind: [pair for pair in used if pair[0].kind is kind] for kind in Kind}
-        seasons = tuple(column.name for column, values in of_kind[Kind.DATE] if _spans_a_year(values))
-        known = tuple(known_categories(column.name, values) for column, values in of_kind[Kind.CATEGORY])
+        seasons = tuple(column.name for column, cells in of_kind[Kind.DATE] if _spans_a_year(cells))
+        known = tuple(known_categories(column.name, cells) for column, cells in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
         folds = folds_of(unfitted._rows(used, {}), labels, seed) if known else labels
-        fits = [fit_categories(column.name, values, labels, unit, folds) for column, values in of_kind[Kind.CATEGORY]]
+        fits = [fit_categories(column.name, cells, labels, unit, folds) for column, cells in of_kind[Kind.CATEGORY]]
         preparation = cls(columns, tuple(categories for categories, _ in fits), seasons)
         return preparation, preparation._rows(used, {categories.name: encoded for categories, encoded in fits})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -57,6 +57,12 @@ def column_of(X: Any, name: Any) -> NDArray[Any]:
     return values
 
 
+def last_cells(X: Any) -> dict[str, NDArray[Any]]:
+    """The last cell of each column, as `column_of` gives it; nothing if there are no rows."""
+    last = X.iloc[-1:] if hasattr(X, "iloc") else X[-1:]
+    return {str(name): column_of(last, name) for name in column_names(last)}
+
+
 def as_typed(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers as doubles, dates as datetime64, durations as timedelta64, all else as objects with None if missing."""
     if values.dtype.kind in NUMBER_KINDS:
@@ -65,8 +71,10 @@ def as_typed(values: NDArray[Any]) -> NDArray[Any]:
         return values.astype("datetime64[us]")
     if values.dtype.kind == "m":
         return values.astype("timedelta64[us]")
-    objects = _with_none(values.astype(object))
-    types = set(map(type, objects.tolist())) - {type(None)}
+    objects = values.astype(object)
+    if set(map(type, objects.tolist())) == {str}:
+        return objects
+    types = set(map(type, _with_none(objects).tolist())) - {type(None)}
     if all(issubclass(cell_type, NUMBERS) for cell_type in types):
         return numbers_of(objects)
     if all(issubclass(cell_type, date) for cell_type in types):
@@ -117,12 +125,12 @@ def _refuse_nested(objects: NDArray[Any], name: Any) -> None:
         )
 
 
-def numbers_of(values: NDArray[Any]) -> FloatArray:
+def numbers_of(values: Iterable[Any]) -> FloatArray:
     """Objects as doubles, with NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def dates_of(values: NDArray[Any]) -> NDArray[Any]:
+def dates_of(values: Iterable[Any]) -> NDArray[Any]:
     """Python's dates and times as datetime64, with NaT for None."""
     return np.array([None if value is None else _without_zone(value) for value in values], dtype="datetime64[us]")
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc.columns.number_texts import read_number
+from sepc.columns.number_texts import read_number, read_numbers
 from sepc.columns.table import dates_of, numbers_of
 from sepc.columns.time_texts import ORDERS, SECONDS, Order, date_of, duration_of
 from sepc.records import record, text
 
 # A unit that changes what a number means: 0.5 is not 0.5 %.
 NEEDED = "%"
+# If more of the cells are different, finding those that are equal takes longer than reading all.
+MOSTLY_DIFFERENT = 0.5
 
 
 class What(StrEnum):
@@ -94,14 +96,28 @@ class Written:
             return np.asarray(np.where(np.isnat(values), np.nan, values / np.timedelta64(int(SECONDS[self.unit]), "s")))
         if values.dtype.kind != "O":
             return values
-        positions: dict[Any, int] = {}
-        which = [positions.setdefault(value, len(positions)) for value in values]
-        found = np.array([self._of(value) for value in positions], dtype=object)
+        cells = values.tolist()
+        distinct = list(dict.fromkeys(cells))
+        if self.what is What.NUMBER and len(distinct) > MOSTLY_DIFFERENT * len(cells):
+            return numbers_of(self._all_of(cells))
+        found = self._all_of(distinct)
+        positions = dict(zip(distinct, range(len(distinct)), strict=True))
+        which = np.fromiter(map(positions.__getitem__, cells), dtype=np.int64, count=len(cells))
         return np.asarray((dates_of(found) if self.what is What.DATE else numbers_of(found))[which])
 
+    def _all_of(self, cells: list[Any]) -> list[Any]:
+        """What each cell stands for; numbers that are written as most are found in one go."""
+        if self.what is not What.NUMBER:
+            return [self.value(cell) if isinstance(cell, str) else self._of(cell) for cell in cells]
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        found = read_numbers(texts, self.unit, self.decimal, self.thousands, needs_unit=self.unit == NEEDED)
+        if len(texts) == len(cells):
+            return found
+        rest = iter(found)
+        return [next(rest) if isinstance(cell, str) else self._of(cell) for cell in cells]
+
     def _of(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.value(value)
+        """What a cell that is no text stands for."""
         if self.what is What.DATE:
             return value if isinstance(value, date) else None
         if isinstance(value, timedelta):

@@ -49,7 +49,7 @@ MEANINGS = {
     Cause.ACCEPTED: "trusted enough",
     Cause.OVERLAP: "cases of other labels lie near it",
     Cause.UNSEEN: "nothing like it was seen in training",
-    Cause.THIN: "the closest cases agree, but the evidence falls short",
+    Cause.THIN: "too little evidence for the trust asked for",
     Cause.DRIFTED: "the cases that come there have changed",
     Cause.MISSING: "what is missing would decide it",
     Cause.UNEXPLAINED: "the model does not say why",

@@ -216,7 +216,7 @@ def _how_often(trust: float) -> str:
 
 def _reasons(grounds: Grounds) -> Block:
     missing = (
-        f" These values were missing, so they were not used: {listed(grounds.missing)}." if grounds.missing else ""
+        f" We did not have your {listed(grounds.missing)}; the model assumed what is usual." if grounds.missing else ""
     )
     if not grounds.speaks_for:
         return Block(f"The model gives no reasons in terms of individual values.{missing}")
@@ -237,22 +237,22 @@ def _changes(decision: Any, recourse: Any, words: Words) -> Block:
         raise ValueError("The recourse is about a different row than the decision; give one found for this row.")
     to = words.label(recourse.to)
     if not recourse.answers:
-        return Block(f"Within what can change, nothing was found that would lead the model to {to}.")
+        return Block(f"Among the changes that are possible, none was found that would lead the model to {to}.")
     changes: Sequence[Any] = recourse.answers[0].changes
     if not changes:
         return Block(f"Nothing would have to change for {to}.")
     lead = (
-        f"The model would suggest {to} if the following were different and everything else stayed the same. There may "
-        "be other ways, and this is not a promise."
+        f"The model would suggest {to} if {'all of this' if len(changes) > 1 else 'this'} were different and all "
+        "else stayed the same. There may be other ways, and this is not a promise."
     )
     return Block(lead, tuple(words.about(change.words, change.feature) for change in changes))
 
 
 def _review(kind: Review, reviewer: str) -> Block:
     if kind is Review.DID:
-        return Block(f"A person has looked at your case and made the decision{f': {reviewer}' if reviewer else ''}.")
+        return Block(f"A person{f', {reviewer},' if reviewer else ''} has looked at your case and made the decision.")
     if kind is Review.WILL:
-        return Block(f"A person will look at your case and decide{f': {reviewer}' if reviewer else ''}.")
+        return Block(f"A person{f', {reviewer},' if reviewer else ''} will look at your case and decide.")
     who = f" ({reviewer})" if reviewer else ""
     return Block(
         f"No person has looked at this decision so far. You may ask a person{who} to review it, give your view, and "

@@ -68,6 +68,11 @@ class Exported:
         if not isinstance(inner, SEPClassifier):
             raise TypeError(_refusal(model, inner, target))
         check_is_fitted(inner)
+        if inner.model_.weights is None:
+            raise TypeError(
+                f"{type(model).__name__} with trust={inner.model_.trust!r} cannot be exported to {target}; "
+                "fit with trust='weights'."
+            )
         by_min_trust = np.full(len(inner.classes_), float(inner.min_trust))
         thresholds = _promised_thresholds(model, inner.classes_) if is_promised else by_min_trust
         return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
@@ -75,10 +80,14 @@ class Exported:
     @cached_property
     def model(self) -> SEPModel:
         """The arrays that decide; their time-of-year curves do not depend on how a program rounds."""
-        model, preparation = self.decider.model_, self.decider.preparation_
-        if preparation is None or model.weights is None:
-            return model
-        return replace(model, weights=_with_rounding(model.weights, preparation))
+        return replace(self.decider.model_, weights=self.weights)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Its weights; they are there, since no other model is exported."""
+        weights, preparation = self.decider.model_.weights, self.decider.preparation_
+        assert weights is not None
+        return weights if preparation is None else _with_rounding(weights, preparation)
 
 
 def _with_rounding(weights: Weights, preparation: Preparation) -> Weights:

@@ -10,6 +10,7 @@ from sepc.columns.preparation import left_out_in_words
 from sepc.columns.written import What
 from sepc.errors import LeftOutWarning
 from sepc.looking.findings import Finding, Severity
+from sepc.looking.header_units import header_findings
 from sepc.wording import MOST_NAMES, listed, shown
 
 # Why columns that are no features matter, by what they seem to be.
@@ -81,10 +82,11 @@ def read_in_words(columns: Collection[Column], remedy: str = REMEDY) -> list[str
 
 
 def doubts_in_words(columns: Collection[Column]) -> list[str]:
-    """Which columns are in doubt, in a sentence."""
-    own = [column for column in columns if column.doubt]
-    named = listed([f"{shown(column.name)} ({column.seen}: {_lower(column.doubt)})" for column in own], MOST_NAMES)
-    return [f"Doubtful: {named}."] if own else []
+    """Which columns are in doubt, and which have another unit in their name than in their values, in a sentence."""
+    doubts = [(column.name, column.seen, column.doubt) for column in columns if column.doubt]
+    doubts += [(own.about, own.seen, own.advice) for own in header_findings(columns)]
+    named = listed([f"{shown(name)} ({seen}: {_lower(advice)})" for name, seen, advice in doubts], MOST_NAMES)
+    return [f"Doubtful: {named}."] if doubts else []
 
 
 def _lower(advice: str) -> str:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_consistent_length
-from sklearn.utils.validation import _num_samples
 
-from sepc.columns.kinds import Column, Kind, column_from, kinds_of
-from sepc.columns.table import as_typed, column_names, column_of, is_gap, is_table
+from sepc._typing import IntArray
+from sepc.columns.kinds import Column, ReadColumns, read_arrays, read_columns
+from sepc.columns.table import as_typed, is_gap, is_table, last_cells
 from sepc.looking.category_values import category_findings
 from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
@@ -54,41 +53,56 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     no - Left out; to use it, name it in keep (--keep)
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
-    n_given = _num_samples(X)
+    n_given = _n_rows(X)
     n_rows = n_given if n_rows is None else n_rows
     labels = None if y is None else np.asarray(y)
     found = []
     if labels is not None:
-        check_consistent_length(X, labels)
+        if len(labels) != n_given:
+            raise ValueError(f"There are {len(labels):,} labels for {n_given:,} rows.")
         found = label_findings(labels, has_all=n_given == n_rows)
     if n_given > LOOKED_AT:
         drawn = np.sort(np.random.default_rng(0).permutation(n_given)[:LOOKED_AT])
-        X, labels = _safe_indexing(X, drawn), None if labels is None else labels[drawn]
+        X, labels = _rows_at(X, drawn), None if labels is None else labels[drawn]
     n_looked_at = min(n_given, LOOKED_AT)
-    given = _given(X)
-    columns = _columns(X, given, n_looked_at / max(1, n_rows))
-    values = {own.name: own.read(given[own.name]) for own in columns if own.kind is not Kind.LEFT_OUT}
+    columns, values = _read(X, n_looked_at / max(1, n_rows))
     found += [*column_findings(columns, has_names=is_table(X)), *header_findings(columns)]
     found += category_findings(columns, values)
-    found += total_findings(given, values) if n_looked_at == n_rows else []
+    found += total_findings(_last_cells(X), values) if n_looked_at == n_rows else []
     found += [] if labels is None else _told_of(columns, values, labels)
     found += row_findings(values, labels)
     return Findings.of(found, n_rows, n_looked_at)
 
 
-def _given(X: Any) -> dict[str, NDArray[Any]]:
-    """The columns by name; those of an array are called x0, x1 and so on."""
+def _n_rows(X: Any) -> int:
+    # Importing scikit-learn would take longer than a look at the table that a command has.
     if is_table(X):
-        return {str(name): column_of(X, name) for name in column_names(X)}
+        return len(X)
+    from sklearn.utils.validation import _num_samples
+
+    return int(_num_samples(X))
+
+
+def _rows_at(X: Any, positions: IntArray) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[positions]
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, positions)
+
+
+def _read(X: Any, share: float) -> ReadColumns:
+    """What each column is, and its values; those of an array are called x0, x1 and so on."""
+    return read_columns(X, (), (), share) if is_table(X) else read_arrays(_arrays(X), share)
+
+
+def _arrays(X: Any) -> dict[str, NDArray[Any]]:
     rows = np.asarray(X)
     return {f"x{j}": as_typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
 
 
-def _columns(X: Any, given: dict[str, NDArray[Any]], share: float) -> tuple[Column, ...]:
-    """What each column is."""
-    if is_table(X):
-        return kinds_of(X, (), (), share)
-    return tuple(column_from(name, own, share=share) for name, own in given.items())
+def _last_cells(X: Any) -> dict[str, NDArray[Any]]:
+    return last_cells(X) if is_table(X) else {name: own[-1:] for name, own in _arrays(X).items()}
 
 
 def _told_of(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:

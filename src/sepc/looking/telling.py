@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier
 
 from sepc._typing import BoolArray, IntArray
 from sepc.columns.categories import category
@@ -51,8 +50,8 @@ def telling_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any
     found = []
     for column in columns:
         if column.kind is not Kind.LEFT_OUT:
-            told = _told(column.kind, read[column.name][drawn], codes, is_rule)
-            if (told != codes[~is_rule]).sum() <= LEFT_WRONG * n_wrong:
+            told = _told(column.kind, read[column.name][drawn], codes, is_rule, LEFT_WRONG * n_wrong)
+            if told is not None and (told != codes[~is_rule]).sum() <= LEFT_WRONG * n_wrong:
                 found.append(_finding(column.name, float((told == codes[~is_rule]).mean()), len(told)))
     return found
 
@@ -67,8 +66,11 @@ def _finding(name: str, right: float, n_rows: int) -> Finding:
     )
 
 
-def _told(kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray) -> IntArray:
-    """The labels that a rule of one feature tells of the rows that it was not made from."""
+def _told(kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray, most_wrong: float) -> IntArray | None:
+    """The labels that a rule of one feature tells of the rows that it was not made from.
+
+    None if it is plain that more than `most_wrong` of them would be wrong.
+    """
     if kind is Kind.CATEGORY:
         return _by_category([category(value) for value in values], codes, is_rule)
     numbers = values
@@ -76,8 +78,22 @@ def _told(kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray)
         numbers = np.where(np.isnat(values), np.nan, values.astype(np.int64))
     rows = np.clip(numbers, -1e30, 1e30).astype(np.float32)[:, np.newaxis]
     leaves = 2 * (int(codes.max()) + 1)
+    if _fewest_wrong(rows[~is_rule, 0], codes[~is_rule], leaves) > most_wrong:
+        return None
+    from sklearn.tree import DecisionTreeClassifier  # late, since most looks do without scikit-learn
+
     tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=LEAF_ROWS, random_state=0)
     return np.asarray(tree.fit(rows[is_rule], codes[is_rule]).predict(rows[~is_rule]))
+
+
+def _fewest_wrong(numbers: NDArray[Any], codes: IntArray, leaves: int) -> float:
+    """The least number of rows that a tree with so many leaves gets wrong, whatever it has learnt.
+
+    In the order of the numbers, with gaps last, a leaf tells one label. Every change of label beyond those between
+    leaves is next to a row that is told wrong, which has two such changes at most.
+    """
+    n_changes = int(np.count_nonzero(np.diff(codes[np.argsort(numbers)])))
+    return (n_changes - leaves) / 2
 
 
 def _by_category(values: list[Any], codes: IntArray, is_rule: BoolArray) -> IntArray:

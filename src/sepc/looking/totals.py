@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,13 +26,13 @@ FEWEST_ADDED = 3
 TOLERANCE = 1e-6
 
 
-def total_findings(given: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
+def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
     """A finding if the last row is called a total and holds a sum, or if all of its numbers, at least two, are sums.
 
     Parameters
     ----------
-    given : mapping of name to (n,) array
-        All columns as they are given.
+    last : mapping of name to array
+        The last cell of each column as it is given; nothing of a table without rows.
     values : mapping of name to (n,) array
         The columns that are used, as `Column.read` gives them.
 
@@ -39,19 +40,19 @@ def total_findings(given: Mapping[str, NDArray[Any]], values: Mapping[str, NDArr
     --------
     >>> sold = np.array([12.0, 7.0, 9.5, 28.5])
     >>> shop = np.array(["north", "south", "west", "Total"], dtype=object)
-    >>> total_findings({"shop": shop, "sold": sold}, {"shop": shop, "sold": sold})[0].seen
+    >>> total_findings({"shop": shop[-1:]}, {"shop": shop, "sold": sold})[0].seen
     "the last of 4 rows holds the sum of column 'sold' ('Total' in column 'shop')"
     """
     numbers = {name: own for name, own in values.items() if own.dtype.kind == "f"}
     known = [name for name, own in numbers.items() if len(own) and not np.isnan(own[-1])]
     sums = [name for name in known if _ends_with_sum(numbers[name])]
-    called = next((name for name, own in given.items() if len(own) and _is_called_total(own[-1])), None)
+    called = next((name for name, own in last.items() if len(own) and _is_called_total(own[-1])), None)
     if not sums or (called is None and (len(sums) < 2 or len(sums) < len(known))):
         return []
     n_rows = len(next(iter(numbers.values())))
     named = listed(map(shown, sums), MOST_NAMES)
     columns = "the sum of column" if len(sums) == 1 else f"the sums of {len(sums):,} columns:"
-    word = "" if called is None else f" ({shown(given[called][-1])} in column {shown(called)})"
+    word = "" if called is None else f" ({shown(last[called][-1])} in column {shown(called)})"
     return [
         Finding(
             "rows",
@@ -61,6 +62,13 @@ def total_findings(given: Mapping[str, NDArray[Any]], values: Mapping[str, NDArr
             "Used all the same; take the row out",
         )
     ]
+
+
+def warn_of_totals(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> None:
+    """Warn if the last row holds the sums of the others; for the preparation of a fit. Takes the same."""
+    for found in total_findings(last, values):
+        seen = f"{found.seen[0].upper()}{found.seen[1:]}"
+        warnings.warn(f"{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=6)
 
 
 def _is_called_total(cell: Any) -> bool:

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import FloatArray, IntArray
 from sepc.shapes.distance import distances
-from sepc.shapes.norms import mapped_rows
+from sepc.shapes.norms import map_rows
 
 # Places that differ in distance by less than this share are tied: rounding must not choose between mirror images.
 TIE_TOLERANCE = 1e-9
@@ -67,7 +67,7 @@ class Places:
 
     def coordinates(self, rows: FloatArray, k: int) -> FloatArray:
         """Rows as seen from the center of ellipsoid `k` along its axes."""
-        return mapped_rows(rows, self.centers[k], self.axes[k])
+        return map_rows(rows, self.centers[k], self.axes[k])
 
 
 def prepare_places(centers: FloatArray, roots: FloatArray, isolated: FloatArray) -> Places:

@@ -23,7 +23,7 @@ from sepc.records import bools, counts, flag, floats, ints, labels, number, part
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, with_counts
 
-# The distance at which training rows count as near, as a share of their spread. Chosen with benchmarks/causes.py.
+# The distance at which training rows count as near, as a share of their spread. Chosen with sepc_benchmarks.causes.
 REACH = 0.3
 
 # Where labels and trust come from.

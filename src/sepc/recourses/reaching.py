@@ -271,6 +271,8 @@ def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     gauges = np.maximum(np.linalg.norm(outward, axis=1), np.finfo(float).tiny)
     normals = np.einsum("kij,ki->kj", roots, outward / gauges[:, np.newaxis])
     free = (low < high) & (prices > 0.0)
-    sizes = np.maximum(((normals[:, free] / prices[free]) ** 2).sum(axis=1), np.finfo(float).tiny)
-    multipliers = np.maximum(gauges - 1.0, 0.0) / sizes
+    sizes = ((normals[:, free] / prices[free]) ** 2).sum(axis=1)
+    # Where nothing can move towards an ellipsoid, it is in reach or not, and no multiplier makes it dearer.
+    can_move = sizes > np.finfo(float).tiny
+    multipliers = np.where(can_move, np.maximum(gauges - 1.0, 0.0) / np.where(can_move, sizes, 1.0), 0.0)
     return [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]

@@ -310,6 +310,9 @@ def _sentences_about(recourse: Recourse) -> str:
         return join_sentences(_answer(recourse))
     if not recourse.is_reachable:
         return join_sentences(_unreachable(recourse))
+    if recourse.bound == 0.0:
+        like = f"It is like {cases_of(recourse.to)} already"
+        return join_sentences([Sentence(f"{like}, but no change within the limits was found that the model accepts.")])
     least = f"To be like {cases_of(recourse.to)} takes at least {deviations(recourse.bound)}"
     return join_sentences([Sentence(f"{least}, and nothing was found there that the model accepts.")])
 

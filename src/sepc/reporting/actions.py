@@ -103,10 +103,18 @@ def _check_labels(known: Known) -> Iterator[Action]:
     doubtful = [row for row in known.wrong if row.trust >= SURE]
     if not doubtful:
         return
-    named = [f"{row.row} ({row.true_label}; the model says {row.label})" for row in doubtful[:N_NAMED]]
+    named = doubtful[:N_NAMED]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in named:
+        alike.setdefault((str(row.true_label), str(row.label)), []).append(str(row.row))
+    told = [
+        f"{'row' if len(rows) == 1 else 'rows'} {listed(rows)} {'is' if len(rows) == 1 else 'are'} labelled {true}, "
+        f"and the model is at least {percent(SURE)} sure of {said}"
+        for (true, said), rows in alike.items()
+    ]
     which = "this label" if len(named) == 1 else f"these {len(named)} labels"
-    sure = f"the model is at least {percent(SURE)} sure of another label"
-    yield Action(f"Check {which} first", f"Row{'' if len(named) == 1 else 's'} {listed(named)}: {sure}.", "wrong")
+    text = "; ".join(told)
+    yield Action(f"Check {which} first", f"{text[0].upper()}{text[1:]}.", "wrong")
 
 
 def _look_at_groups(known: Known) -> Iterator[Action]:
@@ -143,7 +151,9 @@ def _collect(known: Known) -> Iterator[Action]:
         return
     place = places[most]
     where = (
-        f"training had {counted(place.n_training, 'row')} there" if place.n_training else "it is outside all regions"
+        f"training had {counted(place.n_training, 'row')} there"
+        if place.n_training
+        else "they lie beside training rows, not among them"
     )
     yield Action(
         f"Collect more labelled rows like these: {place.name}",

@@ -66,7 +66,8 @@ small { display: block; color: var(--quiet); font-size: .85em; font-weight: 400;
   cursor: pointer; }
 td:first-child { min-width: 5rem; }
 tr[hidden], .filters button[hidden] { display: none !important; }
-.row-list td.why { min-width: 15rem; }
+.row-list table { width: 100%; }
+.row-list td.why { min-width: 15rem; width: 40%; }
 td.where { min-width: 9rem; max-width: 14rem; font-size: .95em; }
 .bar { display: block; height: .32rem; width: calc(4.5rem * var(--share)); min-width: 1px; margin-left: auto;
   background: var(--accent); }
@@ -76,7 +77,7 @@ summary { cursor: pointer; color: var(--accent); padding: .2rem 0; font-size: .9
 .tall { max-height: 34rem; overflow-y: auto; width: fit-content; border: 1px solid var(--line); border-radius: 6px; }
 .tall caption { padding-left: .7rem; padding-top: .4rem; }
 .tall thead th { position: sticky; top: 0; }
-table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; min-width: min(17rem, 100%); font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .2rem 0 .4rem; }
 th, td { padding: .32rem .55rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--faint);
   unicode-bidi: isolate; overflow-wrap: break-word; max-width: 24rem; }
@@ -163,7 +164,7 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
   .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
   .cards td, .cards td.number { display: inline-block; border: 0; padding: .1rem 1rem .1rem 0; text-align: left;
     white-space: normal; max-width: 100%; min-width: 0; }
-  .cards td.why, .cards td.name:first-child { display: block; }
+  .cards td.why, .cards td.name:first-child { display: block; width: auto; }
   .cards td.why::before, .cards td.name:first-child::before { display: none; }
   .cards small { display: inline; padding-left: .4em; }
   .cards td.values { display: block; }
@@ -189,7 +190,7 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
   .scroll, figure { overflow: visible; }
   table { font-size: 8.5pt; }
   th, td { padding: .2rem .35rem; }
-  td.why, td.values, td.where, td.name:first-child { min-width: 0; }
+  td:first-child, td.why, .row-list td.why, td.values, td.where, td.name:first-child { min-width: 0; }
   td.name { min-width: 7rem; }
   .tiles { grid-template-columns: repeat(4, 1fr); }
   .charts { grid-template-columns: 1fr 1fr; }

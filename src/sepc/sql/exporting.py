@@ -83,19 +83,15 @@ def export(
     own = _dialect(dialect)
     exported = Exported.of(model, TARGET)
     arrays = exported.model
-    if arrays.weights is None:
-        raise TypeError(
-            f"{exported.name} with trust={arrays.trust!r} cannot be exported to {TARGET}; fit with trust='weights'."
-        )
     columns = given_columns(exported)
     _check_names(columns, prefix, dialect)
     query = Query(own, prefix, _table(own, table))
     features, codes = add_features(query, columns)
     geometry = add_places(query, arrays, features)
     _add_regions(query, arrays, geometry)
-    add_labels(query, arrays, arrays.weights, geometry, codes)
+    add_labels(query, arrays, exported.weights, geometry, codes)
     _add_causes(query, exported, geometry)
-    added = add_terms(query, arrays, arrays.weights, geometry, codes) if terms else {}
+    added = add_terms(query, arrays, exported.weights, geometry, codes) if terms else {}
     said = said_of(columns) + (_named_terms(arrays, prefix) if terms else "")
     return said + query.finished(_outputs(query, exported, added))
 

@@ -14,9 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.kinds import kinds_of
+from sepc.columns.kinds import read_columns
 from sepc.columns.preparation import Preparation
-from sepc.columns.table import is_table
+from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
@@ -25,6 +25,7 @@ from sepc.estimators.sep.training_gaps import fill_gaps
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
+from sepc.looking.totals import warn_of_totals
 from sepc.points.missing_labels import refuse_missing_labels
 
 # The most rows to learn column types and category encodings from: as many as weights are fitted to.
@@ -84,11 +85,16 @@ def _numbers(
     if is_table(X):
         labels = check_labels(y, settings.who)
         check_consistent_length(X, labels)
-        kinds = kinds_of(X, settings.categorical, settings.keep)
+        kinds, values = read_columns(X, settings.categorical, settings.keep)
+        warn_of_totals(last_cells(X), values)
         if not all(column.is_plain for column in kinds):
-            X, labels = _repeat(X, labels, copies)
+            if copies is not None:
+                values, labels = (
+                    {name: cells[copies.positions] for name, cells in values.items()},
+                    labels[copies.positions],
+                )
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
-            preparation, rows = Preparation.fit(X, kinds, classes, unit, settings.seed())
+            preparation, rows = Preparation.fit(kinds, values, classes, unit, settings.seed())
             preparation.check_finite(rows)
             warn_of_columns(kinds, stacklevel=5)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
@@ -104,12 +110,9 @@ def _numbers(
             X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
         )
     check_classification_targets(labels)
-    return *_repeat(rows, labels, copies), GivenColumns(rows.shape[1], names)
-
-
-def _repeat(X: Any, labels: NDArray[Any], copies: Copies | None) -> tuple[Any, NDArray[Any]]:
-    """Repeat rows and labels as often as they count."""
-    return (X, labels) if copies is None else (_safe_indexing(X, copies.positions), labels[copies.positions])
+    if copies is not None:
+        rows, labels = rows[copies.positions], labels[copies.positions]
+    return rows, labels, GivenColumns(rows.shape[1], names)
 
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
@@ -119,14 +122,14 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     if not settings.categorical and not _has_other_columns(X, y):
         return None
     table, labels = _draw_table(X, y, settings.seed())
-    columns = kinds_of(table, settings.categorical, settings.keep)
+    columns, values = read_columns(table, settings.categorical, settings.keep)
     if all(column.is_plain for column in columns):
         warn_of_columns(columns, stacklevel=5)
         return None
     refuse_numbers(*counted_labels(labels))
     check_classification_targets(labels)
     classes = np.unique(labels, return_inverse=True)[1]
-    preparation, rows = Preparation.fit(table, columns, classes, 1.0, settings.seed())
+    preparation, rows = Preparation.fit(columns, values, classes, 1.0, settings.seed())
     warn_of_columns(columns, stacklevel=5)
     return TrainingRows.of(preparation, table, rows)
 
@@ -150,10 +153,10 @@ def _has_other_columns(X: Any, y: Any) -> bool:
 def _draw_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
     """Draw a sample of the rows of a collection into memory, with labels; the same each time."""
     if is_lazy(X):
-        from sepc.points.dask.drawn_table import drawn_table as on_dask
+        from sepc.points.dask.drawn_table import draw_table as on_dask
 
         return on_dask(X, y, DRAWN_ROWS, seed)
-    from sepc.points.on_parquet import drawn_table as on_parquet
+    from sepc.points.on_parquet import draw_table as on_parquet
 
     return on_parquet(X, y, DRAWN_ROWS, seed)
 

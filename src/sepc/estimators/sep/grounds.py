@@ -9,6 +9,7 @@ import numpy as np
 from sepc.decisions.letter import Grounds, Words
 from sepc.estimators.sep.named_terms import NamedTerms, known_columns
 from sepc.estimators.sep.row_phrases import RowPhrases, missing_columns
+from sepc.wording import name_of
 
 # Values that are named on each side.
 MOST_FOR, MOST_AGAINST = 5, 3
@@ -19,7 +20,7 @@ LEAST_SHARE = 0.1
 def grounds_of(decisions: Any, words: Words) -> Grounds:
     """The grounds of the only one of some `SEPDecisions`, in these words."""
     model = decisions.model
-    missing = tuple(missing_columns(model, decisions.missing[0]))
+    missing = (*missing_columns(model, decisions.missing[0]), *_empty_categories(decisions))
     if model.usual is None or model.weights is None or len(model.classes) == 1:
         return Grounds(missing=missing)
     phrases = RowPhrases(model, model.usual, decisions.rows)
@@ -36,17 +37,25 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
     return Grounds(speaks_for, speaks_against, missing)
 
 
+def _empty_categories(decisions: Any) -> list[str]:
+    """Columns of categories that are empty; they are decided on as a category of their own."""
+    if decisions.preparation is None:
+        return []
+    categories = zip(decisions.preparation.categories, decisions.empty[0], strict=True)
+    return [name_of(column) for column, is_empty in categories if is_empty]
+
+
 def _point(phrases: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
     """A value next to what is usual for the label it favours and for the other one, where that explains it."""
     favoured, other = (words.label(phrases.model.classes[owner]) for owner in owners)
     if j is None:
-        return f"your values taken together: they are more like earlier cases of {favoured} than of {other}"
+        return f"overall, your values resemble earlier cases with {favoured} more than cases with {other}"
     value = words.about(phrases.value(0, j), phrases.name(j))
     if phrases.shows(0, j, *owners) <= 0:
         return value
     (usual, is_share), (rival, _) = (phrases.usual_among(0, j, owner) for owner in owners)
-    if not usual or not rival:
+    if not usual or not rival or usual == rival:
         return value
     if is_share:
-        return f"{value} (as {usual} of earlier cases of {favoured} like yours, and {rival} of those of {other})"
-    return f"{value} (usual for earlier cases of {favoured} like yours: {usual}; for those of {other}: {rival})"
+        return f"{value} ({usual} of similar earlier cases with {favoured} had this, and {rival} of those with {other})"
+    return f"{value} (usually {usual} in similar earlier cases with {favoured}, and {rival} in those with {other})"

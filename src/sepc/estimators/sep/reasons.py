@@ -19,7 +19,7 @@ from sepc.estimators.sep.separating_features import separating_features, unusual
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
-from sepc.wording import counted, decimal, listed, name_of, shown
+from sepc.wording import decimal, listed, log_odds, name_of, shown
 
 # The most features that a sentence names without weights, classes whose cases it counts, and missing values it lists.
 MOST_FEATURES, MOST_CLASSES, MOST_MISSING = 3, 3, 3
@@ -79,9 +79,11 @@ class SEPReasons:
         if not self.decisions.missing[i].any():
             return sentences
         names = missing_columns(self.decisions.model, self.decisions.missing[i])
-        verb = "is" if len(names) == 1 else "are"
-        fewer = Shorter(Loss.MISSING_NAMES, f"{counted(len(names), 'value')} {verb} missing.")
-        sentences.append(Sentence(f"{listed(names, MOST_MISSING)} {verb} missing.", (fewer,)))
+        if len(names) == 1:
+            sentences.append(Sentence(f"{names[0]} is missing."))
+        else:
+            fewer = Shorter(Loss.MISSING_NAMES, f"{len(names):,} values are missing.")
+            sentences.append(Sentence(f"{listed(names, MOST_MISSING)} are missing.", (fewer,)))
         if self._causes[i] is Cause.MISSING:
             asked = self.decisions[i].ask_for()
             first, share = asked[0]
@@ -115,8 +117,8 @@ class SEPReasons:
         for on_side, side in zip(sides, ("For", "Against"), strict=True):
             sentences += [self._side(i, f"{side} {subject}: ", on_side, terms)] if on_side else []
         n_others, rest = terms.rest(i, named)
-        parts = [f"the other {n_others} {'together ' if n_others > 1 else ''}{rest:+.1f}"] if n_others else []
-        others = ", ".join([*parts, f"an average case {terms.terms.offset[i]:+.1f}"])
+        parts = [f"the other {n_others} {'together ' if n_others > 1 else ''}{log_odds(rest)}"] if n_others else []
+        others = ", ".join([*parts, f"an average case {log_odds(terms.terms.offset[i])}"])
         # If the named terms do not add up to the sum, the rest must be stated.
         is_needed = abs(sum(term.value for term in named) - total) > NEEDED * abs(total)
         sentences.append(Sentence(f"{others[0].upper()}{others[1:]}.", () if is_needed else (Shorter(Loss.REST, ""),)))
@@ -124,7 +126,7 @@ class SEPReasons:
 
     def _side(self, i: int, side: str, named: Sequence[NamedTerm], terms: NamedTerms) -> Sentence:
         """A sentence that lists terms, the first two with a detail, which may be dropped."""
-        texts = [(self._what(i, term), f"{term.value:+.1f}") for term in named]
+        texts = [(self._what(i, term), log_odds(term.value)) for term in named]
         plain = [f"{what} ({value})" for what, value in texts]
         shorter: list[Shorter] = []
         text = f"{side}{listed(plain)}."
@@ -140,7 +142,7 @@ class SEPReasons:
         phrases = self._phrases
         assert phrases is not None
         if term.feature is None:
-            return "its place"
+            return "its neighbourhood"
         return (
             phrases.value(i, term.feature) if self._known[i, term.feature] else f"missing {phrases.name(term.feature)}"
         )
@@ -217,7 +219,8 @@ class SEPReasons:
         if decisions.counts_label[i] == decisions.label[i] or decisions.model.weights is None:
             return []
         is_one = self._is_beside_a_single_case(i) or decisions.counts[i].sum() == 1
-        sentence = f"By {'that case' if is_one else 'these'} alone it would be {shown(decisions.counts_label[i])}."
+        near = "that case" if is_one else "the cases around it"
+        sentence = f"By {near} alone, it would be {shown(decisions.counts_label[i])}."
         return [Sentence(sentence, (Shorter(Loss.SENTENCE, ""),))]
 
     def _place(self, i: int) -> str:
@@ -322,13 +325,14 @@ def counted_cases(model: SEPModel, counts: IntArray, cases: str = "training case
         return f"no {cases}"
     if counts.sum() == 1:
         return f"a {_single(model.classes[order[0]])}"
-    named, others = order[:MOST_CLASSES], counts[order[MOST_CLASSES:]]
-    more = [f"{others.sum():,} other"] if len(others) else []
+    named, n_others = order[:MOST_CLASSES], int(counts[order[MOST_CLASSES:]].sum())
     if all(isinstance(model.classes[c], str) for c in named):
-        return f"{listed([*(f'{counts[c]:,} {name_of(model.classes[c])}' for c in named), *more])} {cases}"
+        others = [f"{n_others:,} other"] if n_others else []
+        return f"{listed([*(f'{counts[c]:,} {name_of(model.classes[c])}' for c in named), *others])} {cases}"
     first, *rest = (f"{counts[c]:,} of {shown(model.classes[c])}" for c in named)
     n, of, label = first.partition(" of ")
-    return listed([f"{n} {cases}{of}{label}", *rest, *(f"{other} labels" for other in more)])
+    others = [f"{n_others:,} of {'another label' if n_others == 1 else 'other labels'}"] if n_others else []
+    return listed([f"{n} {cases}{of}{label}", *rest, *others])
 
 
 def _single(label: Any) -> str:

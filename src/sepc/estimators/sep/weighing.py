@@ -136,7 +136,7 @@ class Weighing:
         else:
             places = PlaceColumns.of(self.values, squared.copy(), isolated, width)
         roots = np.sqrt(penalties.penalties[curves.groups(places)])
-        columns, n_classes = curves.beside(places).scaled(1.0 / roots), len(model.classes)
+        columns, n_classes = curves.beside(places).scale_columns(1.0 / roots), len(model.classes)
         solution = fit_softmax(columns, self.which, n_classes, penalty=1.0, weights=self.counts, tol=EXACT_TO)
         coefficients = solution.coefficients / roots[:, np.newaxis]
         weights = weights_of(curves, places, coefficients, solution.offsets, len(isolated), width)

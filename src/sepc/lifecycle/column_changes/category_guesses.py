@@ -17,6 +17,8 @@ from sepc.wording import listed, name_of
 GONE_SHARE, LEAST_SHARE = 0.1, 0.02
 # Renamed categories that are listed; the others are counted.
 MOST_LISTED = 4
+# A category that had this share of training or more was as good as the only one then.
+ONLY_BEFORE = 0.9
 # A new category is no accident from this many rows on.
 FEWEST_NEW = 5
 
@@ -47,7 +49,7 @@ def guess_category(
             named = listed([name_of(name) for name, _ in unseen.most_common(MOST_LISTED)]) if unseen else "unknown"
             return Guess(NEW_CATEGORY, float(shares[-1]), named, _without_new(new, training))
     top = int(new.argmax())
-    if top < len(names) and shares[top] >= CONSTANT_SHARE and training[top] / max(training.sum(), 1) < 0.9:
+    if top < len(names) and shares[top] >= CONSTANT_SHARE and training[top] / max(training.sum(), 1) < ONLY_BEFORE:
         return Guess(CONSTANT, 0.0, names[top], 0.0) if n_new else Guess()
     return Guess()
 

@@ -38,6 +38,8 @@ class ColumnRows:
         The categories; one more than the last for those that training does not have, and -1 for a gap.
     unseen : (n, Q) array of str
         The names of categories that training does not have, as far as they are known; else empty.
+    gap_codes : (Q,) array of int
+        The category that training has for gaps; one more than the last if training had none.
     owner : (n,) array of int
         The class of each row, as a position in the classes of the model: the true label if known, else the decision;
         -1 for a label that the model does not know.
@@ -50,6 +52,7 @@ class ColumnRows:
     missing: BoolArray
     codes: IntArray
     unseen: NDArray[Any]
+    gap_codes: IntArray
     owner: IntArray
 
     def __len__(self) -> int:
@@ -98,6 +101,7 @@ def column_rows(decisions: Decisions, X: Any, labels: NDArray[Any] | None = None
         missing=partition.missing,
         codes=np.where(empty, -1, codes),
         unseen=_unseen(partition, X, np.where(empty, -1, codes)),
+        gap_codes=_gap_codes(partition, usual),
         owner=_owners(partition.model.classes, partition.label if labels is None else labels),
     )
 
@@ -108,6 +112,14 @@ def _owners(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
     if known.any():
         owner[known] = positions_of(labels[known], classes)
     return owner
+
+
+def _gap_codes(partition: SEPDecisions, usual: TrainingSummary) -> IntArray:
+    """By the values themselves: a category may be called what gaps are called."""
+    if partition.preparation is None:
+        return np.array([len(own.categories) for own in usual.displays if own.categories], dtype=np.int64)
+    known = [own.values for own in partition.preparation.all_categories]
+    return np.array([own.index(None) if None in own else len(own) for own in known], dtype=np.int64)
 
 
 def _unseen(partition: SEPDecisions, X: Any, codes: IntArray) -> NDArray[Any]:

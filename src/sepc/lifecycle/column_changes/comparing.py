@@ -8,20 +8,24 @@ from dataclasses import replace
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.lifecycle.column_changes.category_guesses import guess_category
+from sepc.lifecycle.column_changes.category_guesses import FEWEST_NEW, guess_category
 from sepc.lifecycle.column_changes.column_change import EMPTIED, ROUNDED, SWAPPED, ColumnChange, Guess
 from sepc.lifecycle.column_changes.column_rows import ColumnRows
 from sepc.lifecycle.column_changes.distances import critical, kolmogorov, moved_within_classes, total_variation
-from sepc.lifecycle.column_changes.number_guesses import TIMES_NEARER, alike, guess_number
+from sepc.lifecycle.column_changes.number_guesses import ALIKE_LEVEL, ROOM, TIMES_NEARER, alike, guess_number
 from sepc.model.training_summary import FeatureKind
 
 # A column moved if its distance is larger than that of two samples with this chance, for all columns together, and if
-# it is not so small that nobody would act on it.
-LEVEL, LEAST_DISTANCE = 0.01, 0.1
+# it is not so small that nobody would act on it; moves of a number by so many deviations or fewer are forgiven.
+LEVEL, LEAST_DISTANCE, LEAST_MOVE = 0.01, 0.1, 0.05
 # Fewer rows, or fewer values of a column, are not compared.
 FEWEST_ROWS = 20
 # A column is emptied if at least this share of its values are gaps.
 EMPTY_SHARE = 0.95
+# A column of which training had this share of gaps or more was as good as empty then; gaps are no change of it.
+EMPTY_BEFORE = 0.9
+# What gaps are called among categories that training does not have.
+GAPS = "no value"
 # From this share of gaps on, a column is also compared with its gaps filled in, as in training.
 MANY_GAPS = 0.1
 # Windows of latest rows among which a change may have begun: each is that many times longer than the one before.
@@ -48,7 +52,9 @@ def column_changes(rows: ColumnRows | None, n_windows: int = 1) -> tuple[ColumnC
     watched = [j for j, own in enumerate(rows.usual.displays) if own.kind is not FeatureKind.PART]
     level = LEVEL / (max(len(watched), 1) * n_windows)
     found = {j: change for j in watched if (change := _change(rows, j, level)) is not None}
-    found = _with_swaps(rows, found)
+    # What moved slightly may still be half of a swap: many zeros that are now small numbers.
+    swapped = _with_swaps(rows, found)
+    found = {j: own for j, own in swapped.items() if own.is_guessed or own.is_category or _matters(rows, j)}
     return tuple(sorted(found.values(), key=lambda own: (not own.is_guessed, -own.distance, own.name)))
 
 
@@ -102,7 +108,7 @@ def _number_change(rows: ColumnRows, j: int, level: float) -> ColumnChange | Non
         distance = min(distance, kolmogorov(np.sort(rows.features[:, j]), kept))
     within = _within(rows, j, j)
     has_moved = distance >= max(LEAST_DISTANCE, critical(len(values), n_training, level))
-    can_convert = has_moved and usual.displays[j].kind is FeatureKind.NUMBER
+    can_convert = has_moved and usual.displays[j].kind is FeatureKind.NUMBER and _matters(rows, j)
     guess = guess_number(values, kept, n_training, distance, within, can_convert)
     if not has_moved and guess.kind != ROUNDED:
         return None
@@ -113,28 +119,42 @@ def _number_change(rows: ColumnRows, j: int, level: float) -> ColumnChange | Non
 
 def _category_change(rows: ColumnRows, j: int, level: float) -> ColumnChange | None:
     usual, q = rows.usual, rows.usual.code_column(j)
-    names, codes = usual.displays[j].categories, rows.codes[:, q]
+    names, codes, gap = usual.displays[j].categories, rows.codes[:, q], int(rows.gap_codes[q])
     own = usual.category_counts[: usual.n_classes, usual.categories_of(j)]
     training = np.append(_as_in_training(rows, own), 0.0)
-    given = codes[codes >= 0]
-    if len(given) < (1.0 - EMPTY_SHARE) * len(codes) and ("missing" not in names or training[-2] < 0.9 * sum(training)):
+    is_empty = codes < 0
+    if is_empty.mean() > EMPTY_SHARE and training[gap] < EMPTY_BEFORE * training.sum():
         return _found(rows, j, Guess(EMPTIED, after=0.0), 1.0, 1.0, (0.0, 0.0))
-    # A gap is the category that training has for it, or one that it does not have.
-    gap = names.index("missing") if "missing" in names else len(names)
-    new = np.bincount(np.where(codes >= 0, codes, gap), minlength=len(names) + 1)[: len(names) + 1]
+    codes = np.where(is_empty, gap, codes)
+    new = np.bincount(codes, minlength=len(names) + 1)[: len(names) + 1]
     distance, n_training = total_variation(new, training), _n_training(rows)
     limit = _most_variation(new, training, n_training, level)
     unseen = Counter(name for name in rows.unseen[:, q].tolist() if name)
+    if gap == len(names):
+        unseen += Counter({GAPS: int(is_empty.sum())})
     guess = Guess()
+    if _is_clearly_new(unseen, len(rows), n_training, len(names), level):
+        limit = 0.0
     if distance >= limit:
-        most = _most_variation(new, training, n_training, 0.01) + 0.02
+        most = _most_variation(new, training, n_training, ALIKE_LEVEL) + ROOM
         guess = guess_category(new, training, names, unseen, distance, most)
     if distance < max(limit, 0.0 if guess != Guess() else LEAST_DISTANCE):
         return None
     shares = np.array([training / training.sum(), new / new.sum()])
     changed = int(np.abs(shares[1] - shares[0]).argmax())
-    within = _moved_categories_within(rows, own, np.where(codes >= 0, codes, gap))
+    within = _moved_categories_within(rows, own, codes)
     return _found(rows, j, guess, distance, within, (float(shares[0, changed]), float(shares[1, changed])))
+
+
+def _is_clearly_new(unseen: Counter[str], n_new: int, n_training: int, n_known: int, level: float) -> bool:
+    """Whether a category has so many rows that it would be in training as well, if it were not new.
+
+    If all rows came in any order, the chance that those of one category are all among the new ones falls with each of
+    them; any of the categories might have been the one.
+    """
+    most = max(unseen.values(), default=0)
+    chance = (n_known + len(unseen)) * (n_new / (n_new + n_training)) ** most
+    return most >= FEWEST_NEW and chance <= level
 
 
 def _moved_categories_within(rows: ColumnRows, own: IntArray, codes: IntArray) -> float:
@@ -164,6 +184,17 @@ def _most_variation(new: IntArray, training: FloatArray, n_training: int, level:
     return mean + float(np.sqrt(0.5 * np.log(1.0 / level) * each))
 
 
+def _matters(rows: ColumnRows, j: int) -> bool:
+    """Whether a number is far from training even if small moves of all values are forgiven."""
+    values, kept = np.sort(rows.features[~rows.missing[:, j], j]), rows.usual.overall[j]
+    return kolmogorov(values, kept, forgiven=LEAST_MOVE * _deviation(kept)) >= LEAST_DISTANCE
+
+
+def _deviation(kept: FloatArray) -> float:
+    """The standard deviation of training, without the smallest and the largest value."""
+    return float(kept[1:-1].std())
+
+
 def _n_training(rows: ColumnRows) -> int:
     return int(rows.usual.n_rows[: rows.usual.n_classes].sum())
 
@@ -173,8 +204,7 @@ def _found(
 ) -> ColumnChange:
     is_category = rows.usual.displays[j].kind is FeatureKind.CATEGORY
     kept, (before, now) = rows.usual.overall[j], places
-    deviation = float(kept[1:-1].std()) or 1.0
-    shift = 0.0 if is_category or guess.kind == EMPTIED else (now - before) / deviation
+    shift = 0.0 if is_category or guess.kind == EMPTIED else (now - before) / (_deviation(kept) or 1.0)
     return ColumnChange(
         name=rows.names[j],
         kind=guess.kind,

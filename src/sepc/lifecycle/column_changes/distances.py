@@ -10,27 +10,33 @@ from sepc._typing import FloatArray, IntArray
 SAME = 1e-9
 # The share of a class below its lower bound, and above its upper one, in `TrainingSummary.ranges`.
 TAIL = 0.1
+# A column was divided if this share of a class's tail is gone on both sides.
+MOST_OF_TAIL = 0.9
 # Classes with fewer new rows than this are left out.
 FEWEST_OF_CLASS = 10
 
 
-def kolmogorov(values: FloatArray, kept: FloatArray) -> float:
+def kolmogorov(values: FloatArray, kept: FloatArray, forgiven: float = 0.0) -> float:
     """The Kolmogorov distance of sorted values from training, as far as quantiles kept from training can tell.
 
-    Between two quantiles training may be anything that ascends, so ties and steps never count as a difference.
+    Between two quantiles training may be anything that ascends, so ties and steps never count as a difference. Values
+    that moved by up to `forgiven` count as those that they were: whole numbers, each a thousandth larger, are all new.
 
     Examples
     --------
     >>> kept = np.linspace(0.0, 1.0, 41)
     >>> round(kolmogorov(np.linspace(0.0, 1.0, 1000), kept), 2), round(kolmogorov(np.linspace(0.5, 1.5, 1000), kept), 2)
     (0.0, 0.5)
+    >>> grades = np.repeat(np.arange(1.0, 6.0), 9)[:41]
+    >>> round(kolmogorov(grades + 0.001, grades), 2), round(kolmogorov(grades + 0.001, grades, forgiven=0.01), 2)
+    (0.22, 0.0)
     """
     slack = SAME * max(float(np.abs(kept).max()), float(np.ptp(kept)))
     first, last = np.searchsorted(kept, kept - slack), np.searchsorted(kept, kept + slack, side="right") - 1
     n, steps = max(len(values), 1), max(len(kept) - 1, 1)
     below, up_to = (
-        np.searchsorted(values, kept - slack) / n,
-        np.searchsorted(values, kept + slack, side="right") / n,
+        np.searchsorted(values, kept - slack - forgiven) / n,
+        np.searchsorted(values, kept + slack + forgiven, side="right") / n,
     )
     return float(max((last / steps - up_to).max(), (below - first / steps).max(), 0.0))
 
@@ -68,6 +74,6 @@ def moved_within_classes(values: FloatArray, owner: IntArray, ranges: FloatArray
         beyond = max(float((own < low - slack).mean()), float((own > high + slack).mean()))
         # All rows nearer to the middle than nine in ten of training: a column that was divided.
         inner = TAIL - max(float((own <= low + slack).mean()), float((own >= high - slack).mean()))
-        moved[c] = max((beyond - TAIL) / (1.0 - TAIL), inner / TAIL if inner > 0.9 * TAIL else 0.0, 0.0)
+        moved[c] = max((beyond - TAIL) / (1.0 - TAIL), inner / TAIL if inner > MOST_OF_TAIL * TAIL else 0.0, 0.0)
     enough = np.where(n_rows >= FEWEST_OF_CLASS, n_rows, 0)
     return float(np.average(moved, weights=enough)) if enough.any() else 0.0

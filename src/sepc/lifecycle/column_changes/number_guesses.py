@@ -44,6 +44,8 @@ CLIPPED_SHARE = 0.05
 # On a grid of this step lie nearly all new values, and at most so many of training.
 ON_GRID, OFF_GRID = 0.995, 0.8
 FEWEST_ON_GRID, FEWEST_STEPS = 30, 3
+# A multiple of a step, up to this share of the step.
+ROUND_OFF = 1e-6
 
 
 def guess_number(
@@ -126,12 +128,9 @@ def _clipped(values: FloatArray, kept: FloatArray, distance: float) -> Guess | N
 def _rounded(values: FloatArray, kept: FloatArray) -> Guess | None:
     """Whether all values lie on a grid, and hardly any of training do."""
     distinct, usual = np.unique(values), np.unique(kept)
-    width = float(np.ptp(kept))
-    if len(values) < FEWEST_ON_GRID or len(distinct) < FEWEST_STEPS or width == 0.0:
+    if len(values) < FEWEST_ON_GRID or len(distinct) < FEWEST_STEPS:
         return None
-    power = int(np.floor(np.log10(width)))
-    steps = [base * 10.0 ** (power - i) for i in range(7) for base in (5.0, 2.0, 1.0)]
-    for step in sorted(steps, reverse=True):
+    for step in grid_steps(kept):
         if _on_grid(values, step) >= ON_GRID:
             # Of a multiple of the step, fewer values of training are off the grid; so the widest grid decides.
             if 1.0 - _on_grid(usual, step) < OFF_GRID:
@@ -140,6 +139,15 @@ def _rounded(values: FloatArray, kept: FloatArray) -> Guess | None:
     return None
 
 
+def grid_steps(kept: FloatArray) -> list[float]:
+    """Steps that a column may be rounded to, the widest first; none if it is constant."""
+    width = float(np.ptp(kept))
+    if width == 0.0:
+        return []
+    power = int(np.floor(np.log10(width)))
+    return [base * 10.0 ** (power - i) for i in range(7) for base in (5.0, 2.0, 1.0)]
+
+
 def _on_grid(values: FloatArray, step: float) -> float:
     """The share of values that are multiples of a step."""
-    return float((np.abs(values / step - np.round(values / step)) < 1e-6).mean())
+    return float((np.abs(values / step - np.round(values / step)) < ROUND_OFF).mean())

@@ -9,7 +9,17 @@ from sepc.cards import Card, ShownInLists
 from sepc.decisions.frames import frame_of
 from sepc.lifecycle.column_changes.column_change import ColumnChange, columns_in_short, columns_in_words
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
-from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, KINDS, OUTSIDE, SHARE
+from sepc.lifecycle.monitoring.monitored_rates import (
+    ALL_ROWS,
+    COLUMN_KINDS,
+    ERROR,
+    FEATURE,
+    GAP,
+    KINDS,
+    OUTSIDE,
+    ROUND,
+    SHARE,
+)
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result
 from sepc.model.names import region_name
@@ -33,12 +43,14 @@ class Alarm(Result, ShownInLists):
 
     Attributes
     ----------
-    kind : {"share", "outside", "feature", "error"}
+    kind : {"share", "outside", "feature", "error", "gap", "round"}
         Which rate of the region changed: its share of all rows; how many of the rows in or near its ellipsoid lie
         outside it; how many of its rows have a feature above the region's middle; how many of its labels are wrong.
+        Or which rate of a column changed, over all rows: how many have no value there, or a category that training
+        does not have; how many have a round number.
     region : int
         Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has, and -2 for all rows
-        together, where a feature shifted too little to be clear in any single region.
+        together: a rate of a column, or a feature that shifted too little to be clear in any single region.
     where : str
         The region in words.
     before, now : float
@@ -51,7 +63,7 @@ class Alarm(Result, ShownInLists):
         Logarithm of the evidence against "nothing changed", corrected for the number of rates and windows.
     moved : tuple of FeatureShift
         Features whose mean shifted in and around the region, the largest shift first; for the kind "feature", that
-        feature comes first.
+        feature comes first. For the kinds "gap" and "round", the feature of that column alone, shifted or not.
     columns : tuple of ColumnChange
         Columns of the latest rows whose values are not as in training, with a guess at what happened to them: those
         with a guess first, then those that moved farthest.
@@ -70,9 +82,21 @@ class Alarm(Result, ShownInLists):
 
     def flaw(self) -> str | None:
         """What no monitor tells, if it is in this alarm."""
-        if self.region == ALL_ROWS and self.kind != FEATURE:
+        if not self._is_watched:
             return "is an alarm about something that is not watched"
-        return "names no feature where one moved" if self.kind == FEATURE and not self.moved else None
+        names_one = self.kind == FEATURE or self.is_of_column
+        return "names no feature where one moved" if names_one and not self.moved else None
+
+    @property
+    def _is_watched(self) -> bool:
+        if self.is_of_column:
+            return self.region == ALL_ROWS
+        return self.kind == FEATURE or self.region != ALL_ROWS
+
+    @property
+    def is_of_column(self) -> bool:
+        """Whether it is about a column's gaps or round values."""
+        return self.kind in COLUMN_KINDS
 
     @property
     def rises(self) -> bool:
@@ -94,12 +118,20 @@ class Alarm(Result, ShownInLists):
         feature = (
             f"rows with {name_of(self.moved[0].name)} above {level}" if self.moved else "rows with a higher feature"
         )
-        return {SHARE: "share of all rows", OUTSIDE: "rows just outside", ERROR: "wrong labels"}.get(self.kind, feature)
+        name = name_of(self.moved[0].name) if self.moved else "a column"
+        return {
+            SHARE: "share of all rows",
+            OUTSIDE: "rows just outside",
+            ERROR: "wrong labels",
+            GAP: f"rows without a known {name}",
+            ROUND: f"rows with a round {name}",
+        }.get(self.kind, feature)
 
     @property
     def shifted(self) -> str:
         """The features that shifted, in words."""
-        return listed([str(shift) for shift in self.moved]) if self.moved else "no single feature"
+        is_shift = self.moved and not self.is_of_column
+        return listed([str(shift) for shift in self.moved]) if is_shift else "no single feature"
 
     @property
     def consequence(self) -> str:
@@ -120,7 +152,7 @@ class Alarm(Result, ShownInLists):
         where = "All rows" if self.region == ALL_ROWS else self.where
         text = f"{where}: {self.rate} {percent(self.before)} before, "
         text += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
-        return f"{text} Shifted: {self.shifted}." if self.moved else text
+        return f"{text} Shifted: {self.shifted}." if self.moved and not self.is_of_column else text
 
     def to_frame(self) -> pd.DataFrame:
         """The alarm as a pandas DataFrame of one row."""

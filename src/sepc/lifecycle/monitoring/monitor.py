@@ -26,6 +26,7 @@ from sepc.lifecycle.column_changes.comparing import latest_changes
 from sepc.lifecycle.column_changes.recent_rows import RecentRows
 from sepc.lifecycle.located_rows import LocatedRows, locate, sep_models
 from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
+from sepc.lifecycle.monitoring.column_counts import column_counts
 from sepc.lifecycle.monitoring.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
 from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settled, with_columns, with_rows
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
@@ -62,7 +63,8 @@ class Monitor(Result, SharedState, ShownAsCard):
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
     ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
-    wrong. Features are also watched over all rows, for changes that are small in every region. The promise: if rows
+    wrong. Features are also watched over all rows, for changes that are small in every region, and so are the gaps and
+    the round values of every column. The promise: if rows
     keep coming from the same source as the reference, there is never an alarm with probability `confidence`, however
     long the stream and however often one looks. An alarm also says which columns of the latest rows are not as in
     training, and guesses what happened to them where that is simple, such as another unit.
@@ -124,8 +126,9 @@ class Monitor(Result, SharedState, ShownAsCard):
         empty = Tally.empty(self._rates.n_regions, len(unit.scale))
         seen = Streams.empty(self._rates.n_regions, len(unit.scale))
         self._state = MonitorState(float(confidence), unit.shift, unit.scale, located.names, empty, seen)
-        reference = self._counted(located) if y_ref is None else self._counted(located) + self._labels(located, y_ref)
-        self._state = replace(self._state, reference=reference)
+        reference = self._counted(located, column_rows(located.decisions, X_ref))
+        labels = None if y_ref is None else self._labels(located, y_ref)
+        self._state = replace(self._state, reference=reference if labels is None else reference + labels)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -151,8 +154,9 @@ class Monitor(Result, SharedState, ShownAsCard):
             The alarms that these rows raised, the clearest first.
         """
         located = locate(self.model, X)
-        tally = self._counted(located) if y is None else self._counted(located) + self._labels(located, y)
-        return self._take(tally, column_rows(located.decisions, X))
+        rows = column_rows(located.decisions, X)
+        tally = self._counted(located, rows)
+        return self._take(tally if y is None else tally + self._labels(located, y), rows)
 
     def update_labels(self, X: Any, y: ArrayLike) -> list[Alarm]:
         """Take labels that arrived later, of rows that `update` has seen before.
@@ -340,11 +344,11 @@ class Monitor(Result, SharedState, ShownAsCard):
             columns = latest_changes(self._recent.together(), self._recent.n_last)
             self._state = with_columns(self._state, columns, n_before)
 
-    def _counted(self, located: LocatedRows) -> Tally:
+    def _counted(self, located: LocatedRows, rows: ColumnRows | None) -> Tally:
         # Clipped so that the sum of their squares is finite: a file can hold no other.
         features = np.clip((located.features - self._state.shift) / self._state.scale, -FARTHEST, FARTHEST)
         above, beyond = self._rates.compared(located.region, located.features)
-        return Tally.of_rows(located.region, features, above, beyond, self._rates.n_regions)
+        return Tally.of_rows(located.region, features, above, beyond, self._rates.n_regions, column_counts(rows))
 
     def _labels(self, located: LocatedRows, y: ArrayLike) -> Tally:
         labels = check_labels(y, "Monitor")

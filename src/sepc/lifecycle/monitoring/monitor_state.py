@@ -12,7 +12,16 @@ from sepc.lifecycle.column_changes.column_change import ColumnChange
 from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.change_evidence import log_evidence, log_price, most_log_evidence
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift, shifted_features
-from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, ERROR, FEATURE, KINDS, OUTSIDE, SHARE, MonitoredRates
+from sepc.lifecycle.monitoring.monitored_rates import (
+    ALL_ROWS,
+    COLUMN_KINDS,
+    ERROR,
+    FEATURE,
+    OUTSIDE,
+    PART_OF_COLUMNS,
+    SHARE,
+    MonitoredRates,
+)
 from sepc.lifecycle.monitoring.streams import Streams
 from sepc.lifecycle.monitoring.tally import Tally
 from sepc.lifecycle.monitoring.windows import Part
@@ -62,9 +71,15 @@ class MonitorState:
         return float(np.log1p(-self.confidence))
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of rates watched; errors only if the reference has labels."""
-        return KINDS if self.reference.labelled.any() else (SHARE, OUTSIDE, FEATURE)
+    def kinds(self) -> dict[str, float]:
+        """The kinds of rates watched, and their shares of the level.
+
+        Errors are watched only if the reference has labels, and columns only if it was counted what they lack.
+        """
+        of_regions = (SHARE, OUTSIDE, FEATURE, *((ERROR,) if self.reference.labelled.any() else ()))
+        of_columns = COLUMN_KINDS if len(self.reference.columns) else ()
+        part = PART_OF_COLUMNS if of_columns else 0.0
+        return dict.fromkeys(of_regions, (1.0 - part) / len(of_regions)) | dict.fromkeys(of_columns, part / 2.0)
 
     @property
     def fresh(self) -> MonitorState:
@@ -95,7 +110,8 @@ def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
 
     Shares, and rates outside, are compared among the regions without an alarm about their share: when one region grows,
     the shares of all others fall without any change of their own. An alarm about all rows comes only if no region has
-    one. This affects later alarms only, so the chance of any false alarm stays the same.
+    one; that of a column comes in any case. This affects later alarms only, so the chance of any false alarm stays the
+    same.
     """
     parts = [replace(part, earlier=state.reference + part.earlier) for part in state.seen.parts()]
     alarms = [alarm for part in parts for kind in state.kinds for alarm in _best(state, watched, kind, part)]
@@ -103,17 +119,25 @@ def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
 
 
 def _raised(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArray:
-    """Which rates of a kind already have an alarm; those of all rows count as raised after any alarm."""
-    if not state.alarms:
+    """Which rates of a kind already have an alarm.
+
+    Features over all rows count as raised after any alarm, but for those of columns. A column has one alarm, for what
+    it lacks or for being round.
+    """
+    of_columns = {alarm.moved[0].name for alarm in state.alarms if alarm.kind in COLUMN_KINDS}
+    if kind in COLUMN_KINDS:
+        return np.array([name in of_columns for name in watched.model.feature_names], dtype=bool)
+    others = [alarm for alarm in state.alarms if alarm.kind not in COLUMN_KINDS]
+    if not others:
         return np.zeros(len(watched.regions[kind]), dtype=bool)
-    return np.isin(watched.regions[kind], [ALL_ROWS, *(alarm.region for alarm in state.alarms if alarm.kind == kind)])
+    return np.isin(watched.regions[kind], [ALL_ROWS, *(alarm.region for alarm in others if alarm.kind == kind)])
 
 
 def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -> Iterator[Alarm]:
     """The alarm of one kind with the most evidence in a window, if any has enough; regions come before all rows."""
     raised, left_out = _raised(state, watched, kind), _raised(state, watched, SHARE)
     before, now = (watched.rates(kind, tally, left_out) for tally in (part.earlier, part.tally))
-    log_level = np.log(watched.weights[kind] / len(state.kinds)) + part.log_part
+    log_level = np.log(watched.weights[kind] * state.kinds[kind]) + part.log_part
     enough = -state.log_level
     bound = most_log_evidence(before.ones, before.n, now.ones, now.n) + log_level
     rest = np.flatnonzero(~raised & (bound >= enough))
@@ -145,6 +169,8 @@ def _moved(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[
     before, now = part.earlier, part.tally
     region, names = int(watched.regions[kind][place]), watched.model.feature_names
     own = (np.arange(watched.n_regions) == region % watched.n_regions) | (region == ALL_ROWS)
+    if kind in COLUMN_KINDS:
+        return shifted_features(before, now, own, names, first=place)[:1]
     if kind == FEATURE:
         return shifted_features(before, now, own, names, first=place % watched.n_features)
     if kind == ERROR:

@@ -1,4 +1,4 @@
-"""The rates that a monitor watches: four kinds per region, each with its share of the false alarm level."""
+"""The rates that a monitor watches: four kinds per region and two per column, each with its share of the level."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.lifecycle.monitoring.tally import CUTS, Tally
 from sepc.model.sep_model import SEPModel, mean_and_deviation
 
-SHARE, OUTSIDE, FEATURE, ERROR = "share", "outside", "feature", "error"
-KINDS = (SHARE, OUTSIDE, FEATURE, ERROR)
+SHARE, OUTSIDE, FEATURE, ERROR, GAP, ROUND = "share", "outside", "feature", "error", "gap", "round"
+KINDS = (SHARE, OUTSIDE, FEATURE, ERROR, GAP, ROUND)
+# The kinds of rates of a column over all rows; they get this share of the level, and the others the rest.
+COLUMN_KINDS, PART_OF_COLUMNS = (GAP, ROUND), 0.1
 
 # The region number that stands for all rows together; they get this share of the level for features.
 ALL_ROWS = -2
@@ -34,13 +36,15 @@ class Rates:
 
 @dataclass(frozen=True, eq=False)
 class MonitoredRates:
-    """Four kinds of rates of a model, per region.
+    """Four kinds of rates of a model, per region, and two per column.
 
     The *share* of a region among all rows. The rate *outside* of an ellipsoid: of the rows that lie in it, or in none
     and nearest to it, how many lie in none; it belongs to the region near that ellipsoid. For each *feature*, how many
     of a region's rows have it above the middle of the region. The *error* rate of a region. Features are also
     watched over all rows together, above three cuts, for changes that are small in every region. Errors are not: some
-    regions may get labels more often than others, and the overall error rate would reflect that.
+    regions may get labels more often than others, and the overall error rate would reflect that. Over all rows, too:
+    how many have a *gap* in a column, or a category that training does not have, and how many a *round* value. No
+    other rate sees these: gaps are filled in with what is usual, and rounding moves hardly any mean.
     """
 
     model: SEPModel
@@ -70,12 +74,16 @@ class MonitoredRates:
         every = np.append(np.arange(self.n_regions - 1), -1)
         outside = every[self.n_sets :][: self.model.n_ellipsoids]
         feature = np.append(np.repeat(every, self.n_features), np.full(CUTS.size * self.n_features, ALL_ROWS))
-        return {SHARE: every, OUTSIDE: outside, FEATURE: feature, ERROR: every}
+        columns = {kind: np.full(self.n_features, ALL_ROWS) for kind in COLUMN_KINDS}
+        return {SHARE: every, OUTSIDE: outside, FEATURE: feature, ERROR: every} | columns
 
     def rates(self, kind: str, tally: Tally, left_out: BoolArray) -> Rates:
         """The rates of a kind among the rows of a tally; shares and rates outside without the regions left out."""
         if kind == ERROR:
             return Rates(tally.errors.astype(np.float64), tally.labelled.astype(np.float64))
+        if kind in COLUMN_KINDS:
+            ones = tally.columns[COLUMN_KINDS.index(kind)].astype(np.float64)
+            return Rates(ones, np.full(len(ones), float(tally.n)))
         if kind == FEATURE:
             of_all = np.full(tally.beyond.size, tally.n)
             ones, n = np.append(tally.above, tally.beyond), np.append(np.repeat(tally.rows, self.n_features), of_all)
@@ -94,7 +102,8 @@ class MonitoredRates:
         by_feature = np.repeat(by_region / self.n_features, self.n_features)
         of_all = np.full(CUTS.size * self.n_features, PART_OF_ALL_ROWS / (CUTS.size * self.n_features))
         feature = np.append((1.0 - PART_OF_ALL_ROWS) * by_feature, of_all)
-        return {SHARE: by_region, OUTSIDE: _half_equal(in_ellipsoids), FEATURE: feature, ERROR: by_region}
+        columns = {kind: np.full(self.n_features, 1.0 / self.n_features) for kind in COLUMN_KINDS}
+        return {SHARE: by_region, OUTSIDE: _half_equal(in_ellipsoids), FEATURE: feature, ERROR: by_region} | columns
 
     @cached_property
     def middles(self) -> FloatArray:

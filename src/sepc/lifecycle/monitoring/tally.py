@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,6 +14,10 @@ from sepc.records import counts, floats, record
 
 # Over all rows, features are counted above their mean plus this many standard deviations.
 CUTS = np.array([-0.7, 0.0, 0.7])
+# The counts of columns: rows without a known value, and rows with a round one.
+N_COUNTS = 2
+# The counts of columns where they are not known.
+UNKNOWN: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
 @record
@@ -30,6 +36,9 @@ class Tally:
         Rows of all regions with a feature above each of three cuts.
     sums, squares : (R, d) arrays
         Sums of the features, and of their squares, in deviations from the reference's mean.
+    columns : (c, d) array of int
+        Rows without a known value of a feature, and rows with a round one; see `column_counts`. Empty where that is
+        not known, as in files of version 0.1.0; a sum is known only if both parts are.
     """
 
     rows: IntArray = counts("R")
@@ -39,12 +48,15 @@ class Tally:
     beyond: IntArray = counts(f"{CUTS.size}", "d")
     sums: FloatArray = floats("R", "d")
     squares: FloatArray = floats("R", "d")
+    columns: IntArray = counts("c", "d", may_lack=True)
 
     def flaw(self) -> str | None:
         """What is wrong with the counts, if anything."""
         n_above, n_beyond = self.above - self.rows[:, None], self.beyond - self.rows.sum()
         if (self.errors > self.labelled).any() or max(n_above.max(initial=0), n_beyond.max(initial=0)) > 0:
             return "has more errors than labels, or counts more rows above than rows"
+        if len(self.columns) not in (0, N_COUNTS) or self.columns.max(initial=0) > self.rows.sum():
+            return "has other counts of columns than a monitor has"
         return None
 
     @classmethod
@@ -52,11 +64,18 @@ class Tally:
         """The tally of no rows."""
         none, nothing = np.zeros(n_regions, dtype=np.int64), np.zeros((n_regions, n_features))
         beyond = np.zeros((len(CUTS), n_features), dtype=np.int64)
-        return cls(none, none, none, nothing.astype(np.int64), beyond, nothing, nothing)
+        columns = np.zeros((N_COUNTS, n_features), dtype=np.int64)
+        return cls(none, none, none, nothing.astype(np.int64), beyond, nothing, nothing, columns)
 
     @classmethod
     def of_rows(
-        cls, region: IntArray, features: FloatArray, above: BoolArray, beyond: BoolArray, n_regions: int
+        cls,
+        region: IntArray,
+        features: FloatArray,
+        above: BoolArray,
+        beyond: BoolArray,
+        n_regions: int,
+        columns: IntArray = UNKNOWN,
     ) -> Tally:
         """The tally of rows without labels; region -1 is the last one, and `beyond` has shape (3, n, d)."""
         region = region % n_regions
@@ -65,7 +84,7 @@ class Tally:
         n_above = np.asarray(place @ above.astype(np.float64)).astype(np.int64)
         sums, squares = (np.asarray(place @ values, dtype=np.float64) for values in (features, features**2))
         rows, n_beyond = np.bincount(region, minlength=n_regions), beyond.sum(axis=1, dtype=np.int64)
-        return cls(rows, none, none, n_above, n_beyond, sums, squares)
+        return cls(rows, none, none, n_above, n_beyond, sums, squares, columns)
 
     @classmethod
     def of_labels(cls, region: IntArray, wrong: BoolArray, n_regions: int, n_features: int) -> Tally:
@@ -86,8 +105,14 @@ class Tally:
         return max(self.n, int(self.labelled.sum()))
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+        return Tally(*(mine + theirs for mine, theirs in self._beside(other)))
 
     def __sub__(self, other: Tally) -> Tally:
         """The tally without `other`, whose rows must be part of this one."""
-        return Tally(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
+        return Tally(*(mine - theirs for mine, theirs in self._beside(other)))
+
+    def _beside(self, other: Tally) -> Iterator[tuple[Any, Any]]:
+        """The arrays of both; what one of them does not know is empty in both."""
+        for field in fields(self):
+            pair = getattr(self, field.name), getattr(other, field.name)
+            yield pair if all(map(len, pair)) else (UNKNOWN, UNKNOWN)

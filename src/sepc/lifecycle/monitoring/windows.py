@@ -21,7 +21,7 @@ from sepc.lifecycle.monitoring.tally import Tally
 from sepc.records import part, parts, record, whole
 
 SHORTEST, GROWTH = 1_000, 2
-COUNTS = ("rows", "labelled", "errors", "above", "beyond")
+COUNTS = ("rows", "labelled", "errors", "above", "beyond", "columns")
 
 
 @record
@@ -71,7 +71,7 @@ class Windows:
     def flaw(self) -> str | None:
         """Whether the windows are others than these rows have filled."""
         pairs = [(getattr(self.total, name), getattr(own.tally, name)) for own in self.latest for name in COUNTS]
-        if any((of_all < of_window).any() for of_all, of_window in pairs):
+        if any(of_all.shape == of_window.shape and (of_all < of_window).any() for of_all, of_window in pairs):
             return "has a window with more rows than there were in all"
         is_complete = len(self.renewed().latest) == len(self.latest)
         return None if is_complete else "has seen more rows than its windows tell"
