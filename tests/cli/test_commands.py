@@ -438,9 +438,9 @@ def test_warnings_are_one_line_each(write_csv, tmp_path, capsys):
     ran = run_here(capsys, *words)
     assert ran.code == 0
     assert ran.err == (
-        "sepc: warning: left out, since they are no features: 'flat' (a constant). To use one, give --keep flat.\n"
+        "sepc: warning: left out, since they are no features: 'flat' (a constant). To use one, give --use flat.\n"
     )
-    ran = run_here(capsys, *words, "--keep", "flat")
+    ran = run_here(capsys, *words, "--use", "flat")
     assert ran.err.startswith("sepc: warning: Feature 'flat' is constant")
     assert ran.err.count("\n") == 1
 

@@ -141,16 +141,18 @@ def test_what_is_no_feature_is_left_out_with_one_warning():
     assert len(caught) == 1
     assert str(caught[0].message) == (
         "Left out, since they are no features: 'patient' (an index), 'key' (an id) and 'site' (a constant). Name them "
-        "in keep to use them."
+        "in force_features to use them."
     )
     assert caught[0].filename == __file__
     used, left_out = classifier.preparation_.summary().split("; left out: ")
     assert used == "5 features: 2 numbers, 2 categories, 1 date"
     assert left_out == "'patient' (an index), 'key' (an id) and 'site' (a constant)"
     with pytest.warns(LeftOutWarning, match="'key' .an id. and 'site'"):
-        kept = SEPClassifier(keep=["patient"]).fit(table, y)
+        kept = SEPClassifier(force_features=["patient"]).fit(table, y)
     assert "patient" in kept.model_.feature_names
-    with pytest.raises(ValueError, match=r"No column can be used: 'key' \(an id\). Name the ones to use in keep."):
+    with pytest.raises(
+        ValueError, match=r"No column can be used: 'key' \(an id\). Name the ones to use in force_features."
+    ):
         SEPClassifier().fit(table[["key"]], y)
 
 
@@ -168,7 +170,7 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     assert fresh.accepted.mean() < 0.02
 
 
-@pytest.mark.parametrize("parameter", ["categorical_features", "keep"])
+@pytest.mark.parametrize("parameter", ["categorical_features", "force_features"])
 def test_names_of_columns_that_are_not_there_are_refused(parameter):
     table, y = people()
     with pytest.raises(ValueError, match=r"There is no column 'jop'; there are 'age', 'pay', 'job'"):

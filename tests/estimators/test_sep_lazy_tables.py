@@ -182,7 +182,7 @@ def test_ids_are_left_out_with_a_warning(stored):
 @pytest.mark.quick_cases("parquet")
 def test_named_columns_are_kept_or_categories(stored):
     table = rows().assign(room=np.arange(900) % 4, note="the same")
-    model = SEPClassifier(categorical_features=["room"], keep=["note"]).fit(stored(table), "target")
+    model = SEPClassifier(categorical_features=["room"], force_features=["note"]).fit(stored(table), "target")
     assert model.preparation_.categories["room"].values == (0, 1, 2, 3)
     assert model.preparation_.categories["note"].values == ("the same",)
     with pytest.raises(ValueError, match="There is no column 'floor'"):
@@ -260,8 +260,10 @@ def test_what_cannot_be_fitted_is_told(client, stored):
     with pytest.raises(ValueError, match="has 1 missing label, the first in row 0.*; leave these rows out or give"):
         SEPClassifier().fit(stored(holes), "target")
     array = dask.array.zeros((10, 2), chunks=5)
-    with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, but X is not a table"):
-        SEPClassifier(keep=["x"]).fit(array, dask.array.zeros(10, chunks=5))
+    with pytest.raises(
+        TypeError, match="categorical_features and force_features name columns of a table, but X is not a table"
+    ):
+        SEPClassifier(force_features=["x"]).fit(array, dask.array.zeros(10, chunks=5))
 
 
 @pytest.mark.parametrize("columns", [["age", "target"], ["age", "stage", "target"]], ids=["numbers", "a table"])

@@ -57,7 +57,7 @@ def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
 
 def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
     """What is odd about the cells, in one pass: gaps, labels that are none, and columns that are no features."""
-    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.keep}, set[Any]()
+    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.use}, set[Any]()
     for batch in batches:
         arrays = rows.arrays(batch)
         gap = next((name for name, values in arrays.items() if (values != values).any()), None)

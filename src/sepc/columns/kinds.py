@@ -85,12 +85,12 @@ class ReadColumns(NamedTuple):
     values: dict[str, NDArray[Any]]
 
 
-def kinds_of(X: Any, categorical: Collection[Any], keep: Collection[Any]) -> tuple[Column, ...]:
+def kinds_of(X: Any, categorical: Collection[Any], force: Collection[Any]) -> tuple[Column, ...]:
     """What each column of a table is; takes the same as `read_columns`."""
-    return read_columns(X, categorical, keep).columns
+    return read_columns(X, categorical, force).columns
 
 
-def read_columns(X: Any, categorical: Collection[Any], keep: Collection[Any], share: float = 1.0) -> ReadColumns:
+def read_columns(X: Any, categorical: Collection[Any], force: Collection[Any], share: float = 1.0) -> ReadColumns:
     """What each column of a table is, by its type and values, and these values.
 
     Parameters
@@ -98,16 +98,16 @@ def read_columns(X: Any, categorical: Collection[Any], keep: Collection[Any], sh
     X : table
     categorical : names
         Columns to take as categories, whatever they hold.
-    keep : names
+    force : names
         Columns to use as features even if they look like an id, an index, a constant or free text.
     share : float
         The share of all rows that `X` holds, if it is a sample.
     """
     names = column_names(X)
-    unknown = [name for name in (*categorical, *keep) if name not in names]
+    unknown = [name for name in (*categorical, *force) if name not in names]
     if unknown:
         raise ValueError(f"There is no column {shown(unknown[0])}; there are {listed(map(shown, names), MOST_NAMES)}.")
-    return _features([_column(X, name, name in categorical, name in keep, share) for name in names])
+    return _features([_column(X, name, name in categorical, name in force, share) for name in names])
 
 
 def read_arrays(arrays: Mapping[str, NDArray[Any]], share: float = 1.0) -> ReadColumns:

@@ -67,7 +67,9 @@ class Preparation:
         The columns and their values are as `read_columns` gives them. Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
-            raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name the ones to use in keep.")
+            raise ValueError(
+                f"No column can be used: {left_out_in_words(columns)}. Name the ones to use in force_features."
+            )
         used = [(column, values[column.name]) for column in columns if column.kind is not Kind.LEFT_OUT]
         of_kind = {kind: [pair for pair in used if pair[0].kind is kind] for kind in Kind}
         seasons = tuple(column.name for column, cells in of_kind[Kind.DATE] if _spans_a_year(cells))

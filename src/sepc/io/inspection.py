@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
+from sepc.io.values import name_now
 from sepc.io.writer import Node
 from sepc.wording import name_of
 
@@ -63,10 +64,10 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     names = _entries(inner, "feature_names") or _entries(node, "feature_names_in")
     yield n_deep, "features", name_of(node.get("n_features_in")) + (f": {_some(names)}" if names else "")
     parameters = _part(node, "parameters")
-    kept = (f"{name}={value!r}" for name, value in _part(parameters, "kept").items())
+    kept = (f"{name_now(name)}={value!r}" for name, value in _part(parameters, "kept").items())
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
     if lost := _part(parameters, "lost"):
-        yield n_deep, "parameters not saved", _some(lost, MOST_PARAMETERS)
+        yield n_deep, "parameters not saved", _some(map(name_now, lost), MOST_PARAMETERS)
     if held := _part(node, "estimator"):
         ours = held.get("ours")
         yield n_deep, "around", _kind_of(ours if "ours" in held else held.get("foreign"))

@@ -22,6 +22,9 @@ LONGEST_LABEL = 1_000
 
 LABELS = f"numbers of up to 64 bits, booleans or strings of up to {LONGEST_LABEL:,} characters"
 
+# Parameters that files know by the name of 0.1.0, so that its files are read and files stay the same.
+IN_FILES = {"force_features": "keep"}
+
 
 def labels_to_node(labels: NDArray[Any]) -> Node:
     """Labels with their type: numbers, booleans, strings, or a mixture of these as objects."""
@@ -73,17 +76,23 @@ def are_among(labels: NDArray[Any], others: NDArray[Any]) -> bool:
 
 def parameters_to_node(parameters: dict[str, Any]) -> Node:
     """Parameters that JSON can hold, and the `repr` of the others."""
-    kept = {name: _parameter_to_node(value) for name, value in parameters.items() if _is_parameter(value)}
-    lost = {name: repr(value)[:200] for name, value in parameters.items() if name not in kept}
+    named = {IN_FILES.get(name, name): value for name, value in parameters.items()}
+    kept = {name: _parameter_to_node(value) for name, value in named.items() if _is_parameter(value)}
+    lost = {name: repr(value)[:200] for name, value in named.items() if name not in kept}
     return {"kept": kept, "lost": lost}
 
 
 def parameters_from(reader: Reader, known: set[str]) -> dict[str, Any]:
     """The parameters that were saved; the others get their defaults."""
-    kept = {name: _parameter_from(value) for name, value in reader.value("kept", dict).items()}
+    kept = {name_now(name): _parameter_from(value) for name, value in reader.value("kept", dict).items()}
     if not set(kept) <= known or not all(map(_is_parameter, kept.values())):
         raise reader.wrong("has parameters that the estimator does not have")
     return kept
+
+
+def name_now(name: str) -> str:
+    """The name of a parameter that has this name in files."""
+    return next((now for now, in_files in IN_FILES.items() if in_files == name), name)
 
 
 def _is_parameter(value: Any) -> bool:

@@ -158,7 +158,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     with warnings.catch_warnings():
         # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small.
         warnings.simplefilter("ignore", FlatSetWarning)
-        classifier.set_params(keep=names if is_named else None).fit(rows, sample.labels)
+        classifier.set_params(force_features=names if is_named else None).fit(rows, sample.labels)
 
 
 @single_threaded

@@ -50,7 +50,7 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     >>> table = pd.DataFrame({"no": rng.permutation(300), "price": [f"€ {x:.2f}" for x in rng.lognormal(3, 1, 300)]})
     >>> for finding in sepc.look(table):
     ...     print(finding.about, "-", finding.advice)
-    no - Left out; to use it, name it in keep (--keep)
+    no - Left out; to use it, name it in force_features (--use)
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
     n_given = _n_rows(X)

@@ -70,7 +70,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         at least 4,000 and at most 10,000; None means all rows. `rows_used_` reports how many were used.
     categorical_features : "from_dtype" or list of names, default="from_dtype"
         Columns of a DataFrame that hold categories, in addition to those with text or a categorical dtype.
-    keep : list of names or None, default=None
+    force_features : list of names or None, default=None
         Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text;
         by default such columns are left out, with a warning that names them.
     class_weight : "balanced", mapping of labels to weights or None, default=None
@@ -147,7 +147,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         max_ellipsoids: int | None = None,
         fit_rows: int | str | None = "auto",
         categorical_features: Any = "from_dtype",
-        keep: Collection[Any] | None = None,
+        force_features: Collection[Any] | None = None,
         class_weight: Any = None,
         published: bool = False,
         out_of_fold: bool = False,
@@ -163,7 +163,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         self.max_ellipsoids = max_ellipsoids
         self.fit_rows = fit_rows
         self.categorical_features = categorical_features
-        self.keep = keep
+        self.force_features = force_features
         self.class_weight = class_weight
         self.published = published
         self.out_of_fold = out_of_fold
@@ -241,7 +241,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             max_ellipsoids=self.max_ellipsoids,
             fit_rows=self.fit_rows,
             categorical=() if chosen is None or isinstance(chosen, str) else chosen,
-            keep=self.keep or (),
+            force_features=self.force_features or (),
             published=self.published,
             out_of_fold=self.out_of_fold,
             n_jobs=self.n_jobs,

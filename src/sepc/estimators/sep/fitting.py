@@ -62,7 +62,7 @@ def most_ellipsoids(n_rows: int) -> int:
 class FitSettings:
     """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather.
 
-    `who` is the name of the classifier, for messages. `categorical` and `keep` name columns of a table.
+    `who` is the name of the classifier, for messages. `categorical` and `force_features` name columns of a table.
     """
 
     who: str
@@ -73,7 +73,7 @@ class FitSettings:
     max_ellipsoids: int | None
     fit_rows: int | str | None
     categorical: Collection[Any]
-    keep: Collection[Any]
+    force_features: Collection[Any]
     published: bool
     out_of_fold: bool
     n_jobs: int | None

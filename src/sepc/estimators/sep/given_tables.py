@@ -85,7 +85,7 @@ def _numbers(
     if is_table(X):
         labels = check_labels(y, settings.who)
         check_consistent_length(X, labels)
-        kinds, values = read_columns(X, settings.categorical, settings.keep)
+        kinds, values = read_columns(X, settings.categorical, settings.force_features)
         warn_of_totals(last_cells(X), values)
         if not all(column.is_plain for column in kinds):
             if copies is not None:
@@ -99,8 +99,8 @@ def _numbers(
             warn_of_columns(kinds, stacklevel=5)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
         warn_of_columns(kinds, stacklevel=5)
-    elif settings.categorical or settings.keep:
-        raise TypeError("categorical_features and keep name columns of a table, but X is not a table.")
+    elif settings.categorical or settings.force_features:
+        raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
     if y is None:
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
     refuse_missing_labels(y)
@@ -117,12 +117,12 @@ def _numbers(
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     """Encodes the columns of a collection, learnt from a sample; None if all are numbers and used unchanged."""
-    if not _is_lazy_table(X) and (settings.categorical or settings.keep):
-        raise TypeError("categorical_features and keep name columns of a table, but X is not a table.")
+    if not _is_lazy_table(X) and (settings.categorical or settings.force_features):
+        raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
     if not settings.categorical and not _has_other_columns(X, y):
         return None
     table, labels = _draw_table(X, y, settings.seed())
-    columns, values = read_columns(table, settings.categorical, settings.keep)
+    columns, values = read_columns(table, settings.categorical, settings.force_features)
     if all(column.is_plain for column in columns):
         warn_of_columns(columns, stacklevel=5)
         return None
