@@ -204,4 +204,4 @@ def test_a_reason_says_what_outweighs_the_counts(three_classes):
         decision = decisions[i]
         assert f" alone, it would be {str(decision.counts_label)!r}." in decision.why()
     agrees = np.flatnonzero(decisions.label == decisions.counts_label)[0]
-    assert "alone it would be" not in decisions[agrees].why()
+    assert "alone, it would be" not in decisions[agrees].why()
