@@ -108,8 +108,10 @@ CHANGES = {
     ),
     "counts more rows above": lambda arrays, node: arrays["monitor/own/total/beyond"].__setitem__((0, 0), 9_999),
     "does not have": lambda arrays, node: node["alarms"][0].update(moved=[{"name": "x9", "shift": 1.0}]),
-    "updates of nobody": lambda arrays, node: node["own"].update(segments=[]),
-    "has updates of nobody": lambda arrays, node: node["own"]["segments"].append({"token": "b", "start": 1}),
+    "do not cover all updates": lambda arrays, node: node["own"].update(segments=[]),
+    "has segments that do not cover all updates": lambda arrays, node: node["own"]["segments"].append(
+        {"token": "b", "start": 1}
+    ),
     "streams without a name, twice": lambda arrays, node: (
         node["others"].append(node["own"])
         or arrays.update({name.replace("/own/", "/others/0/"): array for name, array in arrays.items()})

@@ -148,15 +148,15 @@ def a_strange_array(arrays, node):
 CHANGES = {
     "log_peak is missing": no_array,
     "more errors than labels": more_errors_than_labels,
-    "bands of trust that are none": bands_out_of_order,
+    "trust bands that are not nested": bands_out_of_order,
     "bands of trust": a_target_that_is_none,
-    "no probabilities": draws_above_one,
+    "are not probabilities": draws_above_one,
     "draws that do not match those of their review": other_draws_than_those_of_its_labels,
     "counts labels that it does not have": counted_but_open,
     "never chosen": a_review_of_the_future,
     "no review of this queue": a_row_twice,
-    "no generator makes": an_even_increment,
-    "shares that no queue has": a_risk_of_one,
+    "impossible generator state": an_even_increment,
+    "shares out of range": a_risk_of_one,
     "an array that no queue has": a_strange_array,
 }
 

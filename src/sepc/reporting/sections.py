@@ -87,8 +87,8 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
         which = f" Shown is {label}, the label most often given to rows that are not accepted."
     intro = (
         "A row gets the label with the largest sum of terms: one term for each feature, read off its curve (shape "
-        f"function), and one for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles the "
-        f"odds, 2.3 multiplies them by ten, and negative terms count against {label}.{which}"
+        f"function), and one for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles "
+        f"the odds, 2.3 multiplies them by ten, and negative terms count against {label}.{which}"
     )
     curves = (
         f"The {len(weights.curves)} of {weights.n_features:,} features whose terms vary most over the held-out rows, "

@@ -1,4 +1,4 @@
-"""Charts of results as SVG: names above their lines, so that long ones fit a narrow screen."""
+"""Charts of results as SVG: names stand above their lines, so that long ones fit a narrow screen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def svg_of(chart: Chart) -> Markup:
     entry = _pair if isinstance(chart, PairChart) else _bar
     entries = [_entry(pair, TOP + step * i, plot, chart, entry) for i, pair in enumerate(chart.shown)]
     axis = text_at(chart.axis, (LEFT + RIGHT) / 2, bottom + 34, "middle", "axis")
-    description = "; ".join(_told(pair, chart) for pair in chart.shown)
+    description = "; ".join(_describe(pair, chart) for pair in chart.shown)
     parts = [hatch(HATCH), _grid(plot, is_share), _keys(chart), entries, axis]
     return drawing("result", chart.title, description, WIDTH, bottom + BELOW, *parts)
 
@@ -47,7 +47,7 @@ def _entry(pair: Pair, y: float, plot: PlotArea, chart: Chart, marks: Marks) -> 
     """Name and note of an entry, and its marks below them."""
     name = text_at(short(pair.name, LONGEST_NAME), plot.left, y + 13, "start", "note")
     note = text_at(short(pair.note, LONGEST_NAME), plot.left, y + 13 + NOTE, "start") if pair.note else None
-    return tag("g", tag("title", _told(pair, chart)), name, note, marks(pair, y + NOTE * bool(pair.note), plot))
+    return tag("g", tag("title", _describe(pair, chart)), name, note, marks(pair, y + NOTE * bool(pair.note), plot))
 
 
 def _pair(pair: Pair, y: float, plot: PlotArea) -> list[Markup | None]:
@@ -82,7 +82,7 @@ def _keys(chart: Chart) -> list[Markup | None]:
     return [*marks, *texts]
 
 
-def _told(pair: Pair, chart: Chart) -> str:
+def _describe(pair: Pair, chart: Chart) -> str:
     values = (pair.first, pair.second)
     is_share = isinstance(chart, PairChart) and chart.is_share
     first, second = (percent(value) if is_share else f"{value:,.4g}" for value in values)
