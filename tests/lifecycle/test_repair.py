@@ -296,7 +296,7 @@ def test_refusals(classifier):
         repair(SEPClassifier(), X, y)
     with pytest.raises(NotFittedError):
         Monitor(SEPClassifier(), X, y)
-    with pytest.raises(ValueError, match="does not know: 'new'"):
+    with pytest.raises(ValueError, match="are not classes of the model: 'new'"):
         repair(classifier, X, np.where(X[:, 0] > 0, "new", y))
     with pytest.raises(ValueError, match="There is no region 10000"):
         repair(classifier, X, y, regions=[10_000])

@@ -44,7 +44,7 @@ class Bands(ShownOnOneLine):
             return "has more trust bands than a queue makes"
         is_nested = (np.diff(self.least_trust) < 0.0).all() and (self.share > TINY).all()
         if not is_nested or self.target >= len(self) or self.coverage[-1] != 1.0:
-            return "has trust bands that are not nested"
+            return "has trust bands that are not nested, or a wrong target"
         return None
 
     def __len__(self) -> int:
