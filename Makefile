@@ -7,12 +7,15 @@ SITE ?= https://sepc-project.github.io/sepc/
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 
-.PHONY: fuzz setup hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
 	.venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable . --group dev
+	.venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable . --editable benchmarks --group dev
+
+changelog:  ## what the fragments in changelog.d add up to; with VERSION=1.2.3, put it into CHANGELOG.md and remove them
+	$(PY) -m towncrier build --name sepc $(if $(VERSION),--yes --version $(VERSION),--draft --version Unreleased)
 
 hooks:  ## run lint and types before every commit
 	$(PY) -m pre_commit install
@@ -38,7 +41,7 @@ coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or docs or bench)" --cov --cov-report=json:coverage.json
 	$(PY) tools/summarise_coverage.py coverage.json
 	$(PY) tools/draw_badges.py
-	$(PY) benchmarks/write_tables.py
+	$(PY) -m sepc_benchmarks.write_tables
 
 test-slow:  ## what runs weekly: long tests, notebooks, every benchmark at its smallest size, and more drawn examples
 	$(PYTEST) -n $(N) --dist worksteal -m "slow or bench or hypothesis" --hypothesis-profile weekly
@@ -92,62 +95,62 @@ follow:  ## README, tutorial and how-to pages, or PAGES, as a reader would, from
 	$(PY) tools/follow_pages.py $(OPTIONS) $(PAGES)
 
 bench:
-	$(PY) benchmarks/enclose.py --output benchmarks/results/enclose.json
-	$(PY) benchmarks/hulls.py --output benchmarks/results/hulls.json
-	$(PY) benchmarks/classifier.py --output benchmarks/results/classifier.json
-	$(PY) benchmarks/reference.py --output benchmarks/results/reference.json
-	$(PY) benchmarks/accuracy.py --output benchmarks/results/accuracy.json
-	$(PY) benchmarks/constants.py --output benchmarks/results/constants.json
-	$(PY) benchmarks/n_impure.py --output benchmarks/results/n_impure.json
-	$(PY) benchmarks/hostile_files.py --output benchmarks/results/hostile_files.json
-	$(PY) benchmarks/forged_sizes.py --output benchmarks/results/forged_sizes.json
-	$(PY) benchmarks/killed_saves.py --output benchmarks/results/killed_saves.json
-	$(PY) benchmarks/mlflow_load.py --output benchmarks/results/mlflow_load.json
-	$(PY) benchmarks/causes.py --output benchmarks/results/causes.json
-	$(PY) benchmarks/growth.py --output benchmarks/results/growth.json
-	$(PY) benchmarks/far_rows.py --output benchmarks/results/far_rows.json
-	$(PY) benchmarks/disagreement.py --output benchmarks/results/disagreement.json
-	$(PY) benchmarks/mixed_data.py --output benchmarks/results/mixed_data.json
-	$(PY) benchmarks/guarantees.py --output benchmarks/results/guarantees.json
-	$(PY) benchmarks/groups.py --output benchmarks/results/groups.json
-	$(PY) benchmarks/shift.py --output benchmarks/results/shift.json
-	$(PY) benchmarks/wide.py --learners SEP-C HGB LightGBM LR --rows 2000 5000 10000 --output benchmarks/results/wide.json
-	$(PY) benchmarks/wide.py --tables line --rows 50000 --seeds 1 --output benchmarks/results/wide_large.json
-	$(PY) benchmarks/wide.py --tables line curve --columns 60 --rows 2000 --seeds 1 \
+	$(PY) -m sepc_benchmarks.enclose --output benchmarks/results/enclose.json
+	$(PY) -m sepc_benchmarks.hulls --output benchmarks/results/hulls.json
+	$(PY) -m sepc_benchmarks.classifier --output benchmarks/results/classifier.json
+	$(PY) -m sepc_benchmarks.reference --output benchmarks/results/reference.json
+	$(PY) -m sepc_benchmarks.accuracy --output benchmarks/results/accuracy.json
+	$(PY) -m sepc_benchmarks.constants --output benchmarks/results/constants.json
+	$(PY) -m sepc_benchmarks.n_impure --output benchmarks/results/n_impure.json
+	$(PY) -m sepc_benchmarks.hostile_files --output benchmarks/results/hostile_files.json
+	$(PY) -m sepc_benchmarks.forged_sizes --output benchmarks/results/forged_sizes.json
+	$(PY) -m sepc_benchmarks.killed_saves --output benchmarks/results/killed_saves.json
+	$(PY) -m sepc_benchmarks.mlflow_load --output benchmarks/results/mlflow_load.json
+	$(PY) -m sepc_benchmarks.causes --output benchmarks/results/causes.json
+	$(PY) -m sepc_benchmarks.growth --output benchmarks/results/growth.json
+	$(PY) -m sepc_benchmarks.far_rows --output benchmarks/results/far_rows.json
+	$(PY) -m sepc_benchmarks.disagreement --output benchmarks/results/disagreement.json
+	$(PY) -m sepc_benchmarks.mixed_data --output benchmarks/results/mixed_data.json
+	$(PY) -m sepc_benchmarks.guarantees --output benchmarks/results/guarantees.json
+	$(PY) -m sepc_benchmarks.groups --output benchmarks/results/groups.json
+	$(PY) -m sepc_benchmarks.shift --output benchmarks/results/shift.json
+	$(PY) -m sepc_benchmarks.wide --learners SEP-C HGB LightGBM LR --rows 2000 5000 10000 --output benchmarks/results/wide.json
+	$(PY) -m sepc_benchmarks.wide --tables line --rows 50000 --seeds 1 --output benchmarks/results/wide_large.json
+	$(PY) -m sepc_benchmarks.wide --tables line curve --columns 60 --rows 2000 --seeds 1 \
 	  --learners HGB RF LR "layer on HGB" "layer on RF" "layer on LR" --output benchmarks/results/wide_layers.json
-	$(PY) benchmarks/raw_tables.py --output benchmarks/results/raw_tables.json
-	$(PY) benchmarks/row_order.py --output benchmarks/results/row_order.json
-	$(PY) benchmarks/score_command.py --output benchmarks/results/score_command.json
-	$(PY) benchmarks/install_size.py --output benchmarks/results/install_size.json
-	$(PY) benchmarks/landscape.py --output benchmarks/results/landscape.json
-	$(PY) benchmarks/onnx_parity.py --output benchmarks/results/onnx_parity.json
-	$(PY) benchmarks/sql.py --output benchmarks/results/sql.json
-	$(PY) benchmarks/recourse.py --output benchmarks/results/recourse.json
-	$(PY) benchmarks/audit.py --output benchmarks/results/audit.json
-	$(PY) benchmarks/column_changes.py --output benchmarks/results/column_changes.json
-	$(PY) benchmarks/repair.py --output benchmarks/results/repair.json
-	$(PY) benchmarks/alternatives.py --output benchmarks/results/alternatives.json
-	$(PY) benchmarks/cost_model.py --output benchmarks/results/cost_model.json
-	$(PY) benchmarks/weeks.py --output benchmarks/results/weeks.json
-	$(PY) benchmarks/monitor.py --output benchmarks/results/monitor.json
-	$(PY) benchmarks/review.py --output benchmarks/results/review.json
-	$(PY) benchmarks/write_tables.py
+	$(PY) -m sepc_benchmarks.raw_tables --output benchmarks/results/raw_tables.json
+	$(PY) -m sepc_benchmarks.row_order --output benchmarks/results/row_order.json
+	$(PY) -m sepc_benchmarks.score_command --output benchmarks/results/score_command.json
+	$(PY) -m sepc_benchmarks.install_size --output benchmarks/results/install_size.json
+	$(PY) -m sepc_benchmarks.landscape --output benchmarks/results/landscape.json
+	$(PY) -m sepc_benchmarks.onnx_parity --output benchmarks/results/onnx_parity.json
+	$(PY) -m sepc_benchmarks.sql --output benchmarks/results/sql.json
+	$(PY) -m sepc_benchmarks.recourse --output benchmarks/results/recourse.json
+	$(PY) -m sepc_benchmarks.audit --output benchmarks/results/audit.json
+	$(PY) -m sepc_benchmarks.column_changes --output benchmarks/results/column_changes.json
+	$(PY) -m sepc_benchmarks.repair --output benchmarks/results/repair.json
+	$(PY) -m sepc_benchmarks.alternatives --output benchmarks/results/alternatives.json
+	$(PY) -m sepc_benchmarks.cost_model --output benchmarks/results/cost_model.json
+	$(PY) -m sepc_benchmarks.weeks --output benchmarks/results/weeks.json
+	$(PY) -m sepc_benchmarks.monitor --output benchmarks/results/monitor.json
+	$(PY) -m sepc_benchmarks.review --output benchmarks/results/review.json
+	$(PY) -m sepc_benchmarks.write_tables
 
 bench-kernels:  ## fails if a kernel takes 1.5 times as long as it did, beside a bare matrix product; half a minute
-	$(PY) benchmarks/kernels.py --compare benchmarks/results/kernels.json
+	$(PY) -m sepc_benchmarks.kernels --compare benchmarks/results/kernels.json
 
 bench-speed:  ## how long everything takes beside other models; a quarter of an hour; SECTIONS="bulk rows" runs these again
-	OMP_NUM_THREADS=1 $(PY) benchmarks/speed.py --output benchmarks/results/speed.json --images docs/images \
+	OMP_NUM_THREADS=1 $(PY) -m sepc_benchmarks.speed --output benchmarks/results/speed.json --images docs/images \
 	    $(if $(SECTIONS),--sections $(SECTIONS))
-	$(PY) benchmarks/write_tables.py
+	$(PY) -m sepc_benchmarks.write_tables
 
 bench-trust:  ## the comparison of trust with other models; about two hours, goes on where it was stopped
-	$(PY) benchmarks/trust/run.py --output benchmarks/results/trust.json --images docs/images
-	$(PY) benchmarks/write_tables.py
+	$(PY) -m sepc_benchmarks.trust.run --output benchmarks/results/trust.json --images docs/images
+	$(PY) -m sepc_benchmarks.write_tables
 
 attacks:  ## try to break every promise, with 1,000 draws an attack; about half an hour on two cores
-	OMP_NUM_THREADS=1 $(PY) benchmarks/attacks.py --output benchmarks/results/attacks.json
-	$(PY) benchmarks/write_tables.py
+	OMP_NUM_THREADS=1 $(PY) -m sepc_benchmarks.attacks --output benchmarks/results/attacks.json
+	$(PY) -m sepc_benchmarks.write_tables
 
 bench-trust-quick:
-	$(PY) benchmarks/trust/run.py --quick
+	$(PY) -m sepc_benchmarks.trust.run --quick

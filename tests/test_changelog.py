@@ -54,6 +54,16 @@ def test_changes_are_sorted_by_kind():
     assert set(headings(3)) <= KINDS
 
 
+def test_fragments_have_names_that_towncrier_reads():
+    fragments = [path for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    kinds = "|".join(kind.lower() for kind in KINDS)
+    for path in fragments:
+        assert re.fullmatch(rf"\+[a-z0-9-]+\.({kinds})\.md", path.name), path.name
+        text = path.read_text(encoding="utf-8")
+        assert text.strip()
+        assert not text.startswith(("-", "*")), f"{path.name} has a dash, which the changelog adds"
+
+
 CALLED = [name for name in sepc.__all__ if name.islower() or name.endswith("Classifier")]
 
 

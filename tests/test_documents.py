@@ -196,9 +196,10 @@ def test_how_tos_hold_no_tables_of_results(page):
 
 
 def test_tables_are_those_of_the_results(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    write_tables = pytest.importorskip("write_tables")
+    write_tables = pytest.importorskip("sepc_benchmarks.write_tables")
     shown = [page for page in write_tables.pages() if "<!-- table:" in page.read_text()]
     assert shown
     for page in shown:
-        assert write_tables.with_tables(page.read_text()) == page.read_text(), f"run benchmarks/write_tables.py: {page}"
+        assert write_tables.with_tables(page.read_text()) == page.read_text(), (
+            f"run sepc_benchmarks.write_tables: {page}"
+        )

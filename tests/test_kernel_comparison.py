@@ -11,7 +11,7 @@ pytestmark = pytest.mark.bench
 
 
 def compared(path, *options):
-    command = [*warm_python(), str(FOLDER / "kernels.py"), "--smallest", "--compare", str(path), *options]
+    command = [*warm_python(), "-m", "sepc_benchmarks.kernels", "--smallest", "--compare", str(path), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 

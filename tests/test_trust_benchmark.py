@@ -3,25 +3,24 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 from warm_python import warm_python
 
-FOLDER = Path(__file__).parents[1] / "benchmarks" / "trust"
-
-
-@pytest.fixture
-def benchmark(monkeypatch):
-    """Lets a test import the benchmark's modules."""
-    monkeypatch.syspath_prepend(str(FOLDER.parent))
-    monkeypatch.syspath_prepend(str(FOLDER))
-
 
 def run(*options, cwd):
     """Run the command as a user does and give what it said."""
-    command = [*warm_python(), str(FOLDER / "run.py"), "--cache", "cache", "--output", "trust.json", *options]
+    command = [
+        *warm_python(),
+        "-m",
+        "sepc_benchmarks.trust.run",
+        "--cache",
+        "cache",
+        "--output",
+        "trust.json",
+        *options,
+    ]
     done = subprocess.run(command, cwd=cwd, env=os.environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr, json.loads((cwd / "trust.json").read_text())
@@ -62,11 +61,11 @@ def test_quick_run_compares_everything_on_six_sets(home, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # Python 3.12 on: pytest-xdist has threads
-def test_fold_beyond_its_seconds_is_too_slow_and_the_rest_is_skipped(benchmark, monkeypatch, tmp_path):
-    import fitting
-    from folds import TOO_SLOW, Folds, Plan
-    from missing import missing
-    from schedule import work
+def test_fold_beyond_its_seconds_is_too_slow_and_the_rest_is_skipped(monkeypatch, tmp_path):
+    from sepc_benchmarks.trust import fitting
+    from sepc_benchmarks.trust.folds import TOO_SLOW, Folds, Plan
+    from sepc_benchmarks.trust.missing import missing
+    from sepc_benchmarks.trust.schedule import work
 
     class Endless:
         def get_params(self, deep=True):
@@ -87,16 +86,16 @@ def test_fold_beyond_its_seconds_is_too_slow_and_the_rest_is_skipped(benchmark, 
     assert [(row["learner"], row["why"]) for row in missing(plan, folds)] == [("Endless", TOO_SLOW)]
 
 
-def test_library_that_is_not_installed_is_left_out_with_a_line(benchmark, monkeypatch, capsys):
-    import peers
+def test_library_that_is_not_installed_is_left_out_with_a_line(monkeypatch, capsys):
+    from sepc_benchmarks.trust import peers
 
     monkeypatch.setattr(peers, "BOOSTING", {"Other": ("no_such_package", "Classifier", {})})
     assert peers.boosting() == {}
     assert "Other is left out: no_such_package is not installed" in capsys.readouterr().err
 
 
-def test_thinned_peer_runs_in_the_first_drawing_on_its_sets(benchmark):
-    from thinning import QUICK_FOR_EBM, is_left_out
+def test_thinned_peer_runs_in_the_first_drawing_on_its_sets():
+    from sepc_benchmarks.trust.thinning import QUICK_FOR_EBM, is_left_out
 
     assert not is_left_out("models", "EBM", QUICK_FOR_EBM[0], seed=0)
     assert is_left_out("models", "EBM", QUICK_FOR_EBM[0], seed=1)
@@ -105,9 +104,9 @@ def test_thinned_peer_runs_in_the_first_drawing_on_its_sets(benchmark):
     assert not is_left_out("models", "SEP-C", "spambase", seed=1)
 
 
-def test_upper_bound_of_right_labels_is_that_of_clopper_and_pearson(benchmark):
-    from outcomes import Accepted
+def test_upper_bound_of_right_labels_is_that_of_clopper_and_pearson():
     from scipy.stats import binomtest
+    from sepc_benchmarks.trust.outcomes import Accepted
 
     exact = binomtest(85, 100, alternative="less").proportion_ci(0.95, "exact").high
     assert Accepted(100, 85).upper_bound == pytest.approx(exact)
@@ -115,9 +114,9 @@ def test_upper_bound_of_right_labels_is_that_of_clopper_and_pearson(benchmark):
     assert np.isnan(Accepted(0, 0).share_right)
 
 
-def test_learners_are_compared_on_sets_and_drawings_that_both_have(benchmark):
-    from outcomes import Outcome, comparable
-    from tables import _against
+def test_learners_are_compared_on_sets_and_drawings_that_both_have():
+    from sepc_benchmarks.trust.outcomes import Outcome, comparable
+    from sepc_benchmarks.trust.tables import _against
 
     right, wrong = (np.array([True, True]), np.array([0.9, 0.8])), (np.array([False, False]), np.array([0.9, 0.8]))
     outcomes = {"a": {"SEP-C": Outcome({0: right, 1: wrong}), "slow": Outcome({0: wrong})}, "b": {"slow": Outcome({})}}
@@ -126,8 +125,8 @@ def test_learners_are_compared_on_sets_and_drawings_that_both_have(benchmark):
     assert comparable(outcomes, "SEP-C").keys() == {"a"}
 
 
-def test_base_model_is_fitted_once_for_the_same_question(benchmark, tmp_path):
-    from remembered import Remembered
+def test_base_model_is_fitted_once_for_the_same_question(tmp_path):
+    from sepc_benchmarks.trust.remembered import Remembered
     from sklearn.tree import DecisionTreeClassifier
 
     X, y = np.arange(8.0).reshape(-1, 1), np.repeat([0, 1], 4)
@@ -140,16 +139,16 @@ def test_base_model_is_fitted_once_for_the_same_question(benchmark, tmp_path):
     assert hasattr(again, "fitted_")
 
 
-def test_jiang_score_is_the_ratio_of_distances(benchmark):
-    from jiang import JiangScore
+def test_jiang_score_is_the_ratio_of_distances():
+    from sepc_benchmarks.trust.jiang import JiangScore
 
     X = np.array([[0.0], [1.0], [10.0], [11.0]])
     score = JiangScore(k=1, alpha=0).fit(X, np.array([0, 0, 1, 1]))
     np.testing.assert_allclose(score.score(np.array([[3.0], [3.0], [9.0]]), np.array([0, 1, 1])), [7 / 2, 2 / 7, 8])
 
 
-def test_jiang_score_leaves_sparse_rows_out(benchmark):
-    from jiang import JiangScore
+def test_jiang_score_leaves_sparse_rows_out():
+    from sepc_benchmarks.trust.jiang import JiangScore
 
     X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [10.0], [10.1], [10.2], [10.3]])
     y = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
@@ -158,8 +157,8 @@ def test_jiang_score_leaves_sparse_rows_out(benchmark):
     assert JiangScore(k=2, alpha=0).fit(X, y).score(new, label) > 1
 
 
-def test_conformal_score_counts_unseen_rows_with_no_larger_probability(benchmark):
-    from scores import Unseen, conformal
+def test_conformal_score_counts_unseen_rows_with_no_larger_probability():
+    from sepc_benchmarks.trust.scores import Unseen, conformal
 
     unseen = Unseen(np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]), np.array([0, 0, 1, 1]))
     score = conformal(unseen, np.array([[0.95, 0.05], [0.5, 0.5]]))
@@ -167,17 +166,17 @@ def test_conformal_score_counts_unseen_rows_with_no_larger_probability(benchmark
     np.testing.assert_allclose(score, [1 - 1 / 5 + (5 / 5) / 5, 1 - 2 / 5 + (2 / 5) / 5])
 
 
-def test_temperature_cools_a_model_that_is_too_sure(benchmark):
-    from scores import Unseen, temperature
+def test_temperature_cools_a_model_that_is_too_sure():
+    from sepc_benchmarks.trust.scores import Unseen, temperature
 
     sure = np.tile([0.99, 0.01], (100, 1))
     unseen = Unseen(sure, np.array([0] * 80 + [1] * 20))
     np.testing.assert_allclose(temperature(unseen, sure[:1]), [0.8], atol=1e-3)
 
 
-def test_cliques_join_ranks_within_the_critical_difference(benchmark):
-    from diagrams import cliques
-    from judgement import Ranks
+def test_cliques_join_ranks_within_the_critical_difference():
+    from sepc_benchmarks.trust.diagrams import cliques
+    from sepc_benchmarks.trust.judgement import Ranks
 
     ranks = Ranks(("a", "b", "c"), np.array([1.0, 1.4, 2.9]), n_sets=30)
     assert ranks.critical_difference == pytest.approx(2.343 * np.sqrt(3 * 4 / (6 * 30)), abs=2e-3)  # Demšar, table 5

@@ -20,7 +20,18 @@ pytest.importorskip("build")
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-IN_ARCHIVE = {"src", "tests", "docs", "examples", "benchmarks", "tools", "Makefile", "pyproject.toml", ".gitignore"} | {
+IN_ARCHIVE = {
+    "src",
+    "tests",
+    "changelog.d",
+    "docs",
+    "examples",
+    "benchmarks",
+    "tools",
+    "Makefile",
+    "pyproject.toml",
+    ".gitignore",
+} | {
     *(
         "constraints.txt",
         "constraints-oldest.txt",

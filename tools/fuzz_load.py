@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of all files, with atheris: anything but a `FormatError` or something that works ends it.
 
 It starts from a file of every kind. Half of its inputs are changed with care and signed anew, as in
-`benchmarks/mutations.py`, so that the fuzzer gets behind the digest; the other half are changed by atheris.
+`sepc_benchmarks.mutations`, so that the fuzzer gets behind the digest; the other half are changed by atheris.
 """
 
 import sys
@@ -10,12 +10,10 @@ from pathlib import Path
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
 with atheris.instrument_imports(include=["sepc"]):
     import numpy as np
     from hostile_files import Target, inspected, targets
-    from mutations import forged
+    from sepc_benchmarks.mutations import forged
 
     from sepc import ForeignModelError, FormatError
     from sepc.io.container import decode

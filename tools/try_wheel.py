@@ -24,6 +24,7 @@ REPOSITORY = (
     "test_community",
     "test_documents",
     "test_follow_pages",
+    "test_kernel_comparison",
     "test_notebooks",
     "test_public_names",
     "test_readme",

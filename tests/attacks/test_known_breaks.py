@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from attacking.every_attack import every_attack
-from attacking.monitors import labels_of, normal, started
-from attacking.overall_labels import groups
-from attacking.reviews import CONSTANT, desk
 from few_draws import BROKEN_ONCE, LATE_LABELS, MERGED_AGAIN, RARE_LABELS, holds
+from sepc_benchmarks.attacking.every_attack import every_attack
+from sepc_benchmarks.attacking.monitors import labels_of, normal, started
+from sepc_benchmarks.attacking.overall_labels import groups
+from sepc_benchmarks.attacking.reviews import CONSTANT, desk
 from sklearn.neighbors import KNeighborsClassifier
 
 from sepc import Costs, SelectiveClassifier

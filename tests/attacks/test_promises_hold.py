@@ -5,7 +5,8 @@ the chance that any test in this folder fails is below one in 10,000.
 """
 
 import pytest
-from attacking import (
+from few_draws import BROKEN_ONCE, N_TESTS, holds, most_broken
+from sepc_benchmarks.attacking import (
     audits,
     certificates,
     costs,
@@ -19,8 +20,7 @@ from attacking import (
     reviews,
     shifts,
 )
-from attacking.attack import Kind
-from few_draws import BROKEN_ONCE, N_TESTS, holds, most_broken
+from sepc_benchmarks.attacking.attack import Kind
 
 # How many draws each attack of a file gets, by how long they take.
 N_DRAWS = {

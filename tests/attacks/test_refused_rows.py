@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from attacking.monitors import labels_of, normal
 from optional import package_or_skip
+from sepc_benchmarks.attacking.monitors import labels_of, normal
 
 from sepc import SEPClassifier
 from sepc.lifecycle import Monitor, ReviewQueue

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from attacking.monitors import labels_of, model_of, normal, started
-from attacking.reviews import SEVERAL, desk
+from sepc_benchmarks.attacking.monitors import labels_of, model_of, normal, started
+from sepc_benchmarks.attacking.reviews import SEVERAL, desk
 
 N_THREADS, N_CALLS, N_ROWS = 8, 30, 25
 N_ALL = N_THREADS * N_CALLS * N_ROWS

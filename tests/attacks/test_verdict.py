@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from attacking.attack import Attack, Kind, Promise
-from attacking.controls import attacks as controls
-from attacking.every_attack import every_attack
-from attacking.verdict import SIGNIFICANT, Outcome, attack_records, holm, other_records, promise_records
 from scipy.stats import beta, binom
+from sepc_benchmarks.attacking.attack import Attack, Kind, Promise
+from sepc_benchmarks.attacking.controls import attacks as controls
+from sepc_benchmarks.attacking.every_attack import every_attack
+from sepc_benchmarks.attacking.verdict import SIGNIFICANT, Outcome, attack_records, holm, other_records, promise_records
 
 PROMISE = Promise("rain", "howto/audit.md", "it seldom rains", "always")
 # Draws by which the mistake of each control is seen.

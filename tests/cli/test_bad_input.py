@@ -161,7 +161,7 @@ def test_text_among_numbers_in_parquet(command, words, capsys, tmp_path):
 def test_columns_that_are_no_features(command, words, capsys, folder):
     line = complaint(run_here(capsys, *words(command, folder / "wdbc.csv", "--features", "id")))
     assert "No column can be used: 'id' (an id)" in line
-    assert "keep" in line
+    assert "force_features" in line
 
 
 def test_a_landscape_without_numbers(words, capsys, folder):

@@ -62,7 +62,7 @@ def test_the_columns_are_what_they_seem(place, capsys, tmp_path):
     assert facts["taken_as"] == "4 features: 1 number, 2 categories, 1 date; left out: 'visit' (an id)"
     kinds = {column["name"]: column["kind"] for column in facts["columns"]}
     assert kinds == {"visit": "left out", "weight": "number", "ward": "category", "seen": "date", "smokes": "category"}
-    kept = json.loads(run_here(capsys, *words, "--keep", "visit", "--drop", "seen,smokes", "--json").out)
+    kept = json.loads(run_here(capsys, *words, "--use", "visit", "--drop", "seen,smokes", "--json").out)
     assert kept["taken_as"] == "3 features: 1 number, 2 categories"
 
 

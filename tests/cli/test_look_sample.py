@@ -4,7 +4,6 @@ import gzip
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from sepc.cli import csv_sample, look
 pd = package_or_skip("pandas")
 package_or_skip("pyarrow")
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 N = 6_000
 
 
@@ -179,12 +177,10 @@ def test_suspects_are_told_by_the_number_of_their_row(tmp_path, capsys):
 @pytest.fixture
 def raw(monkeypatch):
     """The benchmark that makes raw tables, here of 6,000 rows."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import raw_tables
+    from sepc_benchmarks import raw_tables
 
     monkeypatch.setattr(raw_tables, "N_ROWS", N)
-    yield raw_tables
-    sys.modules.pop("raw_tables")
+    return raw_tables
 
 
 @pytest.mark.usefixtures("files_are_long")

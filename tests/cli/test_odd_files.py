@@ -1,8 +1,5 @@
 """Files as people have them: what `sepc fit` says of each, and of those that are wrong on purpose one line."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from command_runs import Ran, complaint
 
@@ -50,13 +47,11 @@ SAID = {
 
 
 @pytest.fixture
-def odd(monkeypatch):
+def odd():
     """The benchmark that makes the files."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import odd_files
+    from sepc_benchmarks import odd_files
 
-    yield odd_files
-    sys.modules.pop("odd_files")
+    return odd_files
 
 
 def test_all_files_are_listed(odd):

@@ -14,9 +14,8 @@ NAMES = ("most", "some", "few", "hardly any")
 
 
 @pytest.fixture
-def benchmark(monkeypatch):
+def benchmark():
     """Lets a test import the benchmark's modules."""
-    monkeypatch.syspath_prepend(str(FOLDER))
 
 
 def population(n=4000):
@@ -31,8 +30,8 @@ def population(n=4000):
 @pytest.mark.usefixtures("benchmark")
 @pytest.mark.parametrize("one_threshold", [False, True])
 def test_the_benchmark_chooses_the_thresholds_of_the_estimator(one_threshold):
-    from attacking.levels import REGION, Levels
-    from groups import Case, thresholds_of
+    from sepc_benchmarks.attacking.levels import REGION, Levels
+    from sepc_benchmarks.groups import Case, thresholds_of
 
     X, y, group = population()
     model = LogisticRegression().fit(X[:500], y[:500])

@@ -161,7 +161,7 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
 
 
 def test_the_benchmark_chooses_the_threshold_of_the_estimator():
-    # benchmarks/guarantees.py skips the estimator and hands labels and trust of drawn rows to these functions.
+    # sepc_benchmarks.guarantees skips the estimator and hands labels and trust of drawn rows to these functions.
     X, y = blobs(3000)
     model = LogisticRegression().fit(X[:500], y[:500])
     drawn = np.random.default_rng(0).integers(500, 3000, size=2000)
@@ -375,7 +375,7 @@ def test_certificates_hold_together():
     assert len(lines) == len(certificates) + 1
     assert lines[0].endswith(f"right, 95 % confidence, {certificates.n_rows[largest]} rows.")
     plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match="Certificates are for regions, and LogisticRegression has none"):
+    with pytest.raises(TypeError, match="Certificates are for regions, but LogisticRegression has none"):
         plain.certificates(X, y)
 
 

@@ -196,7 +196,7 @@ def test_one_warning_names_constant_and_collinear_features():
     table["total"] = table["age"] + table["pay"]
     y = (table["age"] + 0.1 * rng.random(80) > 0.5).astype(int)
     with pytest.warns(FlatSetWarning) as caught:
-        classifier = SEPClassifier(keep=["gain"]).fit(table, y)
+        classifier = SEPClassifier(force_features=["gain"]).fit(table, y)
     assert len(caught) == 1
     assert "Feature 'gain' is constant; Features 'age', 'pay', 'total' are collinear" in str(caught[0].message)
     assert classifier.score(table, y) > 0.95

@@ -158,9 +158,7 @@ def test_classes_that_the_sample_lacks_are_classes(stored, monkeypatch):
 def test_gaps_in_numbers_and_dates_are_refused_by_name(stored, name):
     table = rows()
     table.loc[table.index[700], name] = None
-    with pytest.raises(
-        ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill such cells or leave these rows out"
-    ):
+    with pytest.raises(ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill these cells or leave the rows out"):
         SEPClassifier().fit(stored(table), "target")
 
 
@@ -184,7 +182,7 @@ def test_ids_are_left_out_with_a_warning(stored):
 @pytest.mark.quick_cases("parquet")
 def test_named_columns_are_kept_or_categories(stored):
     table = rows().assign(room=np.arange(900) % 4, note="the same")
-    model = SEPClassifier(categorical_features=["room"], keep=["note"]).fit(stored(table), "target")
+    model = SEPClassifier(categorical_features=["room"], force_features=["note"]).fit(stored(table), "target")
     assert model.preparation_.categories["room"].values == (0, 1, 2, 3)
     assert model.preparation_.categories["note"].values == ("the same",)
     with pytest.raises(ValueError, match="There is no column 'floor'"):
@@ -262,8 +260,10 @@ def test_what_cannot_be_fitted_is_told(client, stored):
     with pytest.raises(ValueError, match="has 1 missing label, the first in row 0.*; leave these rows out or give"):
         SEPClassifier().fit(stored(holes), "target")
     array = dask.array.zeros((10, 2), chunks=5)
-    with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, and X is none"):
-        SEPClassifier(keep=["x"]).fit(array, dask.array.zeros(10, chunks=5))
+    with pytest.raises(
+        TypeError, match="categorical_features and force_features name columns of a table, but X is not a table"
+    ):
+        SEPClassifier(force_features=["x"]).fit(array, dask.array.zeros(10, chunks=5))
 
 
 @pytest.mark.parametrize("columns", [["age", "target"], ["age", "stage", "target"]], ids=["numbers", "a table"])
@@ -281,8 +281,8 @@ def test_labels_are_checked_as_in_memory(stored, columns):
 
 def test_checks_of_labels_read_no_row_again(tmp_path, monkeypatch):
     path, reads = in_files(rows(300), tmp_path), []
-    read = on_parquet.ParquetTable._read
-    monkeypatch.setattr(on_parquet.ParquetTable, "_read", lambda *given: reads.append(given[1:]) or read(*given))
+    read = on_parquet.ParquetSource._read
+    monkeypatch.setattr(on_parquet.ParquetSource, "_read", lambda *given: reads.append(given[1:]) or read(*given))
     SEPClassifier().fit(path, "target")
     n_reads = len(reads)
     for check in ("refuse_numbers", "warn_of_misspellings"):

@@ -1,7 +1,6 @@
-"""What `benchmarks/shift.py` measures is what `SelectiveClassifier` does."""
+"""What `sepc_benchmarks.shift` measures is what `SelectiveClassifier` does."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +13,9 @@ N_TRAINING = 800
 
 
 @pytest.fixture
-def shift(monkeypatch):
+def shift():
     """The benchmark."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import shift
+    from sepc_benchmarks import shift
 
     return shift
 

@@ -1,8 +1,5 @@
 """Tables as people export them: what becomes of every column is what a careful person would want, or said to differ."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from optional import package_or_skip
@@ -11,19 +8,16 @@ from sepc import LeftOutWarning, SEPClassifier
 
 package_or_skip("pandas")
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 N_TABLES = 20
 SEEDS = (0, 1)
 
 
 @pytest.fixture
-def raw(monkeypatch):
+def raw():
     """The benchmark that makes the tables."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import raw_tables
+    from sepc_benchmarks import raw_tables
 
-    yield raw_tables
-    sys.modules.pop("raw_tables")
+    return raw_tables
 
 
 def test_differences_are_said_and_no_others(raw):

@@ -1,19 +1,14 @@
 """The partition is the one that the paper's pseudo-code gives, written out in CVXPY."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def reference(monkeypatch):
+def reference():
     pytest.importorskip("cvxpy")
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return pytest.importorskip("reference")
+    return pytest.importorskip("sepc_benchmarks.reference")
 
 
 @pytest.mark.slow_cases("0")

@@ -1,11 +1,6 @@
 """The databases that a statement can run in, beside Spark."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +8,7 @@ def postgres():
     """A connection to a server of our own."""
     pytest.importorskip("psycopg")
     pytest.importorskip("pandas")
-    from databases import Postgres, postgres_programs, postgres_server
+    from sepc_benchmarks.databases import Postgres, postgres_programs, postgres_server
 
     if postgres_programs() is None:
         pytest.skip("there is no PostgreSQL server")
@@ -28,7 +23,7 @@ def duck():
     """DuckDB in memory."""
     pytest.importorskip("duckdb")
     pytest.importorskip("pandas")
-    from databases import DuckDB
+    from sepc_benchmarks.databases import DuckDB
 
     engine = DuckDB()
     yield engine
@@ -39,7 +34,7 @@ def duck():
 def sqlite():
     """SQLite in memory."""
     pytest.importorskip("pandas")
-    from databases import SQLite
+    from sepc_benchmarks.databases import SQLite
 
     engine = SQLite()
     functions = {name for (name,) in engine.connection.execute("SELECT name FROM pragma_function_list")}

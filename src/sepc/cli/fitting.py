@@ -121,7 +121,7 @@ def _partition(options: argparse.Namespace) -> Any:
 
     names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    named = {"categorical_features": categorical_features(options), "keep": options.keep}
+    named = {"categorical_features": categorical_features(options), "force_features": options.use}
     return SEPClassifier(**given, **named, random_state=options.seed)
 
 
@@ -215,7 +215,7 @@ def warn_of_left_out(left_out: dict[str, str]) -> None:
     if left_out:
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
         example = quoted(next(iter(left_out)))
-        complain(f"warning: left out, since they are no features: {named}. To use one, give --keep {example}.")
+        complain(f"warning: left out, since they are no features: {named}. To use one, give --use {example}.")
 
 
 def warn_of_read(model: Any) -> None:

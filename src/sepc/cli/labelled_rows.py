@@ -87,7 +87,7 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", type=names_in, metavar="A,B,C", help="columns to use; by default all others")
     parser.add_argument("--drop", type=names_in, default=[], metavar="A,B", help="columns to leave out")
     parser.add_argument(
-        "--keep",
+        "--use",
         type=names_in,
         default=[],
         metavar="A,B",
@@ -150,7 +150,7 @@ def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()
     """A reader of the columns to use as features, and of the labels."""
     given: list[str] | None = options.features
     check_names(table, [options.target, *by, *(given or [])])
-    named = {*options.drop, *options.keep, *options.categorical, *table.source.dates}
+    named = {*options.drop, *options.use, *options.categorical, *table.source.dates}
     for name in sorted(named - set(table.names)):
         check_names(table, [name])
     beside = beside_names(options)

@@ -45,7 +45,7 @@ def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]
     from sepc.columns.kinds import Kind, kinds_of
     from sepc.columns.table import column_of
 
-    columns = kinds_of(rows.X, categorical_features(options) or (), options.keep)
+    columns = kinds_of(rows.X, categorical_features(options) or (), options.use)
     left_out = {own.name: own.why or f"a {own.kind.value}" for own in columns if own.kind is not Kind.NUMBER}
     X = rows.X.drop(columns=list(left_out))
     written = {own.name: own.written for own in columns if own.kind is Kind.NUMBER and own.written is not None}

@@ -104,7 +104,7 @@ def _suspects(sample: SampledRows, options: argparse.Namespace) -> Any:
     from sepc.looking.suspects import suspects
 
     X, y = sample.rows.X, sample.rows.y
-    chosen = {"categorical_features": categorical_features(options), "keep": options.keep}
+    chosen = {"categorical_features": categorical_features(options), "force_features": options.use}
     return suspects(fitted(SEPClassifier(out_of_fold=True, **chosen), X, y, len(y), quiet=options.quiet), y)
 
 

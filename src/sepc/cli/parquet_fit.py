@@ -57,7 +57,7 @@ def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
 
 def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
     """What is odd about the cells, in one pass: gaps, labels that are none, and columns that are no features."""
-    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.keep}, set[Any]()
+    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.use}, set[Any]()
     for batch in batches:
         arrays = rows.arrays(batch)
         gap = next((name for name, values in arrays.items() if (values != values).any()), None)
@@ -98,7 +98,7 @@ class _Range:
 
     def may_be_no_feature(self, n_rows: int) -> bool:
         """Whether it is a constant, or whole numbers of a range that an id or an index would have."""
-        from sepc.columns.no_features import may_be_counted
+        from sepc.columns.non_features import may_be_counted
 
         n_values = self.high - self.low + 1.0
         is_counted = self.whole and n_rows <= n_values and may_be_counted(self.low, self.high, n_rows)

@@ -1,4 +1,4 @@
-"""What a model file says about itself, in a few lines, whatever its description holds."""
+"""Describe a model file in a few lines, whatever its description contains."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
+from sepc.io.values import name_now
 from sepc.io.writer import Node
 from sepc.wording import name_of
 
-# Classes and features that are named, and parameters; no estimator has more.
+# The most classes and features to name, and the most parameters; no estimator has more.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
 
@@ -53,7 +54,7 @@ class Inspection(ShownAsCard):
 
 
 def _facts(node: Any, n_deep: int = 0) -> Facts:
-    """Names and values that describe a node and the models inside it, with how deep inside."""
+    """Names and values that describe a node and the models inside it, with their depth."""
     if not isinstance(node, dict):
         return
     inner = _part(node, "model") or _part(node, "trust")
@@ -63,10 +64,10 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     names = _entries(inner, "feature_names") or _entries(node, "feature_names_in")
     yield n_deep, "features", name_of(node.get("n_features_in")) + (f": {_some(names)}" if names else "")
     parameters = _part(node, "parameters")
-    kept = (f"{name}={value!r}" for name, value in _part(parameters, "kept").items())
+    kept = (f"{name_now(name)}={value!r}" for name, value in _part(parameters, "kept").items())
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
     if lost := _part(parameters, "lost"):
-        yield n_deep, "parameters not kept", _some(lost, MOST_PARAMETERS)
+        yield n_deep, "parameters not saved", _some(map(name_now, lost), MOST_PARAMETERS)
     if held := _part(node, "estimator"):
         ours = held.get("ours")
         yield n_deep, "around", _kind_of(ours if "ours" in held else held.get("foreign"))
@@ -86,7 +87,7 @@ def _entries(node: Node, name: str) -> list[Any]:
 
 
 def _kind_of(node: Any) -> str:
-    return name_of(node.get("kind", "a model that is not ours")) if isinstance(node, dict) else "nothing"
+    return name_of(node.get("kind", "a model of another library")) if isinstance(node, dict) else "nothing"
 
 
 def _some(values: Iterable[Any], most: int = MOST_NAMED) -> str:

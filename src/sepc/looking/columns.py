@@ -23,7 +23,7 @@ MATTERS = {
 }
 NUMBERED = "Ids, and the positions of rows, say nothing about new rows"
 AS_TEXT = "As text, each value would be a category that new rows do not have"
-LEFT_OUT = "Left out; to use it, name it in keep (--keep)"
+LEFT_OUT = "Left out; to use it, name it in force_features (--use)"
 OR_CATEGORIES = "to take it as categories, name it in categorical_features (--categorical)"
 USED = "Used anyway, because columns of an array have no names; remove it"
 REMEDY = "Name them in categorical_features to take them as categories."
@@ -66,7 +66,9 @@ def _words(columns: Collection[Column]) -> list[str]:
     words = []
     if any(column.kind is Kind.LEFT_OUT for column in columns):
         left_out = left_out_in_words(columns)
-        words.append(f"Left out, because they are not usable as features: {left_out}. Name them in keep to use them.")
+        words.append(
+            f"Left out, because they are not usable as features: {left_out}. Name them in force_features to use them."
+        )
     return [*words, *read_in_words(columns), *doubts_in_words(columns)]
 
 

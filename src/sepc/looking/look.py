@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
 from sepc.columns.kinds import Column, ReadColumns, read_arrays, read_columns
-from sepc.columns.table import is_gap, is_table, last_cells, typed
+from sepc.columns.table import as_typed, is_gap, is_table, last_cells
 from sepc.looking.category_values import category_findings
 from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
@@ -51,7 +51,7 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     >>> table = pd.DataFrame({"no": rng.permutation(300), "price": [f"€ {x:.2f}" for x in rng.lognormal(3, 1, 300)]})
     >>> for finding in sepc.look(table):
     ...     print(finding.about, "-", finding.advice)
-    no - Left out; to use it, name it in keep (--keep)
+    no - Left out; to use it, name it in force_features (--use)
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
     n_given = _n_rows(X)
@@ -99,7 +99,7 @@ def _read(X: Any, share: float) -> ReadColumns:
 
 def _arrays(X: Any) -> dict[str, NDArray[Any]]:
     rows = np.asarray(X)
-    return {f"x{j}": typed(column) for j, column in enumerate(rows.T if rows.ndim == 2 else [rows])}
+    return {f"x{j}": as_typed(column) for j, column in enumerate(rows.T if rows.ndim == 2 else [rows])}
 
 
 def _last_cells(X: Any) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,136 @@
+"""Fits on a cluster beside the same rows in blocks and in one array, and on one worker beside two."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from sepc import SEPClassifier
+from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
+from sepc.model.membership import squared_radii
+from sepc.points.class_split import BlockLabels, points_by_class
+from sepc_benchmarks.scaling.data import (
+    Drawn,
+    Records,
+    Tables,
+    cluster,
+    cpu_seconds,
+    forget_peak,
+    peak_megabytes,
+    seconds_of_nothing,
+)
+from sepc_benchmarks.scaling.scoring import on_dask
+
+# A row whose squared radius in some ellipsoid is this near to 1 may fall on either side with another order of sums.
+BOUNDARY = 1e-6
+# The tables that the figures of a fit are divided into.
+HEAD = ("rows", "fit_rows")
+FIT = {
+    "fit": (
+        *("seconds", "seconds in memory", "x in memory", "x in memory, less empty passes"),
+        *("processor seconds", "the same in memory"),
+    ),
+    "traffic": ("passes", "kB moved a pass", "ms an empty pass", "MB of the driver"),
+    "agreement": ("ellipsoids", "same as in blocks", "labels unlike memory's", "of these on a boundary"),
+}
+ARRAYS = ("centers", "roots", "owners", "isolated", "shift", "scale", "class_counts")
+
+
+def classifier(most: int, **options: Any) -> SEPClassifier:
+    """A classifier of all rows, by counts, or with `fit_rows` one with everything, as by default."""
+    trust = "counts" if options.get("fit_rows") is None else "weights"
+    given = {"trust": trust, "max_ellipsoids": most, "fit_rows": None, "random_state": 0} | options
+    return SEPClassifier(0.05, **given)
+
+
+def are_same(left: SEPClassifier, right: SEPClassifier) -> bool:
+    a, b = left.model_, right.model_
+    same = all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ARRAYS)
+    same = same and np.array_equal(a.table.counts, b.table.counts)
+    if a.weights is None or b.weights is None:
+        return same and a.weights is b.weights
+    weighed = zip(vars(a.weights).values(), vars(b.weights).values(), strict=True)
+    return same and all(np.array_equal(one, other) for one, other in weighed)
+
+
+def fit_on_points(model: SEPClassifier, training: TrainingSet) -> float:
+    started = time.perf_counter()
+    model._fit_training(training, model._settings())
+    return time.perf_counter() - started
+
+
+def fit_on_workers(client: Any, drawn: Drawn, most: int, **options: Any) -> tuple[SEPClassifier, dict[str, Any]]:
+    model = classifier(most, **options)
+    X, y = drawn.on_dask(client)
+    forget_peak()
+    before, busy, started = peak_megabytes(), cpu_seconds(client), time.perf_counter()
+    training = TrainingSet.of_collection(X, y)
+    del X, y
+    seconds = time.perf_counter() - started + fit_on_points(model, training)
+    busy, peak, traffic = cpu_seconds(client) - busy, peak_megabytes(), training.rows.traffic
+    return model, {
+        "seconds": seconds,
+        "processor seconds": busy,
+        "passes": traffic.n_passes,
+        "kB moved a pass": traffic.n_bytes / traffic.n_passes / 1e3,
+        "MB of the driver": peak - before,
+        "ms an empty pass": 1e3 * seconds_of_nothing(training.rows),
+    }
+
+
+def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int | None) -> dict[str, Any]:
+    """The cluster beside blocks and beside one array; the workers first, so that this process is still small."""
+    model, record = fit_on_workers(client, drawn, most, fit_rows=fit_rows)
+    blocks, labels = drawn.blocks()
+    in_blocks, in_memory = classifier(most, fit_rows=fit_rows), classifier(most, fit_rows=fit_rows)
+    points = points_by_class(blocks, [BlockLabels.of(own) for own in labels])
+    fit_on_points(in_blocks, TrainingSet(*points, GivenColumns(drawn.d)))
+    X, y = np.concatenate(blocks), np.concatenate(labels)
+    del blocks, labels
+    busy, started = cpu_seconds(), time.perf_counter()
+    in_memory.fit(X, y)
+    busy, memory_seconds = cpu_seconds() - busy, time.perf_counter() - started
+    latency = record["passes"] * record["ms an empty pass"] / 1e3
+    times = {
+        "seconds in memory": memory_seconds,
+        "x in memory": record["seconds"] / memory_seconds,
+        "x in memory, less empty passes": (record["seconds"] - latency) / memory_seconds,
+        "the same in memory": busy,
+    }
+    head = {"rows": f"{drawn.n:,} x {drawn.d}", "fit_rows": "all" if fit_rows is None else f"{fit_rows:,}"}
+    proof = {"same as in blocks": are_same(model, in_blocks)} | differing(model, in_memory, n_new)
+    return head | record | times | proof
+
+
+def differing(model: SEPClassifier, other: SEPClassifier, n: int) -> dict[str, Any]:
+    """How many new rows two models label differently, and how many of these lie on a boundary."""
+    fitted = model.model_
+    rows = 1.05 * Drawn(n, model.n_features_in_, 1).rows(0)
+    differ = rows[model.predict(rows) != other.predict(rows)]
+    squared = squared_radii(fitted.standardize(differ), fitted.centers, fitted.roots)
+    on_boundary = (np.abs(squared - 1.0) < BOUNDARY).any(axis=1)
+    told = {"ellipsoids": fitted.n_ellipsoids, "labels unlike memory's": f"{len(differ)} of {n:,}"}
+    return told | {"of these on a boundary": int(on_boundary.sum())}
+
+
+def fits(chosen: list[tuple[Drawn, int | None]], most: int, n_new: int) -> Tables:
+    with cluster(2) as client:
+        records = [fit(client, drawn, most, n_new, fit_rows) for drawn, fit_rows in chosen]
+    return {title: [{name: one[name] for name in (*HEAD, *names)} for one in records] for title, names in FIT.items()}
+
+
+def speedup(drawn: Drawn, most: int, n_score: int, batch: int) -> Records:
+    records: Records = []
+    for n_workers in (1, 2):
+        with cluster(n_workers) as client:
+            model, fitted = fit_on_workers(client, drawn, most)
+            scored = on_dask(client, model, Drawn(n_score, drawn.d, n_score // batch))
+        head = {"workers": n_workers, "fit of": f"{drawn.n:,} x {drawn.d}", "seconds": fitted["seconds"]}
+        record = head | {"scored": f"{n_score:,} x {drawn.d}", "seconds to score": scored["seconds"]}
+        records.append(record | {name: fitted[name] for name in ("passes", "ms an empty pass", "processor seconds")})
+    for record in records:
+        record["speed-up of fit"] = records[0]["seconds"] / record["seconds"]
+        record["speed-up of score"] = records[0]["seconds to score"] / record["seconds to score"]
+    return records
