@@ -2,8 +2,8 @@
 Why rows are not accepted: a map of causes
 ==========================================
 
-A row that is not accepted has a cause. Here two classes lie apart on the left and mix on the right; at the top a few
-bad rows lie by themselves; and far from everything nothing was seen. Each cause calls for something else: another
+The classifier gives a cause whenever it abstains. Here two classes are apart on the left and overlap on the right; a
+few bad rows lie by themselves at the top; and nothing was seen far away. Each cause calls for something else: another
 feature or a person for ``OVERLAP``, more rows for ``THIN``, a second look at the row itself for ``UNSEEN``.
 """
 
@@ -28,7 +28,7 @@ decisions = classifier.decide(np.column_stack([across.ravel(), up.ravel()]))
 # %%
 # The map
 # -------
-# White is accepted; every place has its own decision. Trust fades slowly outside a large group of rows, so places some
+# White is accepted; every point has its own decision. Trust fades slowly outside a large group of rows, so points some
 # way off are still accepted.
 
 fig, ax = plt.subplots(figsize=(8, 5.6), layout="constrained")
@@ -39,7 +39,7 @@ for label, color, marker in (("good", "#0072B2", "o"), ("bad", "#A23B00", "x")):
     ax.plot(*X[y == label].T, marker, color=color, markersize=4, markerfacecolor="none", label=label)
 for cause, place in ((Cause.OVERLAP, (2.0, -1.5)), (Cause.UNSEEN, (3.3, 4.3)), (Cause.THIN, (-1.0, 4.6))):
     ax.annotate(cause.name, place, ha="center", fontsize=11, weight="bold")
-ax.set(xlabel="feature 1", ylabel="feature 2", title="Accepted (white), and three causes not to accept")
+ax.set(xlabel="feature 1", ylabel="feature 2", title="Accepted (white), and three causes of abstaining")
 fig.legend(loc="outside lower center", ncols=2, frameon=False)
 plt.show()
 

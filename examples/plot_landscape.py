@@ -2,9 +2,9 @@
 A data set before any model
 ===========================
 
-How well can the labels of a table be told apart at all? ``Landscape`` answers before anything is tuned: an ellipsoid
-for each class, how many rows lie in two of them, and the share of rows in regions with several labels. Shown here is
-one data set whose classes lie nearly apart, and one in which a class lies inside the other.
+How well can the classes of a table be separated at all? ``Landscape`` answers before anything is tuned: an ellipsoid
+for each class, how many rows lie in two of them, and the share of rows in regions with several labels. Here are one
+data set whose classes are nearly separate, and one in which one class lies inside the other.
 """
 
 import textwrap
@@ -25,8 +25,8 @@ plt.show()
 # %%
 # One class inside another
 # ------------------------
-# All rows of the inner class lie in the ellipsoid of the outer one, and still a partition tells them apart: classes may
-# overlap without being mixed.
+# All rows of the inner class lie in the ellipsoid of the outer one, and a partition still separates them: the
+# ellipsoids of classes may overlap although the classes do not.
 
 X, y = make_circles(400, noise=0.06, factor=0.5, random_state=0)
 circles = Landscape(X, np.where(y == 0, "ring", "disc"))

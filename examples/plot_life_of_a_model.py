@@ -3,7 +3,7 @@ The life of a model
 ===================
 
 A model is fitted and put to work. People can look at 60 cases a day; their labels certify that at most 2 % of the rows
-it accepts are wrong. On day 10 one corner of the world changes. A monitor raises an alarm and names the region. The
+it accepts are wrong. On day 10 one corner of the data changes. A monitor raises an alarm and names the region. The
 certificate is withdrawn; people look at rows of that region and at some others; the model is repaired where it fails
 and nowhere else; and new labels certify it again.
 """
@@ -27,7 +27,7 @@ def rows_of(day, n=N_A_DAY):
 
 
 # %%
-# Fit, keep rows aside that the monitor compares with, and start a queue for review.
+# Fit, set reference rows aside for the monitor, and start a review queue.
 
 first = SEPClassifier().fit(*rows_of(0, 2000))
 monitor = Monitor(first, *rows_of(0, 3000))
@@ -40,7 +40,7 @@ accepted, wrong = np.zeros(N_DAYS), np.full(N_DAYS, np.nan)
 
 
 def work(day, X, y, model, threshold):
-    """Accept rows from the threshold on, and keep the books."""
+    """Accept rows at or above the threshold, and record the results."""
     decided = model.decide(X)
     taken = decided.trust >= threshold
     accepted[day] = taken.mean()
@@ -59,8 +59,8 @@ alarm_day = day
 print(f"Day {day}. {queue.certificate()}\nDay {day}. {alarms[0]}")
 
 # %%
-# The world is not what was certified, so nothing is accepted for now. For five days people look at rows of the regions
-# that moved, and at rows drawn at random from all others: where else does the model fail?
+# The data are no longer what was certified, so nothing is accepted for now. For five days people look at rows of the
+# regions that moved, and at rows drawn at random from all others: where else does the model fail?
 
 feedback = []
 for day in range(alarm_day + 1, alarm_day + 1 + N_REPAIR_DAYS):
@@ -117,7 +117,7 @@ top.step(range(N_DAYS), 100 * accepted, where="mid", color=COLOURS["blue"])
 top.set(ylabel="accepted, %", ylim=(-5, 105))
 bottom.plot(range(N_DAYS), 100 * wrong, "o-", color="black", markersize=3.5)
 bottom.axhline(2.0, color="#D55E00", linestyle="--", label="promised: at most 2 %")
-bottom.set(ylabel="wrong of these, %", xlabel="day", ylim=(0, 1.15 * 100 * np.nanmax(wrong)))
+bottom.set(ylabel="wrong among accepted, %", xlabel="day", ylim=(0, 1.15 * 100 * np.nanmax(wrong)))
 bottom.legend(loc="upper left", frameon=False)
 for ax in (top, bottom):
     for when, style in ((DRIFT, "-"), (alarm_day, ":"), (repair_day, "-.")):

@@ -3,7 +3,7 @@ A partition in two features and in thirty
 =========================================
 
 With two features you can see everything: the ellipses in the order they were found, the first hyperplanes that cut them
-out, and, in the background, the predicted label. Its colour is strong where the label is accepted, and fades with the
+out, and, in the background, the predicted label. Its colour is strong where the label is accepted, and fades with
 trust.
 """
 
@@ -21,18 +21,18 @@ PartitionDisplay.from_estimator(SEPClassifier().fit(X[two], y), X[two], y, max_h
 plt.show()
 
 # %%
-# With more features, any two of them show the exact shadows of the ellipsoids. Shadows overlap where the ellipsoids
-# themselves need not. Colours are strong where rows in that ellipsoid alone are trusted by their counts.
+# With more features, any two of them show the exact projections of the ellipsoids. Projections overlap where the
+# ellipsoids themselves need not. Colours are strong where rows in that ellipsoid alone are trusted by their counts.
 
 three = ["mean texture", "worst area", "worst smoothness"]
 classifier = SEPClassifier().fit(X[three], y)
 PartitionDisplay.from_estimator(classifier, X[three], y, features=("worst area", "mean texture"))
 plt.show()
 
-# %% By default the picture shows the two principal axes, here of all thirty features. The shadows lie on top of each
-# other, while the ellipsoids themselves are nearly pure. That is not a good sign: thirty features leave room around
-# every row. Fitted on every other row, such ellipsoids miss most of the rows between them. Labels do not depend on them
-# alone: :class:`sepc.plot.WeightsDisplay` shows the curves of the features that count beside them.
+# %% By default the picture shows the two principal axes, here of all thirty features. The projections lie on top of
+# each other, while the ellipsoids themselves are nearly pure. That is not a good sign: thirty features leave room
+# around every row. Fitted on every other row, such ellipsoids miss most of the rows between them. Labels do not depend
+# on them alone: :class:`sepc.plot.WeightsDisplay` shows the shape functions of the features that also count.
 
 classifier = SEPClassifier().fit(X, y)
 PartitionDisplay.from_estimator(classifier, X, y)

@@ -2,9 +2,9 @@
 Is a promised error rate kept?
 ==============================
 
-``SelectiveClassifier`` chooses a threshold of trust from rows that the model has not seen, so that the error rate among
-accepted rows is at most ``max_risk`` with the stated confidence. A promise is judged by how often it is broken: here it
-is made 200 times, each time with other calibration rows.
+``SelectiveClassifier`` chooses a trust threshold on rows that the model has not seen, so that the selective risk, the
+error rate among accepted rows, is at most ``max_risk`` with the stated confidence. A promise is judged by how often it
+is broken: here it is made 200 times, each time with different calibration rows.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,8 @@ print(selective.summary())
 # Two hundred promises
 # --------------------
 # Each dot is one draw of 2,000 calibration rows: how much is accepted, and how much of that is really wrong. With a
-# confidence of 95 %, at most one dot in twenty may lie above its line. Dots lie on one another, as there are few
-# thresholds; those at zero accept nothing, since too few rows are trusted enough to prove 2 %.
+# confidence of 95 %, at most one dot in twenty may lie above its line. Dots overlap, because there are few
+# thresholds; those at zero accept nothing, because too few rows are trusted enough to prove 2 %.
 
 rng = np.random.default_rng(0)
 wrong, trust = model.predict(X_all) != y_all, model.predict_proba(X_all).max(axis=1)

@@ -2,9 +2,9 @@
 What would have to change
 =========================
 
-``sepc.recourse`` looks for a change of a row that the model accepts with another label, and proves how cheap it can
-be to get near cases of that label at all. Here a tumour is called malignant: what would a benign one like it look
-like?
+``sepc.recourse`` looks for a counterfactual, a change of a row that the model accepts with another label, and proves a
+lower bound on the cost of getting near cases of that label. Here a tumour is called malignant: what would a benign one
+like it look like?
 """
 
 import matplotlib.pyplot as plt
@@ -42,8 +42,8 @@ print(found.why())
 # Limits, and what they cost
 # --------------------------
 #
-# What is fixed makes all else dearer, and with the size of the nucleus fixed there is no way at all. That is proved for
-# all cases like the benign ones of training.
+# Fixing features makes the rest costlier, and with the size of the nucleus fixed there is no way at all. This is proved
+# for all cases like the benign ones in training.
 
 for fixed in ([], ["mean texture"], ["mean radius", "mean texture"]):
     found = sepc.recourse(clf, row, to="benign", fixed=fixed)

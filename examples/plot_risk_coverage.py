@@ -2,8 +2,8 @@
 Risk-coverage and reliability curves
 ====================================
 
-The risk-coverage curve accepts the most trusted rows first, and shows how many of those accepted are wrong. A trust
-that ranks errors well keeps the curve at zero for long. The marks are at each classifier's own threshold.
+The risk-coverage curve accepts the most trusted rows first, and shows how many of those accepted are wrong. If trust
+ranks errors well, the curve stays near zero for long. The marks are at each classifier's own threshold.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ for name, estimator in (("weights", weighed), ("counts", counted), ("logistic re
 plt.show()
 
 # %%
-# Good ranking is not yet good calibration. Are labels with a trust of 90 % right nine times in ten? Below the diagonal,
-# labels are trusted too much; the bars are intervals. The strip above shows how many rows are in each bin.
+# Good ranking is not the same as good calibration. Are labels with a trust of 90 % right nine times in ten? Below the
+# diagonal, labels are trusted too much; the bars are intervals. The strip above shows how many rows are in each bin.
 
 fig, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")
 for name, estimator in (("weights", weighed), ("counts", counted)):

@@ -3,7 +3,7 @@ Decisions inside a database
 ===========================
 
 The model is written as one SELECT statement, and SQLite decides on the rows of a table by itself, without Python or any
-function of ours. The picture shows what a query on top of it finds: how many rows of each label are accepted, and why
+extension. The picture shows what a query on top of it finds: how many rows of each label are accepted, and why
 the others are not.
 """
 
@@ -41,7 +41,7 @@ database.execute(f"CREATE VIEW decided AS {statement}")
 print(pd.read_sql("SELECT patient, sepc_label, sepc_trust, sepc_accepted, sepc_cause FROM decided LIMIT 5", database))
 
 # %%
-# Where nothing is missing, the answers are those of Python.
+# Where nothing is missing, the decisions are those of Python.
 
 said = pd.read_sql("SELECT * FROM decided ORDER BY patient", database)
 complete = tumours.notna().all(axis=1).to_numpy()

@@ -3,8 +3,8 @@ Trust for a model you have
 ==========================
 
 ``TrustedClassifier`` keeps the labels of any classifier and gives them a trust of its own, from a partition into
-ellipsoids fitted beside it. Which finds errors better: the model's own confidence, or that trust? Rows are
-accepted in the order of each; the curve is the error rate among the accepted ones, and lower is better.
+ellipsoids fitted beside it. Which ranks errors better: the model's own confidence, or this trust? Rows are
+accepted in the order of each; the curve is the selective risk, the error rate among accepted rows. Lower is better.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ models = {
 }
 
 
-def judged(model):
+def judge(model):
     """Of rows left out in three folds: whether the label is right, the model's confidence, and trust."""
     parts = []
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
@@ -38,7 +38,7 @@ def judged(model):
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
-    correct, confidence, trust = judged(model)
+    correct, confidence, trust = judge(model)
     for title, score, color, line in (
         ("its own confidence", confidence, "#D55E00", "--"),
         ("trust", trust, "#0072B2", "-"),

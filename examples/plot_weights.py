@@ -2,9 +2,10 @@
 Feature curves and ellipsoid weights
 ====================================
 
-The label of a row is the one with the largest sum of terms: one for each feature, read off a curve, and one for each
-ellipsoid. The picture shows the curves of the six features that count most, in their own units. Above zero a value
-speaks for "malignant", below for "benign"; at the foot is where rows lie. A term of 0.7 doubles the odds.
+The label of a row is the one with the largest sum of terms: one for each feature, read off its shape function, and one
+for each ellipsoid. The picture shows the curves of the six features that count most, in their own units. Values above
+zero favour "malignant", values below "benign"; the strip at the foot shows where rows lie. A term of 0.7 doubles the
+odds.
 """
 
 import matplotlib.pyplot as plt
@@ -40,7 +41,7 @@ for name, value in terms.largest(5):
     print(f"  {name:<26}{value:+.2f}")
 
 # %%
-# Rows for which the counts of training rows give another label than the weights are worth a look.
+# Rows for which the counts of training rows give a different label from the weights are worth a look.
 
 differ = decisions.label != decisions.counts_label
 print(f"{differ.sum()} of {len(differ)} rows, {decisions.accepted[differ].sum()} of them accepted:")

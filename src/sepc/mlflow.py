@@ -41,10 +41,10 @@ def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **o
         Name of the model.
     X : array or DataFrame
         Rows as the model will get them. They define the signature: the type of each column, text if it is neither a
-        number nor a date; columns with gaps, or that the model leaves out, are optional. The first rows become the
-        input example.
+        number nor a date; columns with missing values, or that the model leaves out, are optional. The first rows
+        become the input example.
     y : array, optional
-        Labels of `X`, if these are held-out rows; the model card then reports how the model does on them.
+        Labels of `X`, if these are held-out rows; the model card then reports its performance on them.
     **options
         Passed to ``mlflow.pyfunc.log_model``, such as ``registered_model_name``.
 
@@ -60,7 +60,7 @@ def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **o
     """
     mlflow = _mlflow()
     with tempfile.TemporaryDirectory() as folder:
-        written = _written(estimator, Path(folder), X)
+        written = _write(estimator, Path(folder), X)
         card = Path(folder) / CARD_FILE
         card.write_text(model_card(estimator, X if y is not None else None, y), encoding="utf-8")
         info = mlflow.pyfunc.log_model(name=name, **written, **options)
@@ -72,7 +72,7 @@ def save_model(estimator: Any, path: str | Path, *, X: Any, **options: Any) -> N
     """Write a fitted estimator as a folder for ``mlflow models serve``; parameters as for `log_model`."""
     mlflow = _mlflow()
     with tempfile.TemporaryDirectory() as folder:
-        mlflow.pyfunc.save_model(path=str(path), **_written(estimator, Path(folder), X), **options)
+        mlflow.pyfunc.save_model(path=str(path), **_write(estimator, Path(folder), X), **options)
 
 
 def load_model(uri: str) -> Any:
@@ -83,7 +83,7 @@ def load_model(uri: str) -> Any:
     return load(next(Path(download_artifacts(uri)).rglob(MODEL_FILE)))
 
 
-def _written(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
+def _write(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
     """Write the model file and return the arguments for MLflow."""
     save(estimator, folder / MODEL_FILE)
     _refuse_foreign(folder / MODEL_FILE)
@@ -114,23 +114,23 @@ def _refuse_foreign(path: Path) -> None:
 def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
     """Rows as a DataFrame, with the model's feature names, or x0, x1 and so on."""
     if is_table(X):
-        return frame_of({str(name): _typed(X, name) for name in column_names(X)})
+        return frame_of({str(name): _to_mlflow_type(X, name) for name in column_names(X)})
     values = np.asarray(X, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(values.shape[1])])
     return frame_of({str(name): values[:, j] for j, name in enumerate(names)})
 
 
-def _typed(X: Any, name: Any) -> Any:
-    """A column in a type that MLflow knows; it has none of durations, which become text such as "90.5 sec"."""
+def _to_mlflow_type(X: Any, name: Any) -> Any:
+    """A column in a type that MLflow knows; it has none for durations, which become text such as "90.5 sec"."""
     values = np.asarray(X[name])
     if values.dtype.kind == "m":
         seconds = (values / np.timedelta64(1, "s")).tolist()
-        return np.array([f"{own:.6f} sec" if own == own else None for own in seconds], dtype=object)
+        return np.array([f"{value:.6f} sec" if value == value else None for value in seconds], dtype=object)
     return values if values.dtype.kind in COLUMN_TYPES else column_of(X, name)
 
 
 def _signature(table: pd.DataFrame, answered: pd.DataFrame, kinds: Mapping[str, Kind]) -> Any:
-    """The columns by name and type; those with gaps, and those that the model leaves out, are optional."""
+    """The columns by name and type; those with missing values, and those that the model leaves out, are optional."""
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types import ColSpec, Schema
 
@@ -151,7 +151,7 @@ def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _complete(rows: pd.DataFrame, names: Any) -> pd.DataFrame:
-    """The rows with all columns of the model; a column that was not given is all gaps."""
+    """The rows with all columns of the model; a column that was not given is all missing."""
     return rows.reindex(columns=[*names, *(name for name in rows.columns if name not in names)])
 
 

@@ -37,7 +37,8 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
         Fitted; it must not contain models of other libraries.
     frame : pyspark.sql.DataFrame
         With the columns that the estimator was fitted on, except those that it left out, and those that promises are
-        made by; or, if the columns had no names, with as many numeric ones besides those to keep. Null is a gap.
+        made by; or, if the columns had no names, with as many numeric ones besides those to keep. Null is a missing
+        value.
     keep : names of columns, optional
         Columns to copy to the result, such as a key.
 
@@ -60,9 +61,9 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     if clash:
         raise ValueError(f"Columns {', '.join(map(repr, clash))} are also columns of the decisions; rename them first.")
     kept = [f"`{field.name}` {field.dataType.simpleString()}" for field in frame.schema if field.name in keep]
-    own = [f"`{name}` {SPARK_TYPES.get(decided[name].dtype.kind, 'string')}" for name in decided.columns]
-    chosen = frame.select(*[field.name for field in frame.schema if field.name in keep], *_quoted(names, keep))
-    return chosen.mapInPandas(_Batches(to_bytes(estimator), keep, names), ", ".join([*kept, *own]))
+    added = [f"`{name}` {SPARK_TYPES.get(decided[name].dtype.kind, 'string')}" for name in decided.columns]
+    chosen = frame.select(*[field.name for field in frame.schema if field.name in keep], *_quote(names, keep))
+    return chosen.mapInPandas(_Batches(to_bytes(estimator), keep, names), ", ".join([*kept, *added]))
 
 
 def _features(estimator: Any, columns: list[str], keep: list[str]) -> list[str]:
@@ -83,7 +84,7 @@ def _features(estimator: Any, columns: list[str], keep: list[str]) -> list[str]:
 
 
 def _kinds(estimator: Any) -> dict[str, Kind]:
-    """What the columns are; any value can tell groups apart, unless their column is a feature of numbers or dates."""
+    """What the columns are; any value can define groups, unless their column is a feature of numbers or dates."""
     features = dict.fromkeys(fitted_names(estimator) or (), Kind.NUMBER)
     return dict.fromkeys(group_columns(estimator), Kind.CATEGORY) | features | dict(column_kinds(estimator))
 
@@ -97,7 +98,7 @@ def _refuse_other_types(types: dict[str, str], kinds: Mapping[str, Kind], names:
             raise ValueError(f"The DataFrame has columns that are not {told}: {texts}. Cast or encode them first.")
 
 
-def _quoted(names: list[str], keep: list[str]) -> list[str]:
+def _quote(names: list[str], keep: list[str]) -> list[str]:
     return [f"`{name}`" for name in names if name not in keep]
 
 
@@ -108,24 +109,24 @@ class _Batches:
         self.model, self.keep, self.names = model, keep, names
 
     def __call__(self, batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        estimator = _loaded(self.model)
+        estimator = _load(self.model)
         for batch in batches:
             if len(batch):
-                decided = _decided(estimator, batch[self.names])
+                decided = _decide(estimator, batch[self.names])
                 kept = [name for name in batch.columns if name in self.keep]
                 yield frame_of({**{name: batch[name] for name in kept}, **dict(decided.items())})
 
 
 @lru_cache(N_KEPT)
-def _loaded(model: bytes) -> Any:
+def _load(model: bytes) -> Any:
     return from_bytes(model)
 
 
-def _decided(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
+def _decide(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
     if fitted_names(estimator) is None:
         return decide_rows(estimator, rows.to_numpy(dtype="float64")).to_frame()
     # Spark's dates and decimals are objects in pandas.
     kinds, types = _kinds(estimator), {Kind.NUMBER: "float64", Kind.DATE: "datetime64[us]"}
     read = written_columns(estimator)
     given = {name: types.get(kinds.get(name, Kind.NUMBER)) for name in rows.columns if name not in read}
-    return decide_rows(estimator, rows.astype({name: own for name, own in given.items() if own})).to_frame()
+    return decide_rows(estimator, rows.astype({name: kind for name, kind in given.items() if kind})).to_frame()

@@ -174,9 +174,9 @@ def test_a_state_of_something_else(place, started, capsys, tmp_path):
     words = ["monitor", tmp_path / "other.sepc", place / "quiet.csv", "--state"]
     assert "monitor of another model" in complaint(run_here(capsys, *words, started[-1]))
     (tmp_path / "copy.sepc").write_bytes((place / "model.sepc").read_bytes())
-    assert "holds no monitor" in complaint(run_here(capsys, *words, tmp_path / "copy.sepc"))
+    assert "is not a monitor" in complaint(run_here(capsys, *words, tmp_path / "copy.sepc"))
     review = ["review", place / "model.sepc", "--state", started[-1]]
-    assert "holds no review queue" in complaint(run_here(capsys, *review))
+    assert "is not a review queue" in complaint(run_here(capsys, *review))
 
 
 def test_scores_know_of_alarms(place, started, capsys, tmp_path):

@@ -140,8 +140,8 @@ def test_what_is_no_feature_is_left_out_with_one_warning():
         classifier = SEPClassifier().fit(table, y)
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "Left out, since they are no features: 'patient' (an index), 'key' (an id) and 'site' (a constant). Name them "
-        "in force_features to use them."
+        "Left out, because they are not usable as features: 'patient' (an index), 'key' (an id) and 'site' (a "
+        "constant). Name them in force_features to use them."
     )
     assert caught[0].filename == __file__
     used, left_out = classifier.preparation_.summary().split("; left out: ")

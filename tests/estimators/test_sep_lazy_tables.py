@@ -275,7 +275,7 @@ def test_labels_are_checked_as_in_memory(stored, columns):
         SEPClassifier().fit(stored(odd), "target")
     assert [warning.filename for warning in caught] == [__file__]
     ages = table.assign(target=np.random.default_rng(0).normal(40, 14, 600).round().clip(17, 90).astype(int))
-    with pytest.raises(ValueError, match="different numbers in 600 rows, from 17 .* amounts and no classes. Bin them"):
+    with pytest.raises(ValueError, match="different numbers in 600 rows, from 17 .* amounts, not classes. Bin them"):
         SEPClassifier().fit(stored(ages), "target")
 
 

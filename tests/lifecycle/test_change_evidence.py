@@ -68,17 +68,17 @@ def fed(n):
     """Windows after n rows, which came a hundred at a time."""
     seen = Windows(Tally.empty(2, 1))
     for _ in range(n // 100):
-        seen = seen.added(rows_of(100)).renewed()
+        seen = seen.add(rows_of(100)).renew()
     return seen
 
 
 def test_all_windows_ever_opened_share_one_level():
     seen, parts = Windows(Tally.empty(2, 1)), {}
     for _ in range(300):
-        seen = seen.added(rows_of(400))
+        seen = seen.add(rows_of(400))
         for i, one in enumerate(seen.parts()):
             parts[i, seen.latest[i - 1].number if i else 0] = np.exp(one.log_part)
-        seen = seen.renewed()
+        seen = seen.renew()
     assert len(parts) > 100
     assert 0.9 < sum(parts.values()) <= 1.0
 
@@ -86,25 +86,25 @@ def test_all_windows_ever_opened_share_one_level():
 def test_windows_end_and_the_first_does_not():
     seen = Windows(Tally.empty(2, 1))
     for _ in range(9):
-        seen = seen.added(rows_of(500)).renewed()
+        seen = seen.add(rows_of(500)).renew()
     assert seen.total.n == 4500
     assert [(one.tally.n, one.number) for one in seen.latest] == [(500, 4), (500, 2), (500, 1)]
 
 
 def test_joined_windows_hold_the_rows_of_both():
     long, other = fed(2700), fed(1300)
-    joined = long.joined(other)
+    joined = long.join(other)
     assert joined.total.n == 4000
     assert [(one.tally.n, one.number) for one in joined.latest] == [(1000, 3), (2000, 1)]
-    assert [(one.tally.n, one.number) for one in long.joined(fed(200)).latest] == [(900, 2), (900, 1)]
-    assert [(one.tally.n, one.number) for one in fed(200).joined(long).latest] == [(900, 2), (900, 1)]
+    assert [(one.tally.n, one.number) for one in long.join(fed(200)).latest] == [(900, 2), (900, 1)]
+    assert [(one.tally.n, one.number) for one in fed(200).join(long).latest] == [(900, 2), (900, 1)]
 
 
 def test_windows_joined_again_and_again_only_grow_while_they_keep_their_number():
     """However far either side has come: rows that left a window never come with the number it had before."""
     rows_of_number = {}
     for n_here, n_there in [(100, 900), (600, 1100), (1300, 1900), (1300, 2200), (2100, 2200), (2900, 3100)]:
-        for i, one in enumerate(fed(n_here).joined(fed(n_there)).latest):
+        for i, one in enumerate(fed(n_here).join(fed(n_there)).latest):
             assert rows_of_number.get((i, one.number), 0) <= one.tally.n
             rows_of_number[i, one.number] = one.tally.n
     assert len(rows_of_number) > 3
@@ -123,9 +123,9 @@ def test_three_workers_merged_again_and_again_never_test_more_windows_than_the_l
     workers, held, parts = [start] * 3, {}, {}
     while n_seen < 15_000:
         worker, n_new = rng.integers(3), int(rng.integers(50, 700))
-        workers[worker] = workers[worker].added(numbered(np.arange(n_seen, n_seen + n_new), n)).renewed()
+        workers[worker] = workers[worker].add(numbered(np.arange(n_seen, n_seen + n_new), n)).renew()
         n_seen += n_new
-        joined = start.joined(workers[0]).joined(workers[1]).joined(workers[2])
+        joined = start.join(workers[0]).join(workers[1]).join(workers[2])
         for i, part in enumerate(joined.parts()):
             key = i, joined.latest[i - 1].number if i else 0
             earlier, now = (set(np.flatnonzero(one.rows)) for one in (part.earlier, part.tally))

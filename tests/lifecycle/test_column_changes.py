@@ -165,10 +165,10 @@ def test_recent_rows_are_bounded():
     recent = RecentRows()
     rows, _ = table(700, 7)
     for _ in range(5):
-        recent = recent.added(column_rows(model().decide(rows), rows))
+        recent = recent.add(column_rows(model().decide(rows), rows))
     assert len(recent.batches) == 3
     assert len(recent.together()) == MOST_ROWS
-    assert RecentRows().added(None).together() is None
+    assert RecentRows().add(None).together() is None
 
 
 def test_an_alarm_begins_with_the_column_and_keeps_it_in_a_file():

@@ -231,7 +231,7 @@ def test_monitors_that_share_rows_are_not_merged():
     for one in (first, *others.values()):
         for other in (first, *others.values()):
             if one is not other and first not in (one, other):
-                with pytest.raises(ValueError, match="Two of the monitors go on from the same one"):
+                with pytest.raises(ValueError, match="Two of the monitors continue the same one"):
                     one.merge(other)
     first.update(*moons(100, 2))
     with pytest.raises(ValueError, match=r"share rows that would count twice. Give every worker .* with fresh\(\)"):

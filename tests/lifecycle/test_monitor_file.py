@@ -67,7 +67,7 @@ def test_another_model_is_refused(monitor):
 
 def test_the_file_of_a_model_is_refused(model, tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
-    with pytest.raises(FormatError, match="holds no monitor"):
+    with pytest.raises(FormatError, match="is not a monitor"):
         Monitor.load(tmp_path / "model.sepc", model)
 
 
@@ -100,17 +100,21 @@ def changed(data, change):
 
 
 CHANGES = {
-    "no monitor has": lambda arrays, node: node.update(confidence=1.0),
+    "impossible scale or confidence": lambda arrays, node: node.update(confidence=1.0),
     "not watched": lambda arrays, node: node["alarms"][0].update(region=10_000),
     "something that is not watched": lambda arrays, node: node["alarms"][0].update(kind="share", region=-2),
-    "more rows than there were in all": lambda arrays, node: arrays["monitor/own/latest/0/labelled"].__setitem__(
+    "more rows than there are in total": lambda arrays, node: arrays["monitor/own/latest/0/labelled"].__setitem__(
         0, 9_999
     ),
-    "counts more rows above": lambda arrays, node: arrays["monitor/own/total/beyond"].__setitem__((0, 0), 9_999),
+    "more rows above a cut than rows": lambda arrays, node: arrays["monitor/own/total/beyond"].__setitem__(
+        (0, 0), 9_999
+    ),
     "does not have": lambda arrays, node: node["alarms"][0].update(moved=[{"name": "x9", "shift": 1.0}]),
-    "updates of nobody": lambda arrays, node: node["own"].update(segments=[]),
-    "has updates of nobody": lambda arrays, node: node["own"]["segments"].append({"token": "b", "start": 1}),
-    "streams without a name, twice": lambda arrays, node: (
+    "do not cover all updates": lambda arrays, node: node["own"].update(segments=[]),
+    "has segments that do not cover all updates": lambda arrays, node: node["own"]["segments"].append(
+        {"token": "b", "start": 1}
+    ),
+    "streams that are unnamed, duplicated": lambda arrays, node: (
         node["others"].append(node["own"])
         or arrays.update({name.replace("/own/", "/others/0/"): array for name, array in arrays.items()})
     ),

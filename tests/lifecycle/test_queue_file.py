@@ -84,7 +84,7 @@ def test_models_without_regions_are_not_compared():
 
 def test_other_files_are_refused_both_ways(queue, tmp_path):
     sepc.save(shared_model(), tmp_path / "model.sepc")
-    with pytest.raises(FormatError, match="no review queue"):
+    with pytest.raises(FormatError, match="is not a review queue"):
         ReviewQueue.load(tmp_path / "model.sepc", shared_model())
     queue.save(tmp_path / "queue.sepc")
     with pytest.raises(FormatError):
@@ -148,15 +148,15 @@ def a_strange_array(arrays, node):
 CHANGES = {
     "log_peak is missing": no_array,
     "more errors than labels": more_errors_than_labels,
-    "bands of trust that are none": bands_out_of_order,
-    "bands of trust": a_target_that_is_none,
-    "no probabilities": draws_above_one,
+    "trust bands that are not nested": bands_out_of_order,
+    "trust bands that are not nested, or a wrong target": a_target_that_is_none,
+    "are not probabilities": draws_above_one,
     "draws that do not match those of their review": other_draws_than_those_of_its_labels,
     "counts labels that it does not have": counted_but_open,
     "never chosen": a_review_of_the_future,
-    "no review of this queue": a_row_twice,
-    "no generator makes": an_even_increment,
-    "shares that no queue has": a_risk_of_one,
+    "not a review of this queue": a_row_twice,
+    "impossible generator state": an_even_increment,
+    "shares out of range": a_risk_of_one,
     "an array that no queue has": a_strange_array,
 }
 

@@ -19,7 +19,7 @@ from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
 from sepc.lifecycle.repairing.region_models import RowsInRegions
-from sepc.lifecycle.repairing.repair import Judgement, groups_to_test, judged
+from sepc.lifecycle.repairing.repair import Judgement, groups_to_test, judge_models
 from sepc.model_files import from_bytes, to_bytes
 
 
@@ -156,7 +156,7 @@ class Remembered:
 
 def test_rows_that_judge_a_model_did_not_make_it():
     rows = rows_in_regions()
-    judgement = judged(Remembers(), rows, rows.labels % 2 == 0, rows.folds(4, 0), [range(5)] * 4)
+    judgement = judge_models(Remembers(), rows, rows.labels % 2 == 0, rows.folds(4, 0), [range(5)] * 4)
     assert len(judgement.region) == 400
     assert judgement.after.all()
     np.testing.assert_array_equal(judgement.before, rows.labels % 2 == 0)
@@ -165,7 +165,7 @@ def test_rows_that_judge_a_model_did_not_make_it():
 def test_a_fold_judges_only_regions_chosen_without_it():
     rows = rows_in_regions()
     folds = rows.folds(2, 0)
-    judgement = judged(Remembers(), rows, np.ones(400, dtype=bool), folds, [[0, 1], [1]])
+    judgement = judge_models(Remembers(), rows, np.ones(400, dtype=bool), folds, [[0, 1], [1]])
     for region, n in [(0, np.sum((rows.region == 0) & (folds == 0))), (1, np.sum(rows.region == 1)), (2, 0)]:
         assert np.sum(judgement.region == region) == n
 
@@ -296,7 +296,7 @@ def test_refusals(classifier):
         repair(SEPClassifier(), X, y)
     with pytest.raises(NotFittedError):
         Monitor(SEPClassifier(), X, y)
-    with pytest.raises(ValueError, match="does not know: 'new'"):
+    with pytest.raises(ValueError, match="are not classes of the model: 'new'"):
         repair(classifier, X, np.where(X[:, 0] > 0, "new", y))
     with pytest.raises(ValueError, match="There is no region 10000"):
         repair(classifier, X, y, regions=[10_000])

@@ -222,7 +222,7 @@ def test_threads_share_a_queue():
 
 def test_few_rows_do_not_define_bands():
     with pytest.raises(
-        ValueError, match="There are 299 rows to define bands of trust, and their shares take at least 300"
+        ValueError, match="There are 299 rows to define bands of trust, but their shares need at least 300"
     ):
         ReviewQueue(shared_model(), 20).choose(X[:299])
     queue = ReviewQueue(shared_model(), 20, coverage=0.8, rows=X[:300], random_state=0)

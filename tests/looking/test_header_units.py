@@ -49,7 +49,7 @@ def test_a_fit_warns_of_a_unit_in_the_header():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"height (cm)": [f"{x:.1f} in" for x in rng.normal(68, 4, 100)], "x": rng.normal(size=100)})
     said = (
-        r"Doubtful: 'height \(cm\)' \(its name says 'cm', and its values are in 'in': read as numbers \(in\); correct"
+        r"Doubtful: 'height \(cm\)' \(its name says 'cm', but its values are in 'in': read as numbers \(in\); correct"
     )
     with pytest.warns(LeftOutWarning, match=said) as caught:
         SEPClassifier().fit(table, rng.integers(2, size=100))

@@ -103,7 +103,7 @@ def ages():
 def test_a_target_of_numbers_is_refused_with_a_remedy(y):
     (found,) = label_findings(y)
     assert found.severity is Severity.WRONG
-    with pytest.raises(ValueError, match="amounts and no classes. Bin them, .* or use a regressor"):
+    with pytest.raises(ValueError, match="amounts, not classes. Bin them, .* or use a regressor"):
         SEPClassifier().fit(rows(len(y)), y)
 
 

@@ -66,7 +66,7 @@ def test_columns_of_an_array_are_used_all_the_same():
     rng = np.random.default_rng(0)
     (finding,) = sepc.look(np.column_stack([rng.permutation(300), rng.normal(size=300)]))
     assert (finding.about, finding.severity) == ("x0", Severity.DOUBTFUL)
-    assert finding.advice.startswith("Used all the same")
+    assert finding.advice.startswith("Used anyway")
 
 
 def test_polars_and_arrow_are_looked_at_in_the_same_way():

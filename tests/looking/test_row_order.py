@@ -37,7 +37,7 @@ def test_drift_within_labels_that_stand_together():
     X["a"] += np.linspace(0, 3, len(X))
     (found,) = row_findings(X, np.sort(y))
     assert found.seen.startswith("1 of 4 columns drifts")
-    assert "the last rows are no test" in found.advice
+    assert "the last rows are not a fair test" in found.advice
     assert "--test-last" not in found.advice
 
 

@@ -63,5 +63,5 @@ def test_what_cannot_be_judged_is_said(flipped):
     p = np.full((2, 2), 0.5)
     with pytest.raises(ValueError, match="3 labels for 2 rows"):
         suspected_labels(p, np.array([0, 1, 1]), np.array([0, 1]))
-    with pytest.raises(ValueError, match="7 is no class"):
+    with pytest.raises(ValueError, match="7 is not a class"):
         suspected_labels(p, np.array([0, 7]), np.array([0, 1]))

@@ -102,8 +102,8 @@ def test_without_labels_it_says_what_is_accepted_and_not_what_is_right(moons, cl
 @pytest.mark.parametrize(
     ("estimator", "told"),
     [
-        (SEPClassifier(trust="counts"), "trust='counts' has no curves"),
-        (SEPClassifier.as_published(), "trust='published' has no curves"),
+        (SEPClassifier(trust="counts"), "trust='counts' has no shape functions"),
+        (SEPClassifier.as_published(), "trust='published' has no shape functions"),
         (TrustedClassifier(RandomForestClassifier(5, random_state=0), cv=2), "promises no error rate"),
         (SelectiveClassifier(SEPClassifier(), 0.3, random_state=0), "At most 30 % of accepted rows"),
         (
@@ -137,7 +137,7 @@ def test_a_promise_stands_beside_what_was_seen(moons):
     made = report(selective, *moons[2:])
     assert made.figures.promise == (selective.summary(),)
     assert made.figures.regions is not None
-    assert "of the accepted are wrong" in made.to_html()
+    assert "of the accepted rows are wrong" in made.to_html()
 
 
 def test_strata(moons):

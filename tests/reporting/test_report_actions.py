@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs, make_moons
 
 from sepc import SelectiveClassifier, SEPClassifier, model_card, report
 from sepc.reporting.actions import N_LACKING, Known, actions_of
-from sepc.reporting.by_columns import MISSING, OTHERS, Beside, grouped, results_by
+from sepc.reporting.by_columns import MISSING, OTHERS, Beside, group_names, results_by
 from sepc.reporting.held_out import HeldOut
 from sepc.reporting.thresholds import thresholds_of
 from sepc.statistics.binomial import rate_interval
@@ -41,7 +41,7 @@ def made(rows, classifier):
 def test_the_page_begins_with_what_to_do(made):
     page, text, figures = made.to_html(), str(made), made.figures
     n_review = figures.held_out.n_rows - figures.held_out.n_accepted
-    assert figures.actions[1].do == f"Give {n_review} rows to a person"
+    assert figures.actions[1].do == f"Send {n_review} rows to a person"
     assert f"{figures.actions[1].do}." in text
     order = [
         page.index(f'id="{name}"') for name in ("first", "results", "thresholds", "by-column", "review", "matters")
@@ -166,12 +166,12 @@ def test_results_by_a_column_are_those_of_its_rows(rows, classifier, made):
 
 def test_groups_of_numbers_dates_gaps_and_many_values():
     numbers = np.append(np.arange(100.0), np.nan)
-    assert list(dict.fromkeys(grouped(numbers))) == ["0 to 24", "25 to 49", "50 to 74", "75 to 99", MISSING]
+    assert list(dict.fromkeys(group_names(numbers))) == ["0 to 24", "25 to 49", "50 to 74", "75 to 99", MISSING]
     days = np.array(["2024-01-01", "NaT", "2024-02-01"], dtype="datetime64[s]")
-    assert grouped(days).tolist() == ["2024-01-01", MISSING, "2024-02-01"]
-    assert grouped(np.array(["x", None], dtype=object)).tolist() == ["x", MISSING]
+    assert group_names(days).tolist() == ["2024-01-01", MISSING, "2024-02-01"]
+    assert group_names(np.array(["x", None], dtype=object)).tolist() == ["x", MISSING]
     words = np.array([f"w{i % 40}" for i in range(400)], dtype=object)
-    (found,) = results_by(Beside(None, {"word": words}), {"word": grouped(words)}, np.ones(400, dtype=bool), None)
+    (found,) = results_by(Beside(None, {"word": words}), {"word": group_names(words)}, np.ones(400, dtype=bool), None)
     assert len(found.groups) == 31
     assert (found.groups[-1].name, found.groups[-1].n_rows) == (OTHERS, 100)
 
@@ -181,8 +181,8 @@ def test_what_matters_is_told_in_the_report_and_the_card(rows, classifier, made)
     assert dict(made.figures.importances) == pytest.approx(sizes)
     first = made.figures.importances[0]
     for told in (made.to_html(), str(made), model_card(classifier)):
-        assert "What matters" in told
+        assert "Feature importance" in told
         assert f"{first[1]:.2f}" in told
     counts = SEPClassifier(trust="counts").fit(rows[0].loc[::2, ["a", "b"]], rows[1][::2])
     assert report(counts, rows[0].loc[1::2, ["a", "b"]]).figures.importances == ()
-    assert "What matters" not in model_card(counts)
+    assert "Feature importance" not in model_card(counts)

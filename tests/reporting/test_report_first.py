@@ -1,4 +1,4 @@
-"""The top of the report: what is accepted, every class, and whether trust is to be believed."""
+"""The top of the report: what is accepted, every class, and whether trust is calibrated."""
 
 import json
 import re
@@ -70,7 +70,7 @@ def test_the_warning_is_shown_exactly_if_the_binomial_test_says_so(moons, classi
     assert check.is_contradicted == expected
     for told in (made.to_html(), " ".join(str(made).split())):
         assert ("Do not rely on trust" in told) == expected
-        assert ("Trust is believable" in told) != expected
+        assert ("Trust is well calibrated" in told) != expected
         assert f"{n - n_wrong:,} of {n:,}" in told
     assert ('class="check warning"' in made.to_html()) == expected
     assert ("\u26a0" in made.to_html()) == expected
@@ -144,7 +144,7 @@ def test_without_labels_or_accepted_rows_nothing_is_said_of_trust(moons, classif
     assert report(classifier, moons[2]).figures.checks == ()
     (check,) = report(SEPClassifier(min_trust=1.0).fit(*moons[:2]), *moons[2:]).figures.checks
     assert (check.seen, check.is_contradicted) == (None, False)
-    assert "do not tell" in check.text
+    assert "do not show" in check.text
 
 
 def test_one_count_of_regions_everywhere(moons, classifier):
@@ -223,7 +223,7 @@ def test_a_report_on_a_repaired_model_around_another(moons):
 
 
 @pytest.mark.slow
-def test_training_rows_say_whether_trust_is_believable(moons):
+def test_training_rows_say_whether_trust_is_calibrated(moons):
     X, y, X_new, y_new = moons
     classifier = SEPClassifier(min_trust=0.8, out_of_fold=True).fit(X, y)
     held_out, training = report(classifier, X_new, y_new, X_train=X, y_train=y).figures.checks
@@ -233,7 +233,7 @@ def test_training_rows_say_whether_trust_is_believable(moons):
     assert (held_out.about, training.about) == (None, "training rows")
     assert (training.n_accepted, training.seen) == (accepted.sum(), n_right / accepted.sum())
     assert training.text.startswith(
-        f"Of 300 training rows, each judged by a model of other rows, {accepted.sum()} are "
+        f"Of 300 training rows, each judged by a model fitted on other rows, {accepted.sum()} are "
     )
     assert not training.is_contradicted
     classifier.out_of_fold_ = found[:, ::-1]

@@ -70,7 +70,7 @@ def feature_names(decisions: Decisions) -> tuple[str, ...]:
 class LocatedRows:
     """Decisions on rows, with the region of each row and its features as the regions' model sees them.
 
-    The names of the features are those of the table, also before the steps of a pipeline, where these can be traced.
+    Features have the names of the table, also through the steps of a pipeline where these can be traced.
     """
 
     decisions: Decisions
@@ -90,7 +90,7 @@ def locate(estimator: Any, X: Any) -> LocatedRows:
 def sep_models(estimator: Any) -> list[SEPModel]:
     """The model that defines the regions inside an estimator, followed by those of repaired regions.
 
-    What is usual in the first one, and so its names, is in the features that went into a pipeline.
+    The training summary of the first one, and so its names, are in the features that went into a pipeline.
     """
     check_is_fitted(estimator)
     around = list(region_layers(estimator))
@@ -100,12 +100,12 @@ def sep_models(estimator: Any) -> list[SEPModel]:
         raise TypeError(
             f"Monitor watches the regions of a fitted SEPClassifier, alone or in a wrapper; {kind} has none."
         )
-    repaired = [own for layer in around for own in getattr(layer.classifier, "repaired_", {}).values()]
-    return [_in_own_units(model, around), *(own.model_ for own in repaired)]
+    repaired = [one for layer in around for one in getattr(layer.classifier, "repaired_", {}).values()]
+    return [_in_own_units(model, around), *(classifier.model_ for classifier in repaired)]
 
 
 def _in_own_units(model: SEPModel, around: Sequence[Unwrapped]) -> SEPModel:
-    """The model with what is usual in the features that went into the pipelines around it."""
+    """The model with its training summary in the features that went into the pipelines around it."""
     usual = model.usual
     for layer in reversed([layer for layer in around if layer.before]):
         usual = None if usual is None else usual.with_restore(layer.restore)

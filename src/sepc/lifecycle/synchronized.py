@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class SharedState:
-    """An object with a lock of its own, which copies and pickles do without and get anew."""
+    """An object with its own lock, which copies and pickles leave out and create afresh."""
 
     _lock: threading.RLock
 
@@ -29,7 +29,7 @@ class SharedState:
 
 
 def synchronized(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let only one thread at a time into the methods of an object that are marked with this."""
+    """Let only one thread at a time into the decorated methods of an object."""
 
     @wraps(method)
     def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""What stands out in the values of categories: spellings of one value, and texts that may stand for a gap."""
+"""What stands out in the values of categories: spellings of one value, and text that may mean a missing value."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from sepc.columns.kinds import Column, Kind
 from sepc.looking.findings import Finding, Severity
-from sepc.looking.spelling import spelled_alike
+from sepc.looking.spelling import fold_spelling
 from sepc.wording import MOST_NAMES, counted, listed, shown
 
-# Texts that mean nothing but a gap; others, such as "none" and "unknown", may be values that someone chose.
+# Text that only ever means a missing value; "none" or "unknown" may be values that someone chose.
 GAP_SIGNS = frozenset({"", "-", "--", "?", ".", "n/a", "n.a.", "#n/a", "nan", "null"})
-# With more values, they are not compared.
+# Columns with more values are not compared.
 MOST_COMPARED = 2_000
 
 
 def category_findings(columns: Collection[Column], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
-    """A finding for each column of categories with values that differ in case and blanks only, or that may be gaps.
+    """A finding for each categorical column with values that differ only in case and blanks, or may mean missing.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ def category_findings(columns: Collection[Column], values: Mapping[str, NDArray[
         if column.kind is Kind.CATEGORY and not column.doubt:
             counts = Counter(value for value in values[column.name].tolist() if isinstance(value, str))
             if len(counts) <= MOST_COMPARED:
-                found += [*_alike(column.name, counts), *_gaps(column.name, counts)]
+                found += [*_alike_findings(column.name, counts), *_gap_findings(column.name, counts)]
     return found
 
 
-def _alike(name: str, counts: Counter[str]) -> list[Finding]:
+def _alike_findings(name: str, counts: Counter[str]) -> list[Finding]:
     spellings = defaultdict(list)
     for value, _ in counts.most_common():
-        spellings[spelled_alike(value)].append(value)
+        spellings[fold_spelling(value)].append(value)
     # Letters alone, such as a and A, may be different codes.
     pairs = [
         f"{_with_rows(other, counts)} beside {_with_rows(usual, counts)}"
@@ -51,17 +51,17 @@ def _alike(name: str, counts: Counter[str]) -> list[Finding]:
     ]
     if not pairs:
         return []
-    seen, matters = listed(pairs, MOST_NAMES), "Every spelling is a category of its own"
-    return [Finding(name, Severity.DOUBTFUL, seen, matters, "If they mean the same, write them in one way")]
+    seen, matters = listed(pairs, MOST_NAMES), "Each spelling is a separate category"
+    return [Finding(name, Severity.DOUBTFUL, seen, matters, "If they mean the same, spell them alike")]
 
 
-def _gaps(name: str, counts: Counter[str]) -> list[Finding]:
+def _gap_findings(name: str, counts: Counter[str]) -> list[Finding]:
     signs = [value for value in counts if value.strip().casefold() in GAP_SIGNS]
     if not signs or len(signs) == len(counts):
         return []
-    seen = f"{listed([_with_rows(value, counts) for value in signs], MOST_NAMES)}, which may stand for a gap"
-    matters = "As text it is a category of its own, and nobody is asked for the value behind it"
-    return [Finding(name, Severity.DOUBTFUL, seen, matters, "If it does, make it a gap (None; --na in the command)")]
+    seen = f"{listed([_with_rows(value, counts) for value in signs], MOST_NAMES)}, which may mean a missing value"
+    matters = "As text it is a separate category, not a missing value"
+    return [Finding(name, Severity.DOUBTFUL, seen, matters, "If so, mark it as missing (None; --na in the command)")]
 
 
 def _with_rows(value: str, counts: Counter[str]) -> str:

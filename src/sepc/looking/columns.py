@@ -1,4 +1,4 @@
-"""What stands out in columns: those left out, those read as something else than they are, and those in doubt."""
+"""What stands out in columns: those left out, those read as another type, and those in doubt."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from sepc.looking.findings import Finding, Severity
 from sepc.looking.header_units import header_findings
 from sepc.wording import MOST_NAMES, listed, shown
 
-# Why columns that are no features matter, by what they seem to be.
+# Why columns that are not usable as features matter, by what they seem to be.
 MATTERS = {
     "an id": "An id says nothing about new rows",
     "an index": "The position of a row says nothing about new rows",
-    "a constant": "What is always the same tells nothing apart",
-    "free text": "Text that hardly ever repeats is no category",
-    "empty": "There is nothing to learn from",
+    "a constant": "A constant separates no classes",
+    "free text": "Text that hardly ever repeats is not a category",
+    "empty": "There is nothing to learn from it",
 }
 NUMBERED = "Ids, and the positions of rows, say nothing about new rows"
-AS_TEXT = "As text, each would be a category that new rows do not have"
+AS_TEXT = "As text, each value would be a category that new rows do not have"
 LEFT_OUT = "Left out; to use it, name it in force_features (--use)"
 OR_CATEGORIES = "to take it as categories, name it in categorical_features (--categorical)"
-USED = "Used all the same, since columns of an array have no names; take it out"
+USED = "Used anyway, because columns of an array have no names; remove it"
 REMEDY = "Name them in categorical_features to take them as categories."
 
 
 def column_findings(columns: Collection[Column], *, has_names: bool = True) -> list[Finding]:
-    """A finding for each column that is left out, read in another way, or in doubt.
+    """A finding for each column that is left out, read as another type, or in doubt.
 
     Without names, as in an array, columns are used whatever they seem to be.
     """
@@ -53,7 +53,7 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
 
 
 def warn_of_columns(columns: Collection[Column], stacklevel: int) -> None:
-    """One warning that names every column that is left out, read in another way, or in doubt; none if there is none.
+    """Warn once of all columns that are left out, read as another type, or in doubt, if there are any.
 
     With a `stacklevel` of 1 it points at the caller.
     """
@@ -66,25 +66,27 @@ def _words(columns: Collection[Column]) -> list[str]:
     words = []
     if any(column.kind is Kind.LEFT_OUT for column in columns):
         left_out = left_out_in_words(columns)
-        words.append(f"Left out, since they are no features: {left_out}. Name them in force_features to use them.")
+        words.append(
+            f"Left out, because they are not usable as features: {left_out}. Name them in force_features to use them."
+        )
     return [*words, *read_in_words(columns), *doubts_in_words(columns)]
 
 
 def read_in_words(columns: Collection[Column], remedy: str = REMEDY) -> list[str]:
-    """Which columns of text are read as numbers, dates or durations, and what to do if they are none."""
+    """Which columns of text are read as numbers, dates or durations, and what to do if they are not."""
     words = []
     for what in What:
-        own = [column for column in columns if column.written is not None and column.written.what is what]
-        if own:
-            named = listed([f"{shown(column.name)} ({column.seen})" for column in own], MOST_NAMES)
+        read_so = [column for column in columns if column.written is not None and column.written.what is what]
+        if read_so:
+            named = listed([f"{shown(column.name)} ({column.seen})" for column in read_so], MOST_NAMES)
             words.append(f"Read as {what}s: {named}.")
     return [*words, remedy] if words else []
 
 
 def doubts_in_words(columns: Collection[Column]) -> list[str]:
-    """Which columns are in doubt, and which have another unit in their name than in their values, in a sentence."""
+    """Which columns are in doubt, or have a different unit in their name than in their values, in a sentence."""
     doubts = [(column.name, column.seen, column.doubt) for column in columns if column.doubt]
-    doubts += [(own.about, own.seen, own.advice) for own in header_findings(columns)]
+    doubts += [(finding.about, finding.seen, finding.advice) for finding in header_findings(columns)]
     named = listed([f"{shown(name)} ({seen}: {_lower(advice)})" for name, seen, advice in doubts], MOST_NAMES)
     return [f"Doubtful: {named}."] if doubts else []
 

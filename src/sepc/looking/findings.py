@@ -26,7 +26,7 @@ class Severity(IntEnum):
 
     WRONG = 1  # results would be wrong, or look better than they are
     DOUBTFUL = 2  # results may be
-    HANDLED = 3  # taken care of, and said so
+    HANDLED = 3  # handled, and reported
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Finding:
     advice : str
         What was done about it, or what to do.
     merges : tuple of (label, label)
-        Labels that seem to be meant as others, and these; see `Findings.merged_labels`.
+        Pairs of a probable misspelling and the label that is meant; see `Findings.merged_labels`.
     """
 
     about: str
@@ -113,7 +113,7 @@ class Findings(ShownAsCard, Sequence[Finding]):
         return frame_of({"severity": [finding.severity.name for finding in self.all], **columns})
 
     def merged_labels(self, y: ArrayLike) -> NDArray[Any]:
-        """A copy of labels in which those that look like a misspelling of another are that other.
+        """A copy of the labels in which probable misspellings are replaced by the label that is meant.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Units in the names of columns, such as "weight (kg)", beside those of their values."""
+"""Units in the names of columns, such as "weight (kg)", compared with those of their values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sepc.looking.findings import Finding, Severity
 from sepc.wording import shown
 
 IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]+)[)\]]\s*$")
-# Spellings of units that people confuse; a name in brackets that is none of them, as in "price (net)", says nothing.
+# Spellings of units that people confuse; any other name in brackets, as in "price (net)", says nothing.
 SPELLINGS = {
     **{"kg": ("kg", "kilo", "kilogram"), "g": ("g", "gr", "gram"), "mg": ("mg",), "µg": ("µg", "μg", "ug", "mcg")},
     **{"lb": ("lb", "pound"), "oz": ("oz", "ounce"), "t": ("t", "ton", "tonne")},
@@ -32,7 +32,7 @@ USUAL = {
 
 
 def header_findings(columns: Collection[Column]) -> list[Finding]:
-    """A finding for each column whose name has another unit than its values."""
+    """A finding for each column whose name has a different unit from its values."""
     found = [_finding(column) for column in columns]
     return [finding for finding in found if finding is not None]
 
@@ -51,7 +51,7 @@ def _finding(column: Column) -> Finding | None:
     return Finding(
         column.name,
         Severity.DOUBTFUL,
-        f"its name says {shown(named)}, and its values are in {shown(unit)}",
-        "Whoever goes by the name takes the numbers for others",
+        f"its name says {shown(named)}, but its values are in {shown(unit)}",
+        "Anyone who goes by the name misreads the numbers",
         f"Read as {column.written.named()}; correct the name or the values",
     )

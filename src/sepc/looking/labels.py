@@ -1,4 +1,4 @@
-"""What stands out in labels: spellings that look alike, labels with few rows, and numbers that are no classes."""
+"""What stands out in labels: spellings that look alike, labels with few rows, and numbers that are not classes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from numpy.typing import ArrayLike
 
 from sepc.columns.table import is_gap
 from sepc.looking.findings import Finding, Severity
-from sepc.looking.spelling import are_one_letter_apart, spelled_alike, without_a_letter
+from sepc.looking.spelling import are_one_letter_apart, fold_spelling, without_a_letter
 from sepc.wording import MOST_NAMES, counted, listed, name_of, percent, shown
 
 ABOUT = "labels"
 
 # A label with at most this share of another's rows may be a misspelling of it.
 RARE_SHARE = 0.1
-# With more labels, spellings are not compared.
+# With more labels than this, spellings are not compared.
 MOST_COMPARED = 2_000
-# A test with 30 % of fewer rows has two of a label at most; both right, it may still miss most of the label's rows.
+# A 30 % test of fewer rows has about two of a label; even with both right, it may miss most of the label's rows.
 FEWEST_ROWS = 10
-# So many different whole numbers are seldom classes.
+# This many different whole numbers are seldom classes.
 MANY_NUMBERS = 30
 # Numbers that fill more than this share of their range are amounts rather than codes.
 FILLED_SHARE = 0.5
-# Amounts have values far from the middle, which are rare: the rarest tenth of them beside the most frequent.
+# Amounts have rare values far from the middle: the rarest tenth, relative to the most frequent value.
 TAIL_SHARE = 0.1
 REMEDY = (
     "Bin them, as with pandas.cut(y, 3, labels=False), or use a regressor; if they are codes, give them as text or "
@@ -52,9 +52,9 @@ def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     Parameters
     ----------
     y : array of shape (n,)
-        Labels of any type; gaps are left out.
+        Labels of any type; missing ones are left out.
     has_all : bool
-        Whether these are the labels of all rows; a sample does not tell which labels have few rows.
+        Whether these are the labels of all rows; a sample does not show which labels have few rows.
 
     Examples
     --------
@@ -68,8 +68,8 @@ def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     if seems := _what_else(labels, counts):
         return [seems]
     alike = misspellings(labels, counts)
-    few = _few(labels, counts, {own.label for own in alike}) if has_all else []
-    return [*_alike(alike), *_many(labels), *few]
+    few = _few(labels, counts, {found.label for found in alike}) if has_all else []
+    return [*_alike_findings(alike), *_many(labels), *few]
 
 
 def warn_of_misspellings(labels: Sequence[Any], counts: Sequence[int]) -> None:
@@ -82,20 +82,20 @@ def warn_of_misspellings(labels: Sequence[Any], counts: Sequence[int]) -> None:
     counts : sequence of int
         How many rows each has.
     """
-    pairs = [f"{shown(own.label)} (like {shown(own.meant)})" for own in misspellings(labels, counts)]
+    pairs = [f"{shown(found.label)} (like {shown(found.meant)})" for found in misspellings(labels, counts)]
     if pairs:
         warnings.warn(
-            f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a class of its "
-            "own; if they mean the same, merge them with sepc.look(X, y).merged_labels(y) or --merge-labels.",
+            f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a separate "
+            "class; if they mean the same, merge them with sepc.look(X, y).merged_labels(y) or --merge-labels.",
             UserWarning,
             stacklevel=5,
         )
 
 
 def refuse_numbers(labels: Sequence[Any], counts: Sequence[int]) -> None:
-    """Raise if labels are clearly numbers, such as measurements or ages, and not classes; takes the same."""
+    """Raise if labels are clearly numbers, such as measurements or ages, and not classes; same parameters."""
     if seems := _amounts(labels, counts):
-        raise ValueError(f"Unknown label type: y has {seems}, which are amounts and no classes. {REMEDY}.")
+        raise ValueError(f"Unknown label type: y has {seems}, which are amounts, not classes. {REMEDY}.")
 
 
 def misspellings(labels: Sequence[Any], counts: Sequence[int]) -> list[Misspelling]:
@@ -105,8 +105,8 @@ def misspellings(labels: Sequence[Any], counts: Sequence[int]) -> list[Misspelli
         return []
     spellings = defaultdict(list)
     for label in sorted(n_rows, key=lambda label: -n_rows[label]):
-        spellings[spelled_alike(label)].append(label)
-    n_spelled = {spelling: sum(n_rows[label] for label in own) for spelling, own in spellings.items()}
+        spellings[fold_spelling(label)].append(label)
+    n_spelled = {spelling: sum(n_rows[label] for label in same) for spelling, same in spellings.items()}
     found = []
     for spelling, meant in _meant(n_spelled).items():
         usual, is_one_sign = spellings[meant][0], len(spelling) == 1
@@ -134,7 +134,7 @@ def _meant(n_rows: dict[str, int]) -> dict[str, str]:
 
 
 def counted_labels(y: ArrayLike) -> tuple[list[Any], list[int]]:
-    """The different labels without gaps, and how many rows each has."""
+    """The different labels, without missing ones, and how many rows each has."""
     labels = np.asarray(y).ravel()
     if labels.dtype.kind == "O":
         counts: dict[Any, int] = defaultdict(int)
@@ -147,19 +147,19 @@ def counted_labels(y: ArrayLike) -> tuple[list[Any], list[int]]:
 
 
 def _what_else(labels: list[Any], counts: list[int]) -> Finding | None:
-    """What the target is if it is none of classes."""
+    """A finding if the target does not hold classes."""
     if seems := _amounts(labels, counts):
         return Finding(ABOUT, Severity.WRONG, seems, "They are amounts, and every value would be a class", REMEDY)
     if len(labels) > max(MANY_NUMBERS, sum(counts) / 2):
         seen = f"{len(labels):,} different values in {counted(sum(counts), 'row')}, such as {shown(labels[0])}"
         return Finding(
-            ABOUT, Severity.WRONG, seen, "A label that occurs once cannot be learned", "See whether it is the target"
+            ABOUT, Severity.WRONG, seen, "A label that occurs once cannot be learned", "Check that it is the target"
         )
     return None
 
 
 def _amounts(labels: Sequence[Any], counts: Sequence[int]) -> str:
-    """What numbers are there if they are clearly amounts and no classes; else empty."""
+    """The numbers in words if they are clearly amounts, not classes; else empty."""
     if not _are_numbers(labels):
         return ""
     values, n_rows = np.array(labels, dtype=np.float64), np.array(counts)
@@ -185,22 +185,22 @@ def _are_numbers(labels: Sequence[Any]) -> bool:
     return bool(labels) and all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
 
 
-def _alike(found: list[Misspelling]) -> list[Finding]:
+def _alike_findings(found: list[Misspelling]) -> list[Finding]:
     """A finding for every label that others look like."""
     meant = defaultdict(list)
-    for own in found:
-        meant[own.meant].append(own)
+    for one in found:
+        meant[one.meant].append(one)
     return [
         Finding(
             ABOUT,
             Severity.WRONG,
-            f"{listed([_with_rows(one.label, one.n_label) for one in own], MOST_NAMES)} beside "
-            f"{_with_rows(label, own[0].n_meant)}",
-            "Every spelling is a class of its own",
+            f"{listed([_with_rows(one.label, one.n_label) for one in similar], MOST_NAMES)} beside "
+            f"{_with_rows(label, similar[0].n_meant)}",
+            "Each spelling is a separate class",
             "If they mean the same, merge them with merged_labels(y) or --merge-labels",
-            tuple((one.label, label) for one in own),
+            tuple((one.label, label) for one in similar),
         )
-        for label, own in meant.items()
+        for label, similar in meant.items()
     ]
 
 
@@ -213,11 +213,11 @@ def _many(labels: list[Any]) -> list[Finding]:
     if len(labels) < MANY_NUMBERS or not _are_numbers(labels):
         return []
     seen = f"{len(labels):,} different numbers, from {min(labels):.6g} to {max(labels):.6g}"
-    return [Finding(ABOUT, Severity.DOUBTFUL, seen, "Every one is a class, whatever lies next to it", REMEDY)]
+    return [Finding(ABOUT, Severity.DOUBTFUL, seen, "Each is a separate class, whatever its order", REMEDY)]
 
 
 def _few(labels: list[Any], counts: list[int], but: set[str]) -> list[Finding]:
-    """A finding if labels have fewer rows than can be tested, `but` those of which another is said."""
+    """A finding if labels have too few rows to test, except those in `but`, which have another finding."""
     few = sorted((n, i) for i, n in enumerate(counts) if n < FEWEST_ROWS and labels[i] not in but)
     if not few:
         return []
@@ -228,7 +228,7 @@ def _few(labels: list[Any], counts: list[int], but: set[str]) -> list[Finding]:
             ABOUT,
             Severity.DOUBTFUL,
             f"{what} with fewer than {FEWEST_ROWS} rows: {seen}",
-            f"A test with {percent(0.3)} of the rows has two of them at most, and says nothing about them",
-            "Collect more of their rows, leave them out, or join them with other labels",
+            f"A test on {percent(0.3)} of the rows has about two of them, too few to judge",
+            "Collect more of their rows, leave them out, or merge them with other labels",
         )
     ]

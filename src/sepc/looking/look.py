@@ -15,29 +15,30 @@ from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
 from sepc.looking.header_units import header_findings
 from sepc.looking.labels import label_findings
+from sepc.looking.leakage import leakage_findings
 from sepc.looking.row_order import row_findings
-from sepc.looking.telling import telling_findings
 from sepc.looking.totals import total_findings
 
-# Of more rows than these, so many are looked at.
+# At most this many rows are looked at.
 LOOKED_AT = 40_000
 
 
 def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Findings:
     """What stands out in a table and its labels: what a fit does about it, and what is left to do.
 
-    Columns that are no features (ids, indexes, constants, free text), text that stands for numbers, dates or durations,
-    features that alone tell the label, labels that look like misspellings or amounts, and rows in an order.
+    Columns that are not usable as features (ids, indexes, constants, free text), text that stands for numbers, dates or
+    durations, features that predict the label alone (leakage), labels that look like misspellings or amounts, and
+    ordered rows.
     `SEPClassifier.fit` takes the same look at columns and labels and acts on it, with a warning for each of the two.
 
     Parameters
     ----------
     X : DataFrame, Arrow table or array
-        Of more than 40,000 rows as many are looked at.
+        At most 40,000 rows are looked at, drawn at random.
     y : labels, optional
         Without them only the columns are looked at.
     n_rows : int, optional
-        How many rows the table has, if these are a sample of them, in the same order.
+        How many rows the table has, if these are a sample of it, in the same order.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     found += [*column_findings(columns, has_names=is_table(X)), *header_findings(columns)]
     found += category_findings(columns, values)
     found += total_findings(_last_cells(X), values) if n_looked_at == n_rows else []
-    found += [] if labels is None else _told_of(columns, values, labels)
+    found += [] if labels is None else _leakage(columns, values, labels)
     found += row_findings(values, labels)
     return Findings.of(found, n_rows, n_looked_at)
 
@@ -98,15 +99,15 @@ def _read(X: Any, share: float) -> ReadColumns:
 
 def _arrays(X: Any) -> dict[str, NDArray[Any]]:
     rows = np.asarray(X)
-    return {f"x{j}": as_typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
+    return {f"x{j}": as_typed(column) for j, column in enumerate(rows.T if rows.ndim == 2 else [rows])}
 
 
 def _last_cells(X: Any) -> dict[str, NDArray[Any]]:
-    return last_cells(X) if is_table(X) else {name: own[-1:] for name, own in _arrays(X).items()}
+    return last_cells(X) if is_table(X) else {name: column[-1:] for name, column in _arrays(X).items()}
 
 
-def _told_of(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:
+def _leakage(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:
     """What stands out in columns together with the labels."""
     is_known = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
-    known = {name: own[is_known] for name, own in values.items()}
-    return telling_findings(columns, known, labels[is_known])
+    known = {name: column[is_known] for name, column in values.items()}
+    return leakage_findings(columns, known, labels[is_known])

@@ -1,4 +1,4 @@
-"""Whether the rows of a table stand in an order that matters: dates, and values that drift from the first row on."""
+"""Whether the rows of a table stand in an order that matters: dates, and values that drift from row to row."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sepc.wording import counted, name_of, shown
 
 ABOUT = "rows"
 
-# Fewer rows do not show an order.
+# Fewer rows than this do not show an order.
 FEWEST_ROWS = 100
-# All tests together call rows without an order ordered with at most this probability.
+# The probability that any of the tests calls unordered rows ordered is at most this.
 LEVEL = 0.01
 # Weaker correlations with the row number do not matter, however many rows show them.
 WEAKEST = 0.2
@@ -27,20 +27,20 @@ SORTED = 0.99
 IN_BLOCKS = 0.25
 ADVICE = "hold out the last rows for a test: --test-last 0.3 in the command"
 IN_BLOCKS_ADVICE = (
-    "Rows of one label stand together, so that the last rows are no test; if rows belong together, as those of one "
-    "person do, hold out all rows of some"
+    "Rows of one label stand together, so the last rows are not a fair test; if rows come in groups, such as those "
+    "of one person, hold out whole groups"
 )
 
 
 def row_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> list[Finding]:
     """Findings about the order of rows: dates, a column that they are sorted by, and drift.
 
-    Rows that stand in blocks of one label are no drift: within labels, features are compared with the row number.
+    Rows in blocks of one label are not drift: features are compared with the row number within labels.
 
     Parameters
     ----------
     values : mapping of name to (n,) array
-        The columns that are used, as `Column.read` gives them; those of categories do not count.
+        The columns that are used, as `Column.read` gives them; categories are ignored.
     y : array of shape (n,), optional
 
     Examples
@@ -51,15 +51,15 @@ def row_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None)
     ...     print(finding.seen)
     1 of 2 columns drifts from the first row to the last, 'b' most (rank correlation 0.80 with the row number)
     """
-    dates = [_of_dates(name, own) for name, own in values.items() if own.dtype.kind == "M"]
+    dates = [_of_dates(name, column) for name, column in values.items() if column.dtype.kind == "M"]
     n = len(next(iter(values.values()), ()))
     if n < FEWEST_ROWS:
         return dates
     classes = np.zeros(n, dtype=np.int64) if y is None else _codes(y)
-    numbers = {name: own for name, own in values.items() if own.dtype.kind == "f"}
-    drifts = {name: _drift(own, classes) for name, own in numbers.items()}
+    numbers = {name: column for name, column in values.items() if column.dtype.kind == "f"}
+    drifts = {name: _drift(column, classes) for name, column in numbers.items()}
     in_blocks = _in_blocks(classes)
-    labels = [] if in_blocks else [_drift(own, np.zeros_like(classes)) for own in _indicators(classes)]
+    labels = [] if in_blocks else [_drift(column, np.zeros_like(classes)) for column in _indicators(classes)]
     level = LEVEL / max(1, len(drifts) + len(labels))
     found = {name: r for name, (r, p) in drifts.items() if p <= level and abs(r) >= WEAKEST}
     of_labels = max((abs(r) for r, p in labels if p <= level and abs(r) >= WEAKEST), default=0.0)
@@ -71,7 +71,7 @@ def _codes(y: ArrayLike) -> IntArray:
 
 
 def _indicators(classes: IntArray) -> Iterator[FloatArray]:
-    """For each class, which rows have it; of two classes one tells all."""
+    """For each class, which rows have it; for two classes, one is enough."""
     n_classes = int(classes.max()) + 1
     return ((classes == k).astype(np.float64) for k in range(1 if n_classes == 2 else n_classes))
 
@@ -87,11 +87,11 @@ def _drift(values: FloatArray, classes: IntArray) -> tuple[float, float]:
     known = ~np.isnan(values)
     products, norms, variance, place = 0.0, np.zeros(2), 0.0, np.flatnonzero(known)
     for k in np.unique(classes[known]):
-        own = known & (classes == k)
-        n = int(own.sum())
+        in_k = known & (classes == k)
+        n = int(in_k.sum())
         if n < 3:
             continue
-        ranks = np.stack([_ranks(values[own]), np.searchsorted(place, np.flatnonzero(own)).astype(np.float64)])
+        ranks = np.stack([_ranks(values[in_k]), np.searchsorted(place, np.flatnonzero(in_k)).astype(np.float64)])
         ranks /= n
         ranks -= ranks.mean(axis=1, keepdims=True)
         squares = (ranks**2).sum(axis=1)
@@ -104,7 +104,7 @@ def _drift(values: FloatArray, classes: IntArray) -> tuple[float, float]:
 
 
 def _ranks(values: FloatArray) -> FloatArray:
-    """Ranks from 1 on; equal values share the mean of theirs. Importing SciPy's would take longer than a look."""
+    """Ranks from 1; ties share the mean of theirs. Importing SciPy's would take longer than a look."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - 0.5 * (counts - 1))[which])
 
@@ -118,7 +118,7 @@ def _of_dates(name: str, values: NDArray[Any]) -> Finding:
         ABOUT,
         Severity.DOUBTFUL,
         f"column {shown(name)} holds dates{span}",
-        "If rows came one after another, a test on rows drawn at random says more than later rows will bear out",
+        "If rows arrived over time, a test on randomly drawn rows is optimistic",
         f"Sort the rows by it if they are not, and {ADVICE}",
     )
 
@@ -134,16 +134,16 @@ def _of_order(found: dict[str, float], n_columns: int, in_blocks: bool) -> list[
         drift = "drifts" if len(found) == 1 else "drift"
         seen = f"{len(found):,} of {counted(n_columns, 'column')} {drift} from the first row to the last, "
         seen += f"'{name_of(most)}' most (rank correlation {r:.2f} with the row number)"
-    return [_ordered(seen, IN_BLOCKS_ADVICE if in_blocks else f"If this is their order in time, {ADVICE}")]
+    return [_order_finding(seen, IN_BLOCKS_ADVICE if in_blocks else f"If this is their order in time, {ADVICE}")]
 
 
 def _of_labels(r: float) -> list[Finding]:
     if not r:
         return []
     seen = f"labels drift from the first row to the last (rank correlation {r:.2f} with the row number)"
-    return [_ordered(seen, f"If this is their order in time, {ADVICE}")]
+    return [_order_finding(seen, f"If this is their order in time, {ADVICE}")]
 
 
-def _ordered(seen: str, advice: str) -> Finding:
-    matters = "Later rows differ from these, so a test on rows drawn at random says more than they will bear out"
+def _order_finding(seen: str, advice: str) -> Finding:
+    matters = "Later rows differ from these, so a test on randomly drawn rows is optimistic"
     return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, advice)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-# In shorter words another letter is another word, and longer texts are no labels that someone typed.
+# In shorter words, another letter makes another word; longer text was not typed as a label.
 SHORTEST_WORD, LONGEST_TEXT = 4, 80
 
 
-def spelled_alike(text: str) -> str:
-    """What spellings that differ in case and blanks only have in common.
+def fold_spelling(text: str) -> str:
+    """The text without case and extra blanks, the same for spellings that differ only in these.
 
     Examples
     --------
-    >>> spelled_alike(" Very  High") == spelled_alike("very high")
+    >>> fold_spelling(" Very  High") == fold_spelling("very high")
     True
     """
     return " ".join(text.casefold().split())
@@ -27,8 +27,8 @@ def without_a_letter(text: str) -> set[str]:
 def are_one_letter_apart(first: str, second: str) -> bool:
     """Whether a letter is missing, added, another, or swapped with the next one, in a word of four letters or more.
 
-    The first letter of the word must be the same, since 'typical' and 'atypical' are no spellings of one, and what
-    differs must be letters, since 'grade1' and 'grade2' are not either.
+    The first letter of the word must be the same, since 'typical' and 'atypical' are different words, and what
+    differs must be letters, since 'grade1' and 'grade2' are different too.
 
     Examples
     --------

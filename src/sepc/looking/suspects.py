@@ -1,4 +1,4 @@
-"""Rows whose label is probably wrong, by probabilities of models that have not seen them."""
+"""Rows whose label is probably wrong, by out-of-fold probabilities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Suspects(ShownAsCard):
     rows : (k,) array of int
         Positions in the table.
     given, likely : (k,) arrays
-        The label that each row has, and the one that models of other rows expect.
+        The label that each row has, and the one that models fitted on other rows expect.
     probability : (k,) array
         The probability of the likely label.
     n_judged : int
@@ -68,7 +68,7 @@ class Suspects(ShownAsCard):
 
 
 def suspects(model: Any, y: ArrayLike) -> Suspects:
-    """Training rows that are probably mislabelled, by models that have not seen them.
+    """Training rows that are probably mislabelled, by out-of-fold probabilities.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
     ([120, 3], [2, 0])
     """
     if not hasattr(model, "out_of_fold_"):
-        raise ValueError("The model has no probabilities of rows it has not seen; fit it with out_of_fold=True.")
+        raise ValueError("The model has no out-of-fold probabilities; fit it with out_of_fold=True.")
     return suspected_labels(model.out_of_fold_, np.asarray(y), model.classes_)
 
 
@@ -138,7 +138,7 @@ def doubt(probabilities: FloatArray, given: IntArray) -> FloatArray:
 
 
 def usual_confidence(probabilities: FloatArray, given: IntArray) -> FloatArray:
-    """For each class, the mean probability that its rows have of it; 1 for a class without rows."""
+    """For each class, the mean probability of the class among its rows; 1 for a class without rows."""
     n = probabilities.shape[1]
     counts = np.bincount(given, minlength=n)
     sums = np.bincount(given, weights=probabilities[np.arange(len(given)), given], minlength=n)
@@ -146,9 +146,9 @@ def usual_confidence(probabilities: FloatArray, given: IntArray) -> FloatArray:
 
 
 def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
-    """The position of each label among the classes; raises if one is none of them."""
+    """The position of each label among the classes; raises if one is not among them."""
     at = {label: i for i, label in enumerate(classes.tolist())}
     unknown = next((label for label in labels.tolist() if label not in at), None)
     if unknown is not None:
-        raise ValueError(f"{unknown!r} is no class of the model.")
+        raise ValueError(f"{unknown!r} is not a class of the model.")
     return np.array([at[label] for label in labels.tolist()], dtype=np.int64)

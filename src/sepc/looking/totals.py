@@ -1,4 +1,4 @@
-"""A last row that holds the sums of the others, as spreadsheets and exports have."""
+"""A last row that holds the sums of the others, as in spreadsheets and exports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOTAL = re.compile(
     r"suma|soma|toplam|итого|всего|合计|总计|合計|計",
     re.IGNORECASE,
 )
-# Fewer cells that are not zero add up to the last one by chance.
+# Fewer nonzero cells than this may add up to the last one by chance.
 FEWEST_ADDED = 3
 # Sums may be off by this share of what is added up, as doubles and rounded totals are.
 TOLERANCE = 1e-6
@@ -32,7 +32,7 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
     Parameters
     ----------
     last : mapping of name to array
-        The last cell of each column as it is given; nothing of a table without rows.
+        The last cell of each column as given; empty for a table without rows.
     values : mapping of name to (n,) array
         The columns that are used, as `Column.read` gives them.
 
@@ -43,10 +43,10 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
     >>> total_findings({"shop": shop[-1:]}, {"shop": shop, "sold": sold})[0].seen
     "the last of 4 rows holds the sum of column 'sold' ('Total' in column 'shop')"
     """
-    numbers = {name: own for name, own in values.items() if own.dtype.kind == "f"}
-    known = [name for name, own in numbers.items() if len(own) and not np.isnan(own[-1])]
+    numbers = {name: column for name, column in values.items() if column.dtype.kind == "f"}
+    known = [name for name, column in numbers.items() if len(column) and not np.isnan(column[-1])]
     sums = [name for name in known if _ends_with_sum(numbers[name])]
-    called = next((name for name, own in last.items() if len(own) and _is_called_total(own[-1])), None)
+    called = next((name for name, column in last.items() if len(column) and _is_called_total(column[-1])), None)
     if not sums or (called is None and (len(sums) < 2 or len(sums) < len(known))):
         return []
     n_rows = len(next(iter(numbers.values())))
@@ -58,14 +58,14 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
             "rows",
             Severity.WRONG,
             f"the last of {n_rows:,} rows holds {columns} {named}{word}",
-            "A total is no case like the others, and its numbers are far from theirs",
-            "Used all the same; take the row out",
+            "A total is not a case like the others, and its numbers are far from theirs",
+            "Used anyway; remove the row",
         )
     ]
 
 
 def warn_of_totals(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> None:
-    """Warn if the last row holds the sums of the others; for the preparation of a fit. Takes the same."""
+    """Warn if the last row holds the sums of the others; for the preparation of a fit. Same parameters."""
     for found in total_findings(last, values):
         seen = f"{found.seen[0].upper()}{found.seen[1:]}"
         warnings.warn(f"{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=6)

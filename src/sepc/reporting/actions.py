@@ -18,20 +18,20 @@ from sepc.wording import counted, listed, percent
 N_NAMED, MOST = 4, 8
 # A label that an accepted row contradicts with this trust may be wrong itself.
 SURE = 0.98
-# More rows like those of a region are asked for if so many are refused there for want of evidence.
+# A region calls for more rows if at least this many are refused there for lack of evidence.
 N_LACKING = 5
-# A column matters so little, as a share of all, that it could be left out.
+# A column with less than this share of the total importance could be left out.
 LEAST_SHARE = 0.002
-# A group fares worse if chance would explain it with a probability below this, shared among all groups.
+# Significance level of a group that does worse, divided by the number of groups.
 LEVEL = 0.01
 
 DO_ABOUT = {
-    Cause.OVERLAP: "labels mix there: a person, or another column that tells them apart, has to decide",
+    Cause.OVERLAP: "classes overlap there: they need a person, or another column that separates the classes",
     Cause.UNSEEN: "nothing like them was seen in training: check their values first",
     Cause.THIN: "there is too little evidence: labels for rows like these would settle them",
-    Cause.DRIFTED: "the cases that come there have changed: label some of them, and repair the model",
-    Cause.MISSING: "they have gaps: fetch what is missing, and ask again",
-    Cause.UNEXPLAINED: "the model does not say why",
+    Cause.DRIFTED: "the data have drifted there: label some of these rows and repair the model",
+    Cause.MISSING: "they have missing values: fill these in and decide again",
+    Cause.UNEXPLAINED: "the model gives no reason",
 }
 
 
@@ -76,8 +76,8 @@ def actions_of(known: Known) -> tuple[Action, ...]:
 
 def _distrust(known: Known) -> Iterator[Action]:
     if alarms(known.checks):
-        why = "More of the accepted labels are wrong than trust or the promise allows, and chance does not explain it."
-        yield Action("Do not use accepted labels unseen", why, "results")
+        why = "More accepted labels are wrong than trust or the promise allows, and chance does not explain it."
+        yield Action("Do not use accepted labels without review", why, "results")
 
 
 def _review(known: Known) -> Iterator[Action]:
@@ -86,7 +86,7 @@ def _review(known: Known) -> Iterator[Action]:
     if n_accepted:
         right = ""
         if held_out.n_right_accepted is not None:
-            right = f"; {percent(held_out.n_right_accepted / n_accepted)} of them are right here"
+            right = f"; {percent(held_out.n_right_accepted / n_accepted)} of these labels are right"
         yield Action(
             f"Use the labels of {counted(n_accepted, 'accepted row')}", f"Their trust is high enough{right}.", "results"
         )
@@ -95,11 +95,11 @@ def _review(known: Known) -> Iterator[Action]:
     refused = sorted((cause for cause in known.causes if not cause.n_accepted), key=lambda cause: -cause.n_rows)
     parts = [f"{cause.n_rows:,} because {DO_ABOUT[Cause[cause.name]]}" for cause in refused]
     why = "; ".join(parts) + "." if parts else "Their trust is too low."
-    yield Action(f"Give {counted(n, 'row')} to a person", f"{why[0].upper()}{why[1:]}", "review")
+    yield Action(f"Send {counted(n, 'row')} to a person", f"{why[0].upper()}{why[1:]}", "review")
 
 
 def _check_labels(known: Known) -> Iterator[Action]:
-    """Labels that contradict a very sure model may be wrong themselves."""
+    """Labels that contradict a confident model may themselves be wrong."""
     doubtful = [row for row in known.wrong if row.trust >= SURE]
     if not doubtful:
         return
@@ -124,24 +124,24 @@ def _look_at_groups(known: Known) -> Iterator[Action]:
     for column, group in groups:
         if group.n_right_accepted is None or not group.n_accepted:
             continue
-        n_others = sum(own.n_accepted for own in column.groups) - group.n_accepted
-        n_right = sum(own.n_right_accepted or 0 for own in column.groups) - group.n_right_accepted
+        n_others = sum(other.n_accepted for other in column.groups) - group.n_accepted
+        n_right = sum(other.n_right_accepted or 0 for other in column.groups) - group.n_right_accepted
         if not n_others:
             continue
         p = fewer_p_value(group.n_right_accepted, group.n_accepted, n_right, n_others)
         if p <= LEVEL / len(groups):
             worst.append((p, column, group, n_right / n_others))
-    for _, column, group, others in sorted(worst, key=lambda own: own[0])[:2]:
+    for _, column, group, others in sorted(worst, key=lambda entry: entry[0])[:2]:
         share = (group.n_right_accepted or 0) / group.n_accepted
         yield Action(
             f"Look at accepted rows with {column.column} {group.name}",
-            f"{percent(share)} of them are right, of the others {percent(others)}; chance hardly explains that.",
+            f"{percent(share)} of them are right, {percent(others)} of the others; chance hardly explains that.",
             "by-column",
         )
 
 
 def _collect(known: Known) -> Iterator[Action]:
-    """The region where most rows are refused for want of evidence; where labels mix, more rows would not help."""
+    """The region where most rows are refused for lack of evidence; where classes overlap, more rows would not help."""
     if known.regions is None:
         return
     places = {row.region: row for row in (*known.regions.rows, *known.regions.outside)}
@@ -157,7 +157,7 @@ def _collect(known: Known) -> Iterator[Action]:
     )
     yield Action(
         f"Collect more labelled rows like these: {place.name}",
-        f"{lacking[most]:,} of {counted(place.n_rows, 'row')} there are not accepted for want of evidence; {where}.",
+        f"{lacking[most]:,} of {counted(place.n_rows, 'row')} there are not accepted for lack of evidence; {where}.",
         "regions",
     )
 

@@ -1,4 +1,4 @@
-"""How rows fare by the values of columns that the user names."""
+"""Results by the values of columns that the user names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sepc.wording import did_you_mean, name_of, quantity, shown
 
 # Numbers and dates with more values than this are cut into ranges of about as many rows each.
 MOST_VALUES, N_RANGES = 12, 4
-# Of other columns, so many of the most frequent values are listed; the others are one group.
+# For other columns, this many of the most frequent values are listed; the rest form one group.
 MOST_GROUPS = 30
 
 MISSING, OTHERS = "missing", "all other values"
@@ -48,7 +48,7 @@ class GroupResult:
 
 @dataclass(frozen=True)
 class ColumnResults:
-    """How rows fare by the values of a column."""
+    """Results by the values of a column."""
 
     column: str
     groups: tuple[GroupResult, ...]
@@ -56,18 +56,18 @@ class ColumnResults:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """What stands beside the features of rows: their ids, and columns to tell results by."""
+    """What accompanies the features: row ids, and columns to break results down by."""
 
     ids: NDArray[Any] | None
     columns: dict[str, NDArray[Any]]
 
     def groups_of(self) -> dict[str, NDArray[Any]]:
         """For each column, the name of each row's group."""
-        return {name: grouped(values) for name, values in self.columns.items()}
+        return {name: group_names(values) for name, values in self.columns.items()}
 
 
 def set_aside(estimator: Any, X: Any, id: Any, by: Any) -> tuple[Any, Beside]:  # noqa: A002 - the user's word for it
-    """The rows without the columns that are no features, and what these columns hold.
+    """Split off the columns that are not features.
 
     `id` is the name of a column of `X` or an array; `by` is one name or several, or a mapping of names to arrays.
     """
@@ -77,9 +77,9 @@ def set_aside(estimator: Any, X: Any, id: Any, by: Any) -> tuple[Any, Beside]:  
         columns = {name_of(name): as_typed(np.asarray(values)) for name, values in by.items()}
     elif by is not None:
         names = [by] if isinstance(by, str) else list(by)
-        columns = {name_of(name): column_of(X, _found(X, name)) for name in names}
+        columns = {name_of(name): column_of(X, _find_column(X, name)) for name in names}
         named += names
-    ids = exact_column_of(X, _found(X, id)) if isinstance(id, str) else None if id is None else np.asarray(id)
+    ids = exact_column_of(X, _find_column(X, id)) if isinstance(id, str) else None if id is None else np.asarray(id)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     for what, values in (("id", ids), *columns.items()):
         if values is not None and len(values) != n_rows:
@@ -90,23 +90,23 @@ def set_aside(estimator: Any, X: Any, id: Any, by: Any) -> tuple[Any, Beside]:  
     return (with_columns(X, kept) if away else X), Beside(ids, columns)
 
 
-def _found(X: Any, name: Any) -> Any:
+def _find_column(X: Any, name: Any) -> Any:
     """The column of this name; raises if there is none."""
     names = column_names(X) if is_table(X) else []
-    for own in names:
-        if str(own) == str(name):
-            return own
+    for candidate in names:
+        if str(candidate) == str(name):
+            return candidate
     similar = did_you_mean([str(name)], map(str, names))
     raise ValueError(f"There is no column {shown(name)}.{similar}" if names else "Names of columns need a DataFrame.")
 
 
-def grouped(values: NDArray[Any]) -> NDArray[Any]:
+def group_names(values: NDArray[Any]) -> NDArray[Any]:
     """The name of each row's group, as an array of text: a value, or a range of numbers or dates."""
     if values.dtype.kind in "fM":
         gone = np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
         if len(np.unique(values[~gone])) > MOST_VALUES:
             return _ranges(values, gone)
-    return np.array([MISSING if is_gap(value) else _told(value) for value in values], dtype=object)
+    return np.array([MISSING if is_gap(value) else _value_text(value) for value in values], dtype=object)
 
 
 def _ranges(values: NDArray[Any], gone: BoolArray) -> NDArray[Any]:
@@ -117,11 +117,11 @@ def _ranges(values: NDArray[Any], gone: BoolArray) -> NDArray[Any]:
     for k in range(len(cuts) + 1):
         inside = ~gone & (place == k)
         if inside.any():
-            names[inside] = f"{_told(values[inside].min())} to {_told(values[inside].max())}"
+            names[inside] = f"{_value_text(values[inside].min())} to {_value_text(values[inside].max())}"
     return names
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[D]"))
     return quantity(float(value)) if isinstance(value, float) else name_of(value)
@@ -130,7 +130,7 @@ def _told(value: Any) -> str:
 def results_by(
     beside: Beside, groups: Mapping[str, NDArray[Any]], accepted: BoolArray, right: BoolArray | None
 ) -> tuple[ColumnResults, ...]:
-    """How the rows of each group fare, for each column."""
+    """The results of each group, for each column."""
     return tuple(
         ColumnResults(name, _results(names, beside.columns[name], accepted, right)) for name, names in groups.items()
     )
@@ -146,7 +146,7 @@ def _results(
 
 
 def _in_order(names: NDArray[Any], values: NDArray[Any]) -> Sequence[str]:
-    """Groups of numbers and dates in their order, others by size, and gaps last."""
+    """Groups of numbers and dates in ascending order, others by size; missing values last."""
     each, first, counts = np.unique(names.astype(str), return_index=True, return_counts=True)
     by_value = values.dtype.kind in "fM"
     keys = [values[i] for i in first] if by_value else (-counts).tolist()

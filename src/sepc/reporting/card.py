@@ -75,7 +75,9 @@ def _importances(estimator: Any) -> list[str]:
         return []
     shown, n_more = sizes[:N_COLUMNS], len(sizes) - N_COLUMNS
     more = f" The other {n_more:,} matter less." if n_more > 0 else ""
-    head = f"## What matters\n\nThe mean size of each column's term, in log-odds, over the training rows.{more}\n\n"
+    head = (
+        f"## Feature importance\n\nThe mean size of each column's term, in log-odds, over the training rows.{more}\n\n"
+    )
     return [head + _table(("column", "mean size"), [(escape_cell(name), f"{size:.2f}") for name, size in shown])]
 
 
@@ -129,7 +131,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def escape_cell(value: Any) -> str:
-    r"""Text that stays in its cell and is no markup.
+    r"""Escape text so that it stays in its cell and is not read as markup.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import math
 from sepc.reporting.class_overlaps import ClassOverlaps
 from sepc.reporting.held_out import N_BARS, Curves, HeldOut, Histogram
 from sepc.reporting.markup import Markup, tag
-from sepc.reporting.svg import LETTER, Frame, drawing, hatch, number, text_at
+from sepc.reporting.svg import LETTER, PlotArea, drawing, hatch, number, text_at
 from sepc.wording import counted, decimal, percent, short
 
 WIDTH, HEIGHT = 480.0, 312.0
@@ -24,23 +24,23 @@ SETTLED = 0.05
 def risk_coverage_chart(curves: Curves, figures: HeldOut) -> Markup:
     """The risk-coverage curve: the error rate among accepted rows, for every share of rows accepted."""
     settled = [risk for at, risk in zip(curves.coverage, curves.risk, strict=True) if at >= SETTLED]
-    frame = Frame(0.0, 1.0, 0.0, min(max(1.25 * max(settled), 0.01), 1.0))
-    clip = tag("defs", tag("clipPath", frame.area(), id="risk-area"))
-    line = tag("g", frame.line(curves.coverage, curves.risk, "curve"), clip_path="url(#risk-area)")
+    plot = PlotArea(0.0, 1.0, 0.0, min(max(1.25 * max(settled), 0.01), 1.0))
+    clip = tag("defs", tag("clipPath", plot.area(), id="risk-area"))
+    line = tag("g", plot.line(curves.coverage, curves.risk, "curve"), clip_path="url(#risk-area)")
     marked: list[Markup] = []
     if figures.n_accepted and figures.n_right_accepted is not None:
         coverage = figures.n_accepted / figures.n_rows
         risk = 1.0 - figures.n_right_accepted / figures.n_accepted
-        x, y = number(frame.x(coverage)), number(frame.y(min(risk, frame.y_to)))
+        x, y = number(plot.x(coverage)), number(plot.y(min(risk, plot.y_to)))
         side = "end" if coverage > 0.5 else "start"
-        note = text_at("accepted now", frame.x(coverage) + (-6 if side == "end" else 6), frame.top + 13, side, "note")
-        line_down = tag("line", x1=x, x2=x, y1=number(frame.top), y2=number(frame.bottom), class_="now")
+        note = text_at("accepted now", plot.x(coverage) + (-6 if side == "end" else 6), plot.top + 13, side, "note")
+        line_down = tag("line", x1=x, x2=x, y1=number(plot.top), y2=number(plot.bottom), class_="now")
         marked = [line_down, tag("circle", cx=x, cy=y, r=5, class_="here"), note]
     description = (
-        f"With every row accepted, {percent(curves.risk[-1])} are wrong; the mean over all coverages, "
+        f"At full coverage, {percent(curves.risk[-1])} are wrong; the mean over all coverages, "
         f"the AURC, is {figures.aurc:.4f}."
     )
-    axes = frame.axes("share of rows accepted, the most trusted first", "wrong among them", shares=(True, True))
+    axes = plot.axes("coverage: share of rows accepted", "selective risk", shares=(True, True))
     return drawing("risk", "Risk-coverage curve", description, WIDTH, HEIGHT, clip, axes, line, marked)
 
 
@@ -48,53 +48,53 @@ def reliability_chart(curves: Curves) -> Markup:
     """The reliability diagram: how often labels are right, by their trust."""
     least = min(*curves.bin_trust, *curves.bin_low, 0.9)
     start = math.floor(10.0 * least) / 10.0
-    frame = Frame(start, 1.0, start, 1.0)
-    drawn = [frame.line([start, 1.0], [start, 1.0], "diagonal")]
+    plot = PlotArea(start, 1.0, start, 1.0)
+    drawn = [plot.line([start, 1.0], [start, 1.0], "diagonal")]
     columns = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
     for trust, right, low, high, n_rows in zip(*columns, strict=True):
-        x = number(frame.x(trust))
+        x = number(plot.x(trust))
         title = tag("title", f"{counted(n_rows, 'row')}: trust {decimal(trust)}, right {percent(right)}")
-        bar = tag("line", x1=x, x2=x, y1=number(frame.y(low)), y2=number(frame.y(high)), class_="whisker")
-        drawn.append(tag("g", title, bar, tag("circle", cx=x, cy=number(frame.y(right)), r=4.5, class_="dot")))
+        bar = tag("line", x1=x, x2=x, y1=number(plot.y(low)), y2=number(plot.y(high)), class_="whisker")
+        drawn.append(tag("g", title, bar, tag("circle", cx=x, cy=number(plot.y(right)), r=4.5, class_="dot")))
     description = (
         f"{len(curves.bin_rows)} bins of rows by trust, with 95 % intervals. On the dashed line, "
         "labels are right as often as trust says; below it, less often."
     )
-    axes = frame.axes("mean trust", "share that is right", shares=(False, True))
+    axes = plot.axes("mean trust", "accuracy", shares=(False, True))
     return drawing("reliability", "Reliability diagram", description, WIDTH, HEIGHT, axes, drawn)
 
 
 def histogram_chart(histogram: Histogram) -> Markup:
     """A histogram of trust."""
     highest = max(a + b for a, b in zip(histogram.first, histogram.second, strict=True))
-    frame = Frame(0.0, 1.0, 0.0, 1.08 * highest, top=34.0)
+    plot = PlotArea(0.0, 1.0, 0.0, 1.08 * highest, top=34.0)
     bars = []
     for i, (first, second) in enumerate(zip(histogram.first, histogram.second, strict=True)):
-        x, width = frame.x(i / N_BARS) + 1.0, (frame.right - frame.left) / N_BARS - 2.0
-        tall, more = _tall(frame, first), _tall(frame, second)
+        x, width = plot.x(i / N_BARS) + 1.0, (plot.right - plot.left) / N_BARS - 2.0
+        tall, more = _bar_height(plot, first), _bar_height(plot, second)
         text = f"trust {i / N_BARS:.2f} to {(i + 1) / N_BARS:.2f}: {first:,} {histogram.names[0]}, "
         title = tag("title", f"{text}{second:,} {histogram.names[1]}")
         bars.append(
             tag(
                 "g",
                 title,
-                _bar(x, frame.bottom - tall, width, tall, "first"),
-                _bar(x, frame.bottom - tall - more, width, more, "second", "url(#hatch-trust)"),
+                _bar(x, plot.bottom - tall, width, tall, "first"),
+                _bar(x, plot.bottom - tall - more, width, more, "second", "url(#hatch-trust)"),
             )
         )
     total = f"{sum(histogram.first):,} {histogram.names[0]}, {sum(histogram.second):,} {histogram.names[1]}"
-    legend = _legend(histogram.names, "url(#hatch-trust)", frame.left)
-    axes = frame.axes("trust", "held-out rows")
+    legend = _legend(histogram.names, "url(#hatch-trust)", plot.left)
+    axes = plot.axes("trust", "held-out rows")
     return drawing("trust", "Rows by trust", f"{total}.", WIDTH, HEIGHT, hatch("hatch-trust"), axes, bars, legend)
 
 
-def _tall(frame: Frame, n: int) -> float:
+def _bar_height(plot: PlotArea, n: int) -> float:
     """The height of a bar of `n` rows; even a single row is visible."""
-    return max(frame.bottom - frame.y(n), 1.5) if n else 0.0
+    return max(plot.bottom - plot.y(n), 1.5) if n else 0.0
 
 
 def overlap_chart(classes: ClassOverlaps) -> Markup | None:
-    """Of each class, the share of rows that lie in each other class's ellipsoid too; None for two or too many."""
+    """For each class, the share of its rows in every other class's ellipsoid; None for two classes or too many."""
     n = len(classes.names)
     if not 2 < n <= N_CLASSES:
         return None
@@ -110,7 +110,7 @@ def overlap_chart(classes: ClassOverlaps) -> Markup | None:
         for name, x in zip(classes.names, middles, strict=True)
     ]
     description = (
-        "A row of cells for each class: the darker, the more of its rows lie in the other class's ellipsoid too."
+        "One row of cells per class: the darker, the more of its rows also lie in the other class's ellipsoid."
     )
     width, height = left + size * n + 6, top + size * n + 6
     return drawing("overlap", "How classes overlap", description, width, height, cells, down, over)

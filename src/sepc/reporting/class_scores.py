@@ -32,7 +32,7 @@ class Score:
     precision: float | None
 
     @classmethod
-    def counted(cls, of_class: BoolArray, predicted: BoolArray, among: BoolArray) -> Score:
+    def count(cls, of_class: BoolArray, predicted: BoolArray, among: BoolArray) -> Score:
         """The score among some of the rows."""
         n_true, n_predicted = int((of_class & among).sum()), int((predicted & among).sum())
         n_right = int((of_class & predicted & among).sum())
@@ -61,7 +61,7 @@ def class_scores(
     scores = []
     for cls in classes:
         of_class, predicted = np.asarray(y == cls), np.asarray(label == cls)
-        both = (Score.counted(of_class, predicted, among) for among in (every, accepted))
+        both = (Score.count(of_class, predicted, among) for among in (every, accepted))
         scores.append(ClassScore(name_of(cls), *both))
     return tuple(scores)
 

@@ -1,4 +1,4 @@
-"""Which labels are taken for which: the confusion matrix, and the pairs that are confused most."""
+"""The confusion matrix, and the pairs of labels confused most often."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sepc.wording import name_of
 
 # Pairs listed.
 N_PAIRS = 12
-# With more classes there is no matrix, only the pairs.
+# With more classes than this there is no matrix, only the pairs.
 MOST_CLASSES = 40
-# The row of all true labels that the model does not know.
+# The row for all true labels that are not classes of the model.
 UNKNOWN = "other labels"
 
 Matrix: TypeAlias = tuple[tuple[int, ...], ...]
@@ -24,7 +24,7 @@ Matrix: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class ConfusedPair:
-    """Two labels that are taken for one another.
+    """Two labels that are confused with each other.
 
     `n_forth` rows of `first` were predicted as `second`, `n_back` the other way round; `n_accepted` of both were
     accepted.
@@ -38,7 +38,7 @@ class ConfusedPair:
 
     @property
     def n_rows(self) -> int:
-        """All rows that were taken for the other."""
+        """All rows of either label that were predicted as the other."""
         return self.n_forth + self.n_back
 
 
@@ -82,7 +82,7 @@ def confusion_of(label: NDArray[Any], accepted: BoolArray, y: NDArray[Any], clas
 
 
 def _positions(y: NDArray[Any], classes: NDArray[Any]) -> IntArray:
-    """The position of each true label among the classes; one past the last if it is none of them."""
+    """The position of each true label among the classes; one past the last if it is not among them."""
     known = {label: k for k, label in enumerate(classes.tolist())}
     return np.array([known.get(label, len(classes)) for label in y.tolist()], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Which labels are taken for which, drawn: a table for few classes, pairs and a heat map for many."""
+"""The confusion matrix drawn: a table for few classes, pairs and a heat map for many."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def confusion_chart(confusion: Confusion) -> Markup | None:
     over = text_at("predicted label", left + SIZE * n / 2, 12, "middle", "axis")
     width, height = left + SIZE * n + 8, top + SIZE * n_rows + 8
     description = f"A row for each true label, a column for each predicted one; the darkest cell holds {most:,} rows."
-    return drawing("confusion", "Which labels are taken for which", description, width, height, cells, names, over)
+    return drawing("confusion", "Confusion matrix", description, width, height, cells, names, over)
 
 
 def _heat(confusion: Confusion, i: int, j: int, left: float, top: float, most: int) -> Markup:

@@ -78,11 +78,11 @@ class ReportFigures(ShownAsCard):
         What the estimator promises, one sentence each.
     checks : tuple of TrustCheck
         Whether these rows contradict trust or the promise, if their true labels are known; and whether training rows
-        do that have out-of-fold probabilities.
+        with out-of-fold probabilities do.
     warnings : tuple of str
-        What else to beware of.
+        Other warnings.
     groups : GroupComparison or None
-        How groups fare, if the estimator makes promises for them.
+        How groups compare, if the estimator makes promises for them.
     landscape : ClassOverlaps or None
     picture : Picture or None
     regions : RegionTable or None
@@ -101,7 +101,7 @@ class ReportFigures(ShownAsCard):
     thresholds : Thresholds
         What other thresholds of trust would accept.
     results : tuple of ColumnResults
-        How rows fare by the columns that the user names.
+        Results by the columns that the user names.
     importances : tuple of (column, size)
         How much each column matters, the largest first; see `SEPClassifier.feature_importances_`.
     findings : tuple of Finding
@@ -166,7 +166,7 @@ def figures_of(
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; give both or neither.")
     X, beside = set_aside(estimator, X, id, by)
-    decisions, keys = _decided(estimator, X, groups)
+    decisions, keys = _decide(estimator, X, groups)
     labels = None if y is None else _labels(X, y)
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
@@ -191,7 +191,7 @@ def figures_of(
     found = () if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
     regions = None if partition is None else region_table(partition, decisions, accepted, right)
-    lacking = {} if partition is None else _lacking(decisions, partition)
+    lacking = {} if partition is None else _count_lacking(decisions, partition)
     results, importances = results_by(beside, named, accepted, right), importances_of(estimator)
     return ReportFigures(
         title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
@@ -205,8 +205,8 @@ def figures_of(
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=tuple(map(visible, promise_of(estimator))),
         checks=checks,
-        warnings=(*warnings_of(found), *_unknown(figures)),
-        groups=None if keys is None else _compared(estimator, decisions, right, keys),
+        warnings=(*warnings_of(found), *_unknown_labels(figures)),
+        groups=None if keys is None else _compare_groups(estimator, decisions, right, keys),
         landscape=landscape,
         picture=drawn,
         regions=regions,
@@ -217,7 +217,7 @@ def figures_of(
         review=review,
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
-        left_out=_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
+        left_out=_why_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
         actions=actions_of(Known(figures, causes, checks, wrong, regions, importances, results, lacking)),
         thresholds=thresholds_of(decisions.trust, accepted, right, min_trust_of(estimator)),
         results=results,
@@ -225,7 +225,7 @@ def figures_of(
     )
 
 
-def _decided(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any] | None]:
+def _decide(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any] | None]:
     """The decisions on rows, and the groups of these if the estimator makes promises for groups."""
     classifier = unwrap(estimator).classifier
     if not isinstance(classifier, SelectiveClassifier) or classifier.groups_ is None:
@@ -246,19 +246,19 @@ def _checks(
     keys: NDArray[Any] | None,
     y_train: ArrayLike | None,
 ) -> tuple[TrustCheck, ...]:
-    """What held-out rows say of the claims of a model, and training rows that have out-of-fold probabilities."""
+    """Check a model's claims on held-out rows, and on training rows that have out-of-fold probabilities."""
     checks = () if y is None or right is None else checks_of(estimator, decisions, y, right, keys)
     of_training = None if y_train is None else out_of_fold_check(estimator, column_or_1d(y_train))
     return checks if of_training is None else (*checks, of_training)
 
 
-def _lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, int]:
+def _count_lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, int]:
     """How many rows of each region have too little evidence."""
     regions, counts = np.unique(partition.region[np.asarray(decisions.cause) == Cause.THIN], return_counts=True)
     return dict(zip(regions.tolist(), counts.tolist(), strict=True))
 
 
-def _compared(
+def _compare_groups(
     estimator: Any, decisions: Decisions, right: BoolArray | None, keys: NDArray[Any]
 ) -> GroupComparison | None:
     classifier = unwrap(estimator).classifier
@@ -272,7 +272,7 @@ def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
     return np.asarray(labels)
 
 
-def _unknown(figures: HeldOut) -> list[str]:
+def _unknown_labels(figures: HeldOut) -> list[str]:
     if not figures.n_unknown:
         return []
     named = ", ".join(figures.unknown)
@@ -295,7 +295,7 @@ def _verdict(figures: HeldOut) -> str:
     return f"{text}; a person should decide the other {n - n_accepted:,}."
 
 
-def _left_out(
+def _why_left_out(
     estimator: Any,
     landscape: str,
     partition: SEPDecisions | None,
@@ -310,12 +310,12 @@ def _left_out(
         many = f"{kind} does not take its labels from a single partition"
         left["picture"] = f"{many}, so there is none to draw."
         left["regions"] = f"{many}, so there are no regions to list."
-        left["weights"] = f"{many}, so there are no curves and weights to show."
+        left["weights"] = f"{many}, so there are no shape functions or weights to show."
     else:
         if drawn is None:
             left["picture"] = "A picture needs two features; the model has one."
         if weighed is None:
-            left["weights"] = _unweighed(partition)
+            left["weights"] = _why_no_weights(partition)
     if not labelled:
         left["curves"] = "Error rates and calibration need the true labels of the held-out rows; give y."
     if not promise_of(estimator):
@@ -323,7 +323,7 @@ def _left_out(
     return left
 
 
-def _unweighed(partition: SEPDecisions) -> str:
+def _why_no_weights(partition: SEPDecisions) -> str:
     if len(partition.model.classes) < 2:
         return "The model has one class, so there is nothing to weigh."
-    return f"trust={partition.model.trust!r} has no curves and weights; they come with trust='weights'."
+    return f"trust={partition.model.trust!r} has no shape functions or weights; they come with trust='weights'."

@@ -1,4 +1,4 @@
-"""The first section of the page: what to do with these rows, and whether trust is to be believed."""
+"""The first section of the page: what to do with these rows, and whether trust is calibrated."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sepc.reporting.tables import Cell, Column, count, folded, percentage, table
 from sepc.reporting.trust_check import TrustCheck
 from sepc.wording import NO_BREAK, interval, percent
 
-# Signs say the same as the colours of the boxes.
+# Signs repeat what the colours of the boxes say.
 GOOD, BAD = "\u2713", "\u26a0"
 # With many classes, only those with the lowest recall or precision are shown at once.
 N_WEAKEST = 10
 
 
 def first_section(figures: ReportFigures) -> list[Markup | None]:
-    """What is accepted and what goes to a person, whether trust holds, and every class."""
+    """What is accepted and what goes to a person, whether trust is calibrated, and every class."""
     held_out = figures.held_out
     tiles = (tag("div", tag("dt", name), values, class_="tile") for name, values in _tiles(held_out))
     scores = [_scores(figures.scores)] if figures.scores else [_labels(figures.labels)]
@@ -68,7 +68,7 @@ def _check(check: TrustCheck) -> Markup:
 
 def _warning(message: str) -> Markup:
     sign = tag("span", BAD, class_="sign", aria_hidden="true")
-    return tag("div", tag("p", tag("strong", sign, "Beware."), f" {message}"), class_="check warning")
+    return tag("div", tag("p", tag("strong", sign, "Warning."), f" {message}"), class_="check warning")
 
 
 def _to_a_person(causes: Sequence[Group]) -> Markup | None:
@@ -93,7 +93,7 @@ def _to_a_person(causes: Sequence[Group]) -> Markup | None:
 
 
 def _labels(labels: Sequence[Group]) -> Markup:
-    """Rows by predicted label, if true ones are not known."""
+    """Rows by predicted label, if the true ones are unknown."""
     columns = [Column("predicted label"), Column("rows", True), Column("accepted", True)]
     rows = [[Cell(group.name), count(group.n_rows), count(group.n_accepted)] for group in labels]
     return table("Every label", columns, rows, sortable=len(rows) > 5)
@@ -104,7 +104,7 @@ def _scores(scores: Sequence[ClassScore]) -> Markup:
     caption = "Every label: how many of its rows are found (recall), and how often it is right (precision)"
     if len(scores) <= N_WEAKEST:
         return _score_table(caption, scores)
-    ranked = sorted(scores, key=lambda own: own.weakest)
+    ranked = sorted(scores, key=lambda score: score.weakest)
     weakest = f"The {N_WEAKEST} labels with the lowest recall (rows found) or precision (how often it is right)"
     rest = ranked[N_WEAKEST:]
     return tag(
@@ -117,7 +117,7 @@ def _scores(scores: Sequence[ClassScore]) -> Markup:
 def _score_table(caption: str, scores: Sequence[ClassScore]) -> Markup:
     columns = [Column("label"), Column("recall", True), Column("precision", True)]
     columns += [Column("recall, accepted", True), Column("precision, accepted", True)]
-    rows = [[Cell(own.name), *_score(own.all_rows), *_score(own.accepted)] for own in scores]
+    rows = [[Cell(score.name), *_score(score.all_rows), *_score(score.accepted)] for score in scores]
     return table(caption, columns, rows, sortable=len(rows) > 5, is_tall=False)
 
 

@@ -125,7 +125,7 @@ def by_label(decisions: Decisions, right: BoolArray | None, classes: NDArray[Any
 
 
 def by_cause(decisions: Decisions, right: BoolArray | None) -> tuple[Group, ...]:
-    """Summarise the rows by cause, as far as causes occur."""
+    """Summarise the rows by each cause that occurs."""
     causes = decisions.cause
     return tuple(
         _group(cause.name, causes == cause, decisions, right, cause.meaning)

@@ -15,7 +15,7 @@ VOID = {"meta", "br", "input"}
 
 
 class Markup(str):
-    """Text that is markup already. Only `tag` keeps it so; joined in any other way, it is escaped again."""
+    """Text that is markup already. Only `tag` keeps it so; join in any other way, it is escaped again."""
 
     __slots__ = ()
 
@@ -37,10 +37,10 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     '<p class="&quot;quoted&quot;">a &lt; b</p>'
     """
     opening = f"<{name}{''.join(_attribute(*pair) for pair in attributes.items())}>"
-    return Markup(opening if name in VOID else f"{opening}{joined(children)}</{name}>")
+    return Markup(opening if name in VOID else f"{opening}{join(children)}</{name}>")
 
 
-def joined(children: Iterable[Any]) -> Markup:
+def join(children: Iterable[Any]) -> Markup:
     """Children one after another."""
     return Markup("".join(map(_inside, children)))
 
@@ -51,7 +51,7 @@ def _inside(child: Any) -> str:
     if child is None:
         return ""
     if isinstance(child, Iterable) and not isinstance(child, str):
-        return joined(child)
+        return join(child)
     return escape(visible(str(child)))
 
 

@@ -32,7 +32,7 @@ def matters_section(importances: Sequence[tuple[str, float]]) -> list[Markup | N
         return []
     intro = (
         "How much each column matters to the labels of all rows: the mean size of its term over the training rows, in "
-        "log-odds. What groups of rows add by their place belongs to no single column, and is not counted here."
+        "log-odds. What ellipsoids and isolated rows add belongs to no single column and is not counted here."
     )
     first, rest = importances[:N_COLUMNS], importances[N_COLUMNS:]
     most = max(importances[0][1], 1e-300)
@@ -46,11 +46,11 @@ def _sizes(caption: str, sizes: Sequence[tuple[str, float]], most: float) -> Mar
 
 
 def column_section(results: Sequence[ColumnResults]) -> list[Markup | None]:
-    """How rows fare by the values of columns."""
+    """Results by the values of columns."""
     if not results:
         return []
-    intro = "Intervals are of 95 %. Of many groups some are extreme by chance alone."
-    return [tag("p", intro), *(_results(own) for own in results)]
+    intro = "Intervals have 95 % confidence. With many groups, some are extreme by chance alone."
+    return [tag("p", intro), *(_results(column) for column in results)]
 
 
 def _results(results: ColumnResults) -> Markup:

@@ -1,6 +1,6 @@
 """The one script of the page: it sorts and filters tables, moves the threshold, and scrolls to the picture.
 
-Everything that it shows is in the page already, and without it the page is complete.
+Everything it shows is already in the page, which is complete without it.
 """
 
 SCRIPT = """
@@ -8,7 +8,7 @@ SCRIPT = """
 function shownText(cell) {
   return cell.firstChild ? cell.firstChild.textContent.trim() : "";
 }
-function made(name, text) {
+function create(name, text) {
   var element = document.createElement(name);
   if (text !== undefined) { element.textContent = text; }
   return element;
@@ -19,12 +19,12 @@ document.querySelectorAll(".row-list").forEach(function (list, n) {
     Array.from(tables[1].tBodies[0].rows).forEach(function (row) { body.appendChild(row); });
     list.querySelector("details").remove();
   }
-  var bar = made("div"), chosen = [], isOpen = false;
+  var bar = create("div"), chosen = [], isOpen = false;
   bar.className = "filters";
-  var status = made("p");
+  var status = create("p");
   status.setAttribute("role", "status");
   status.className = "aside";
-  var all = made("button", "Show all rows");
+  var all = create("button", "Show all rows");
   all.type = "button";
   function refresh() {
     var rows = Array.from(body.rows), matching = rows.filter(function (row) {
@@ -49,16 +49,16 @@ document.querySelectorAll(".row-list").forEach(function (list, n) {
       if (text) { counts.set(text, (counts.get(text) || 0) + 1); }
     });
     if (counts.size < 2) { return; }
-    var label = made("label", head.textContent + " "), select = made("select");
+    var label = create("label", head.textContent + " "), select = create("select");
     select.id = "filter-" + n + "-" + at;
     label.htmlFor = select.id;
-    var every = made("option", "all");
+    var every = create("option", "all");
     every.value = "";
     select.appendChild(every);
     Array.from(counts.keys()).sort(function (a, b) {
       return a.localeCompare(b, undefined, { numeric: true });
     }).forEach(function (text) {
-      var option = made("option", text + " (" + counts.get(text) + ")");
+      var option = create("option", text + " (" + counts.get(text) + ")");
       option.value = text;
       select.appendChild(option);
     });
@@ -95,7 +95,7 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
   }
   heads.forEach(function (head, i) {
     if (head.classList.contains("why") || head.classList.contains("values")) { return; }
-    var button = made("button"), isNumber = head.classList.contains("number");
+    var button = create("button"), isNumber = head.classList.contains("number");
     button.type = "button";
     button.title = "Sort by this column";
     while (head.firstChild) { button.appendChild(head.firstChild); }
@@ -146,12 +146,12 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
     }
     var more = accepted[i] - accepted[now], text = "This is the threshold in use.";
     if (i !== now) {
-      text = more === 0 ? "As many rows as now are accepted." : many(Math.abs(more)) + (more > 0 ? " more" : " fewer")
+      text = more === 0 ? "As many rows are accepted as now." : many(Math.abs(more)) + (more > 0 ? " more" : " fewer")
         + (Math.abs(more) === 1 ? " row than now is accepted" : " rows than now are accepted");
       if (more && right) {
         var wrong = (accepted[i] - right[i]) - (accepted[now] - right[now]);
-        text += wrong === 0 ? ", with as many wrong ones as now." : ", with " + many(Math.abs(wrong))
-          + (wrong > 0 ? " more" : " fewer") + " wrong ones than now.";
+        text += wrong === 0 ? ", with as many errors as now." : ", with " + many(Math.abs(wrong))
+          + (wrong > 0 ? " more" : " fewer") + (Math.abs(wrong) === 1 ? " error than now." : " errors than now.");
       } else if (more) { text += "."; }
     }
     document.getElementById("threshold-told").textContent = text;

@@ -9,11 +9,11 @@ import numpy as np
 
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.picture import Picture, Point, Shadow
-from sepc.reporting.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, Frame, drawing, mark, number, text_at
+from sepc.reporting.svg import DASHES, LETTER, N_COLOURS, N_STYLES, SHAPES, PlotArea, drawing, mark, number, text_at
 from sepc.wording import short
 
 WIDTH = 552.0
-FRAME = {"left": 64.0, "right": 540.0, "top": 12.0, "bottom": 412.0}
+PLOT_AREA = {"left": 64.0, "right": 540.0, "top": 12.0, "bottom": 412.0}
 LONGEST_KEY = 22
 # Half the width of a cross; where there are many of them they are smaller.
 CROSS = 4.2
@@ -31,24 +31,24 @@ def partition_chart(
     the regions that they list. A link to their ids, ``at-3`` or `place_id`, marks them here; a click leads back.
     """
     rows, regions = rows or {}, regions or {}
-    frame = Frame(*picture.box, **FRAME)
-    clip = tag("defs", tag("clipPath", frame.area(), id="partition-area"))
+    plot = PlotArea(*picture.box, **PLOT_AREA)
+    clip = tag("defs", tag("clipPath", plot.area(), id="partition-area"))
     is_plain = picture.has_many_classes
-    ellipses = [_ellipse(frame, shadow, is_plain) for shadow in picture.shadows]
-    inside = [point for point in picture.points if _is_inside(frame, point)]
+    ellipses = [_ellipse(plot, shadow, is_plain) for shadow in picture.shadows]
+    inside = [point for point in picture.points if _is_inside(plot, point)]
     # Many ellipses on top of one another would hide the rows.
     n = max(len(ellipses), 1)
     faint = f"--fill:{min(0.07, 0.5 / n):.3f};--stroke:{min(0.9, max(0.35, 20 / n)):.2f}"
     drawn = [
         ellipses if picture.shows_ellipses else tag("defs", ellipses),
-        _places(frame, inside, regions, picture, is_plain),
+        _places(plot, inside, regions, picture, is_plain),
     ]
     if is_plain:
-        drawn.append(_class_names(frame, inside, picture.classes))
-    spots = [_spot(frame, point, rows[point.position]) for point in picture.points if point.position in rows]
-    legend, height = _legend(picture, frame.bottom + 54.0, is_plain)
+        drawn.append(_class_names(plot, inside, picture.classes))
+    spots = [_spot(plot, point, rows[point.position]) for point in picture.points if point.position in rows]
+    legend, height = _legend(picture, plot.bottom + 54.0, is_plain)
     description = f"{len(picture.shadows)} ellipses and {len(inside)} held-out rows, by class. {beyond(picture)}"
-    axes = frame.axes(*(short(name, 70) for name in picture.axes))
+    axes = plot.axes(*(short(name, 70) for name in picture.axes))
     shown = tag("g", drawn, clip_path="url(#partition-area)", style=faint, class_="drawn")
     return drawing(
         "partition", "The partition", description, WIDTH, height, clip, axes, shown, spots, legend, role="group"
@@ -67,8 +67,8 @@ def line_id(region: int) -> str:
 
 def beyond(picture: Picture) -> str:
     """A note on rows and ellipsoids that the picture leaves out."""
-    frame = Frame(*picture.box, **FRAME)
-    n_beyond = sum(not _is_inside(frame, point) for point in picture.points)
+    plot = PlotArea(*picture.box, **PLOT_AREA)
+    n_beyond = sum(not _is_inside(plot, point) for point in picture.points)
     sentences = []
     if len(picture.points) < picture.n_rows:
         sentences.append(f"{len(picture.points):,} of {picture.n_rows:,} rows are drawn, chosen at random.")
@@ -81,17 +81,17 @@ def beyond(picture: Picture) -> str:
     return " ".join(sentences)
 
 
-def _is_inside(frame: Frame, point: Point) -> bool:
-    return frame.x_from <= point.x <= frame.x_to and frame.y_from <= point.y <= frame.y_to
+def _is_inside(plot: PlotArea, point: Point) -> bool:
+    return plot.x_from <= point.x <= plot.x_to and plot.y_from <= point.y <= plot.y_to
 
 
-def _ellipse(frame: Frame, shadow: Shadow, is_plain: bool) -> Markup:
+def _ellipse(plot: PlotArea, shadow: Shadow, is_plain: bool) -> Markup:
     """The ellipse in units of the drawing, where it may be stretched and turned."""
-    across = (frame.right - frame.left) / (frame.x_to - frame.x_from)
-    down = -(frame.bottom - frame.top) / (frame.y_to - frame.y_from)
+    across = (plot.right - plot.left) / (plot.x_to - plot.x_from)
+    down = -(plot.bottom - plot.top) / (plot.y_to - plot.y_from)
     directions, lengths, _ = np.linalg.svd(np.array([[across], [down]]) * np.reshape(shadow.axes, (2, 2)))
     angle = float(np.degrees(np.arctan2(directions[1, 0], directions[0, 0])))
-    x, y = number(frame.x(shadow.center[0])), number(frame.y(shadow.center[1]))
+    x, y = number(plot.x(shadow.center[0])), number(plot.y(shadow.center[1]))
     return tag(
         "ellipse",
         tag("title", f"{shadow.name}, {shadow.n_rows:,} training rows"),
@@ -107,7 +107,7 @@ def _ellipse(frame: Frame, shadow: Shadow, is_plain: bool) -> Markup:
 
 
 def _places(
-    frame: Frame,
+    plot: PlotArea,
     points: list[Point],
     regions: Mapping[int, tuple[str, tuple[int, ...]]],
     picture: Picture,
@@ -120,8 +120,8 @@ def _places(
     drawn = {shadow.number for shadow in picture.shadows}
     size = CROSS if sum(point.right is False for point in points) <= MANY_CROSSES else 0.65 * CROSS
     groups = []
-    for region, own in sorted(by_region.items(), key=lambda item: -len(item[1])):
-        marks = _marks(frame, own, is_plain, size)
+    for region, points_there in sorted(by_region.items(), key=lambda item: -len(item[1])):
+        marks = _marks(plot, points_there, is_plain, size)
         if region not in regions:
             groups.append(tag("g", marks))
             continue
@@ -133,37 +133,37 @@ def _places(
     return groups
 
 
-def _marks(frame: Frame, points: list[Point], is_plain: bool, cross: float) -> list[Markup]:
+def _marks(plot: PlotArea, points: list[Point], is_plain: bool, cross: float) -> list[Markup]:
     """One path for all rows that look alike; crosses for wrong rows on top."""
     alike: dict[tuple[int, bool], list[Point]] = defaultdict(list)
     for point in points:
         alike[-1 if is_plain else min(point.owner, N_STYLES), point.accepted].append(point)
     paths = []
     for (owner, accepted), rows in sorted(alike.items(), key=lambda item: -len(item[1])):
-        path = "".join(mark(_shape(owner), frame.x(row.x), frame.y(row.y)) for row in rows)
+        path = "".join(mark(_shape(owner), plot.x(row.x), plot.y(row.y)) for row in rows)
         paths.append(tag("path", d=path, class_=f"mark {colour_of(owner)}{'' if accepted else ' hollow'}"))
-    crosses = "".join(_cross(frame.x(row.x), frame.y(row.y), cross) for row in points if row.right is False)
+    crosses = "".join(_cross(plot.x(row.x), plot.y(row.y), cross) for row in points if row.right is False)
     return [*paths, tag("path", d=crosses, class_="cross")] if crosses else paths
 
 
-def _class_names(frame: Frame, points: list[Point], classes: tuple[str, ...]) -> list[Markup]:
+def _class_names(plot: PlotArea, points: list[Point], classes: tuple[str, ...]) -> list[Markup]:
     """Each class's name in the middle of its rows, where there are too many classes for colours."""
     names = []
     for k, name in enumerate(classes):
-        own = [point for point in points if point.owner == k]
-        if own:
-            x, y = (float(np.median([getattr(point, axis) for point in own])) for axis in ("x", "y"))
-            names.append(text_at(short(name, 12), frame.x(x), frame.y(y) + 5, "middle", "class-name"))
+        of_class = [point for point in points if point.owner == k]
+        if of_class:
+            x, y = (float(np.median([getattr(point, axis) for point in of_class])) for axis in ("x", "y"))
+            names.append(text_at(short(name, 12), plot.x(x), plot.y(y) + 5, "middle", "class-name"))
     return names
 
 
-def _spot(frame: Frame, point: Point, text: str) -> Markup:
+def _spot(plot: PlotArea, point: Point, text: str) -> Markup:
     """A listed row: a click leads to its line in the table, and a link from there marks it.
 
     Rows beyond the edges are marked on the edge.
     """
-    x = number(min(max(frame.x(point.x), frame.left), frame.right))
-    y = number(min(max(frame.y(point.y), frame.top), frame.bottom))
+    x = number(min(max(plot.x(point.x), plot.left), plot.right))
+    y = number(min(max(plot.y(point.y), plot.top), plot.bottom))
     href = f"#row-{point.position}"
     link = tag("a", tag("title", text), tag("circle", cx=x, cy=y, r=6, class_="hit"), href=href, tabindex=-1)
     rings = [tag("circle", cx=x, cy=y, r=r, class_=name) for r, name in ((11, "halo"), (11, "halo inner"))]
@@ -185,10 +185,10 @@ def _legend(picture: Picture, top: float, is_plain: bool) -> tuple[list[Markup],
     if -1 in seen or len(picture.classes) > N_STYLES:
         keys.append(("other labels", -1))
     step = max(64.0, LETTER * max(len(name) for name, _ in keys) + 30.0)
-    n_columns = max(1, int((FRAME["right"] - FRAME["left"]) // step))
+    n_columns = max(1, int((PLOT_AREA["right"] - PLOT_AREA["left"]) // step))
     drawn = []
     for i, (name, owner) in enumerate(keys):
-        x, y = FRAME["left"] + step * (i % n_columns), top + 18.0 * (i // n_columns)
+        x, y = PLOT_AREA["left"] + step * (i % n_columns), top + 18.0 * (i // n_columns)
         drawn.append(tag("path", d=mark(_shape(owner), x + 6, y - 4, 4.0), class_=f"mark {colour_of(owner)}"))
         drawn.append(text_at(name, x + 16, y, class_="note"))
     y = top + 18.0 * ((len(keys) - 1) // n_columns) + 24.0
@@ -197,7 +197,7 @@ def _legend(picture: Picture, top: float, is_plain: bool) -> tuple[list[Markup],
 
 def _states(y: float, points: tuple[Point, ...]) -> list[Markup]:
     """The part of the legend that explains filled, hollow and crossed marks."""
-    left = FRAME["left"]
+    left = PLOT_AREA["left"]
     drawn = [
         tag("path", d=mark(0, left + 6, y - 4, 4.0), class_="mark k-other"),
         text_at("accepted", left + 16, y, class_="note"),

@@ -18,7 +18,7 @@ LONGEST_REGION = 120
 
 
 def gives_labels(decisions: Decisions) -> bool:
-    """Whether labels come from the partition alone: not from another model, nor from those of repaired regions."""
+    """Whether labels come from the partition alone, not from another model or from repaired regions."""
     while isinstance(decisions, SelectiveDecisions):
         decisions = decisions.inner
     return isinstance(decisions, SEPDecisions)
@@ -49,6 +49,6 @@ def category_positions(preparation: Preparation | None) -> tuple[int, ...]:
 
 
 def partition_preparation(estimator: Any) -> Preparation | None:
-    """How the partition of a fitted model takes the columns of a table; None if it takes numbers alone."""
+    """How columns of a table are encoded for the partition of a fitted model; None if it takes numbers only."""
     *_, layer = region_layers(estimator)
     return getattr(layer.classifier, "preparation_", None)

@@ -1,4 +1,4 @@
-"""The data of the partition chart: shadows of ellipsoids and some held-out rows, in a plane."""
+"""The data of the partition chart: projected ellipsoids (shadows) and some held-out rows, in a plane."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sepc.wording import name_of
 
 N_POINTS = 1500
 N_SHADOWS = 120
-# More shadows of ellipsoids than this hide one another.
+# More projected ellipsoids than this hide one another.
 MOST_SHADOWS = 12
-# Features with fewer distinct values make rows hide one another.
+# Features with fewer distinct values than this make rows hide one another.
 N_VALUES = 20
 # So do those with one value in more than this share of the rows.
 MOST_EQUAL = 0.5
@@ -34,7 +34,7 @@ ROOM = 0.35
 
 @dataclass(frozen=True)
 class Shadow:
-    """An ellipse: all ``center + axes @ u`` with u in the unit circle; `axes` row by row."""
+    """A projected ellipsoid: all ``center + axes @ u`` with u in the unit circle; `axes` row by row."""
 
     number: int
     name: str
@@ -46,7 +46,7 @@ class Shadow:
 
 @dataclass(frozen=True)
 class Point:
-    """A held-out row; `owner` is the position of its label among the classes, -1 if it is none of them.
+    """A held-out row; `owner` is the position of its label among the classes, -1 if it is not among them.
 
     `region` and `position` say in which region it lies and which of the held-out rows it is.
     """
@@ -97,7 +97,7 @@ class Picture:
 
     @property
     def shows_ellipses(self) -> bool:
-        """Whether all ellipses are drawn; of many shadows, only those of a region that the reader asks for."""
+        """Whether all ellipses are drawn; if there are many, only those of a region that the reader selects."""
         return _are_few(len(self.classes), len(self.shadows), self.is_exact)
 
 
@@ -121,7 +121,7 @@ def picture(
         return None
     plane = plane_of(decisions, categories)
     shadows = _shadows(model, plane)
-    chosen = _some(len(decisions), listed)
+    chosen = _sample(len(decisions), listed)
     places = plane.place(decisions.features[chosen])
     owners = _positions(model.classes, (label if y is None else y)[chosen])
     marks = [None] * len(chosen) if right is None else right[chosen].tolist()
@@ -185,7 +185,7 @@ def _is_continuous(values: FloatArray) -> bool:
     return len(counts) >= N_VALUES and bool(counts.max() <= MOST_EQUAL * len(values))
 
 
-def _some(n: int, listed: Sequence[int]) -> NDArray[np.int64]:
+def _sample(n: int, listed: Sequence[int]) -> NDArray[np.int64]:
     """Positions of the rows to draw, in order."""
     if n <= N_POINTS:
         return np.arange(n)

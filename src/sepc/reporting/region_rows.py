@@ -1,4 +1,4 @@
-"""The regions of a partition as a table: their training rows, and how held-out rows turned out."""
+"""The regions of a partition as a table: their training rows, and how the held-out rows there turned out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sepc.reporting.partitions import named_region
 from sepc.wording import counted, name_of
 
 N_REGIONS = 100
-# Places outside that are listed.
+# At most this many places outside are listed.
 N_OUTSIDE = 20
 # At most this many classes of a region are named.
 NAMED_CLASSES = 4
@@ -117,10 +117,10 @@ def region_table(
 ) -> RegionTable:
     """The regions of the partition behind some decisions, up to `N_REGIONS`, and what lies outside them."""
     regions = Regions(partition.model)
-    held = _Held.counted(partition.region, decisions.trust, accepted, right, len(regions))
+    held = _HeldOutRows.count(partition.region, decisions.trust, accepted, right, len(regions))
     is_region = np.append([bool(inside) for inside in regions.ellipsoids], False)
     n_training = np.append(regions.counts.sum(axis=1), 0)
-    describe = _describing(regions, n_training, held)
+    describe = _describer(regions, n_training, held)
     inside = np.flatnonzero(is_region)
     outside = np.flatnonzero(~is_region & (held.n_rows > 0))
     order = inside[np.lexsort([-n_training[inside], -held.n_rows[inside]])]
@@ -136,7 +136,7 @@ def region_table(
     )
 
 
-def _describing(regions: Regions, n_training: IntArray, held: _Held) -> Callable[[int], RegionRow]:
+def _describer(regions: Regions, n_training: IntArray, held: _HeldOutRows) -> Callable[[int], RegionRow]:
     """A function that describes the region at a position; the last is of combinations unseen in training."""
     n, (low, high) = len(regions), regions.interval(0.95)
     labels = regions.label
@@ -162,7 +162,7 @@ def _describing(regions: Regions, n_training: IntArray, held: _Held) -> Callable
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _HeldOutRows:
     """Held-out rows of each region; the last entry is of combinations unseen in training."""
 
     n_rows: IntArray
@@ -171,9 +171,9 @@ class _Held:
     trust: FloatArray
 
     @classmethod
-    def counted(
+    def count(
         cls, regions: IntArray, trust: FloatArray, accepted: BoolArray, right: BoolArray | None, n: int
-    ) -> _Held:
+    ) -> _HeldOutRows:
         region = np.where(regions < 0, n, regions)
 
         def total(weights: Any = None) -> Any:

@@ -23,7 +23,7 @@ def region_section(figures: ReportFigures) -> list[Markup | None]:
         return []
     intro = (
         "A region is where the same ellipsoids overlap and training rows lie; it is named by the ranges of the "
-        f"features that set these ellipsoids apart. {regions.summary()}"
+        f"features that distinguish these ellipsoids. {regions.summary()}"
     )
     return [
         tag("p", intro),
@@ -35,7 +35,7 @@ def region_section(figures: ReportFigures) -> list[Markup | None]:
 def _picture(picture: Picture, figures: ReportFigures) -> Markup:
     whose = "true" if picture.by_true_label else "predicted"
     caption = f"Marks are held-out rows by their {whose} labels. {_about_ellipses(picture)}{beyond(picture)}"
-    how = "Follow the link of a row or a region in the tables to see it here; click on a mark to get back."
+    how = "Follow the link of a row or a region in the tables to see it here; click on a mark to go back."
     return tag(
         "figure",
         partition_chart(picture, _marked_rows(figures), _marked_regions(figures.regions)),
@@ -46,7 +46,11 @@ def _picture(picture: Picture, figures: ReportFigures) -> Markup:
 
 
 def _about_ellipses(picture: Picture) -> str:
-    shadows = "" if picture.is_exact else " They are shadows on this plane, which may overlap where ellipsoids do not."
+    shadows = (
+        ""
+        if picture.is_exact
+        else " They are projections onto this plane, which may overlap where the ellipsoids do not."
+    )
     if picture.shows_ellipses:
         return f"Ellipses are the model's ellipsoids.{shadows} "
     return f"The ellipses of a region appear when you follow its link.{shadows} "

@@ -55,7 +55,7 @@ class Report(ShownAsCard):
         return text
 
     def _card(self) -> Card:
-        return replace(self.figures._card(), note='All of it: print(report). As a page: report.to_html("report.html")')
+        return replace(self.figures._card(), note='In full: print(report). As a page: report.to_html("report.html")')
 
 
 def report(
@@ -72,7 +72,7 @@ def report(
     id: Any = None,  # noqa: A002 - the user's word for it
     by: Any = None,
 ) -> Report:
-    """Report what a fitted estimator is and how it does on held-out rows.
+    """Report what a fitted estimator is and how it performs on held-out rows.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def report(
     id : str or array of n values, optional
         What rows are named by: a column of `X`, which need not be a feature, or ids. By default, the index.
     by : str, list of str, or mapping of names to arrays, optional
-        Columns to tell results by, and to filter rows by: columns of `X`, which need not be features, or their values.
-        Numbers and dates with many values are cut into ranges.
+        Columns to break results down by and to filter rows by: columns of `X`, which need not be features, or their
+        values. Numbers and dates with many values are cut into ranges.
 
     Returns
     -------

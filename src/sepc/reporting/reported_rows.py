@@ -54,7 +54,7 @@ class ReportedRow:
         Where it lies; None without regions.
     region_name : str
     values : tuple of (feature, value)
-        Values of the features that matter most, in text; empty if it is not known which do.
+        Values of the features that matter most, in text; empty if that is unknown.
     runner_up : str or None
         The second most likely label; None if the model gives no probabilities, or has one class.
     runner_up_trust : float or None
@@ -62,7 +62,7 @@ class ReportedRow:
     terms : tuple of (name, log-odds)
         With weights, what counts most for the label against the runner-up.
     groups : tuple of (column, value)
-        The columns that results are told by.
+        The columns that results are broken down by.
     """
 
     position: int
@@ -84,7 +84,7 @@ class ReportedRow:
 
 @dataclass(frozen=True, eq=False)
 class RowReporter:
-    """Describes single rows of a table that was decided on."""
+    """Describes single rows of a table and their decisions."""
 
     estimator: Any
     decisions: Decisions
@@ -100,15 +100,15 @@ class RowReporter:
         if self.right is None:
             return ()
         wrong = np.flatnonzero(np.asarray(self.decisions.accepted) & ~self.right)
-        return self._described(wrong[np.argsort(-self.decisions.trust[wrong], kind="stable")][:N_WRONG])
+        return self._describe_rows(wrong[np.argsort(-self.decisions.trust[wrong], kind="stable")][:N_WRONG])
 
     def to_review(self) -> tuple[ReportedRow, ...]:
         """Rows that were not accepted, the least trusted first."""
-        return self._described(rows_to_review(self.decisions, N_REVIEW))
+        return self._describe_rows(rows_to_review(self.decisions, N_REVIEW))
 
-    def _described(self, positions: IntArray) -> tuple[ReportedRow, ...]:
+    def _describe_rows(self, positions: IntArray) -> tuple[ReportedRow, ...]:
         values, terms = self._values(positions), self._terms(positions)
-        return tuple(map(self._one, positions.tolist(), values, terms))
+        return tuple(map(self._describe_row, positions.tolist(), values, terms))
 
     def _values(self, positions: IntArray) -> list[Texts]:
         """For each row, the features that matter most with their values, as in the table that came in."""
@@ -120,7 +120,7 @@ class RowReporter:
         texts = []
         for column, j in features.items():
             values = exact_column_of(self.X, given[column]) if column in given else self._feature(j)
-            texts.append([(name_of(column), _shown(value)) for value in values[positions]])
+            texts.append([(name_of(column), _short_text(value)) for value in values[positions]])
         return list(zip(*texts, strict=True))
 
     def _feature(self, j: int) -> NDArray[Any]:
@@ -135,13 +135,13 @@ class RowReporter:
             return [()] * len(positions)
         return [largest_terms(terms) for terms in partition[positions].terms()]
 
-    def _one(self, i: int, values: Texts, terms: Numbers) -> ReportedRow:
+    def _describe_row(self, i: int, values: Texts, terms: Numbers) -> ReportedRow:
         decision, partition = self.decisions[i], self.partition
         index = index_of(self.X) if self.ids is None else self.ids
-        runner_up, its_trust = _second(self.decisions, i)
+        runner_up, its_trust = _runner_up(self.decisions, i)
         return ReportedRow(
             position=i,
-            row=name_of(i if index is None else _whole(index[i])),
+            row=name_of(i if index is None else _as_whole(index[i])),
             label=name_of(decision.label),
             true_label=None if self.y is None else name_of(self.y[i]),
             right=None if self.right is None else bool(self.right[i]),
@@ -174,7 +174,7 @@ def separating_features(partition: SEPDecisions, positions: IntArray, columns: S
     return {column: columns.index(column) for column in chosen}
 
 
-def _second(decisions: Decisions, i: int) -> tuple[str | None, float | None]:
+def _runner_up(decisions: Decisions, i: int) -> tuple[str | None, float | None]:
     """The second most likely label and its probability, if there is one."""
     probabilities = decisions.probabilities[i]
     others = [k for k, label in enumerate(decisions.classes.tolist()) if label != plain(decisions.label[i])]
@@ -184,12 +184,12 @@ def _second(decisions: Decisions, i: int) -> tuple[str | None, float | None]:
     return name_of(decisions.classes[best]), float(probabilities[best])
 
 
-def _whole(value: Any) -> Any:
-    """A whole number as such, though its column holds doubles."""
+def _as_whole(value: Any) -> Any:
+    """A whole number as an int, although its column holds floats."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _shown(value: Any) -> str:
+def _short_text(value: Any) -> str:
     """A value of a table as short text."""
     if value is None or value != value:
         return "missing"

@@ -27,7 +27,9 @@ class PageTable:
         """The table; on a narrow screen every row is a list."""
         numbers, classes = set(self.numbers), {"where": "name"} | dict.fromkeys(self.reasons, "why")
         columns = [Column(name, name in numbers, classes.get(name, "")) for name in self.head]
-        return table(self.caption, columns, [[Cell(_kept(cell)) for cell in row] for row in self.rows], cards=True)
+        return table(
+            self.caption, columns, [[Cell(_without_breaks(cell)) for cell in row] for row in self.rows], cards=True
+        )
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class ResultPage:
             tag("style", Markup(STYLE)),
         )
         made_by = f"Made by sepc {version('sepc')}. This page loads nothing from the network."
-        header = tag("header", tag("h1", self.title), tag("p", _kept(self.verdict), class_="verdict"))
+        header = tag("header", tag("h1", self.title), tag("p", _without_breaks(self.verdict), class_="verdict"))
         body = tag("body", header, tag("main", self._sections()), tag("footer", made_by))
         return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
@@ -78,7 +80,7 @@ class ResultPage:
         if self.picture is not None:
             figure = tag("figure", self.picture, tag("figcaption", self.caption))
         parts = [
-            [tag("p", _kept(note)) for note in self.notes],
+            [tag("p", _without_breaks(note)) for note in self.notes],
             [figure] if figure is not None else [],
             *([shown.markup()] for shown in self.tables if shown.rows),
             [_facts(self.facts)] if self.facts else [],
@@ -87,10 +89,10 @@ class ResultPage:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> Markup:
-    rows = (tag("tr", tag("th", name, scope="row"), tag("td", _kept(value))) for name, value in facts)
+    rows = (tag("tr", tag("th", name, scope="row"), tag("td", _without_breaks(value))) for name, value in facts)
     return tag("div", tag("table", tag("caption", "At a glance"), tag("tbody", rows)), class_="scroll")
 
 
-def _kept(text: str) -> str:
+def _without_breaks(text: str) -> str:
     """The text, with no line break between a number and its percent sign."""
     return text.replace(" %", "\u00a0%")

@@ -12,7 +12,7 @@ from sepc.wording import decimal
 
 # Rows shown at once; more are folded.
 N_SHOWN = 10
-# A second label is possible from this probability on.
+# A runner-up with at least this probability is shown.
 POSSIBLE = 0.05
 
 
@@ -80,7 +80,7 @@ def _cells(row: ReportedRow, figures: ReportFigures, with_cause: bool) -> list[C
 
 
 def _label(row: ReportedRow) -> Cell:
-    """The label, and below it the second one if that is possible too."""
+    """The label, and below it the runner-up if that is likely enough."""
     if row.runner_up is None or row.runner_up_trust is None or row.runner_up_trust < POSSIBLE:
         return Cell(row.label)
     return Cell(row.label, more=f"or {row.runner_up}, {decimal(row.runner_up_trust)}")

@@ -28,10 +28,10 @@ COLUMNS = (
     Column("group"),
     Column("rows", True),
     Column("accepted", True),
-    Column("wrong of these", True),
-    Column("wrong of the others", True),
+    Column("wrong among accepted", True),
+    Column("wrong among the rest", True),
     Column("promise"),
-    Column("differs from all rows most in"),
+    Column("largest differences from all rows"),
 )
 
 
@@ -41,13 +41,13 @@ def sections_of(figures: ReportFigures) -> list[Section]:
         ("findings", "What stands out in the table", _findings(figures.findings)),
         ("results", "Results", first_section(figures)),
         ("thresholds", "Other thresholds", threshold_section(figures.thresholds)),
-        ("confusions", "Labels taken for one another", _confusions(figures.confusion)),
+        ("confusions", "Confused labels", _confusions(figures.confusion)),
         ("by-column", "Results by column", column_section(figures.results)),
         ("groups", "Groups", _group_section(figures)),
         ("review", "Rows to review", review_section(figures)),
         ("wrong", "Accepted but wrong", wrong_section(figures)),
-        ("matters", "What matters", matters_section(figures.importances)),
-        ("weights", "What counts", _weights(figures.weights)),
+        ("matters", "Feature importance", matters_section(figures.importances)),
+        ("weights", "Shape functions and weights", _weights(figures.weights)),
         ("regions", "Regions", region_section(figures)),
         ("trust", "Trust", _trust(figures)),
         ("landscape", "Overlap of the classes in training", _landscape(figures.landscape)),
@@ -64,7 +64,7 @@ def _findings(findings: Sequence[Finding]) -> list[Markup | None]:
         return []
     columns = [Column(name, class_="why") for name in ("about", "seen", "why it matters", "what to do")]
     rows = [[finding.about, finding.seen, finding.matters, finding.advice] for finding in findings]
-    return [table("Before believing figures, see whether these matter", columns, rows)]
+    return [table("Check these before relying on the figures", columns, rows)]
 
 
 def _confusions(confusion: Confusion | None) -> list[Markup | None]:
@@ -86,12 +86,12 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
     if weights.against is None:
         which = f" Shown is {label}, the label most often given to rows that are not accepted."
     intro = (
-        "A row gets the label with the largest sum of terms: one term for each feature, read off its curve, and one "
-        f"for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles the odds, 2.3 "
-        f"multiplies them by ten, and negative terms speak against {label}.{which}"
+        "A row gets the label with the largest sum of terms: one term for each feature, read off its curve (shape "
+        f"function), and one for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles "
+        f"the odds, 2.3 multiplies them by ten, and negative terms count against {label}.{which}"
     )
     curves = (
-        f"The {len(weights.curves)} of {weights.n_features:,} features whose terms spread most over the held-out rows, "
+        f"The {len(weights.curves)} of {weights.n_features:,} features whose terms vary most over the held-out rows, "
         "on one scale. The histogram at the foot shows where these rows lie; a curve means little where there are none."
     )
     figure = tag("figure", tag("div", curve_charts(weights), class_="curves"), tag("figcaption", curves))
@@ -172,18 +172,17 @@ def _ratio(ratio: float | None) -> Cell:
 def _trust(figures: ReportFigures) -> list[Markup | None]:
     charts = []
     if figures.curves is not None:
-        risk = "The share of wrong labels if only the most trusted rows are accepted. Lower is better."
+        risk = "Selective risk: the share of wrong labels if only the most trusted rows are accepted. Lower is better."
         charts.append(_figure(risk_coverage_chart(figures.curves, figures.held_out), risk))
-        reliability = "Accuracy in bins of trust, with 95 % intervals. On the dashed line, trust is exactly right."
+        reliability = "Accuracy in bins of trust, with 95 % intervals. On the dashed line, calibration is perfect."
         charts.append(_figure(reliability_chart(figures.curves), reliability))
     charts.append(_figure(histogram_chart(figures.histogram), "Held-out rows by trust."))
     told = None
     if figures.held_out.aurc is not None and figures.held_out.ece is not None:
         told = tag(
             "p",
-            f"Over all shares of rows that could be accepted, {percent(figures.held_out.aurc, 2)} of the accepted are "
-            f"wrong on average (AURC). Trust and the share of right labels differ by {decimal(figures.held_out.ece)} "
-            "on average (ECE).",
+            f"Averaged over all coverages, {percent(figures.held_out.aurc, 2)} of the accepted rows are wrong (AURC). "
+            f"Trust and accuracy differ by {decimal(figures.held_out.ece)} on average (ECE).",
         )
     return [told, tag("div", charts, class_="charts")]
 
@@ -203,14 +202,14 @@ def _figure(drawing: Markup, caption: str) -> Markup:
 
 
 def _group_section(figures: ReportFigures) -> list[Markup | None]:
-    """How groups fare, beside all rows together."""
+    """How groups compare with all rows together."""
     groups = figures.groups
     if groups is None:
         return []
     intro = (
-        "Abstaining should help every group: its accepted rows should be wrong less often than the others. The last "
-        "column names the regions that make the largest difference between a group and all rows in the share that is "
-        "accepted, in points of per cent; over all regions these points add up to the difference."
+        "Abstaining should help every group: its accepted rows should be wrong less often than the rest. The last "
+        "column names the regions that contribute most to the difference in coverage between the group and all rows, "
+        "in percentage points; over all regions these points add up to the difference."
     )
     names = _region_names(figures)
     rows = [_cells(row, names) for row in (*groups.rows, groups.everyone)]

@@ -1,4 +1,4 @@
-"""The building blocks of charts: a frame with axes, text, and marks that differ in shape as well as colour."""
+"""The building blocks of charts: a plot area with axes, text, and marks that differ in shape as well as colour."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def number(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Frame:
+class PlotArea:
     """The area of a chart, and the map from units of the data to units of the drawing."""
 
     x_from: float

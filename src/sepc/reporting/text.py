@@ -28,7 +28,7 @@ N_LABELS = 30
 N_PAIRS = 8
 LONGEST_CELL = 40
 LONGEST_VALUE = 240
-# Shares of rows at which the risk-coverage curve is printed.
+# Coverages at which the risk-coverage curve is printed.
 COVERAGES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 
 REGION_HEAD = ("id", "region", "label", "training", "held-out", "wrong", "trust")
@@ -39,9 +39,9 @@ Row = Sequence[str]
 def lines(figures: ReportFigures) -> Iterator[str]:
     """The report line by line."""
     yield from (figures.title, "=" * min(columns_of(figures.title), WIDTH), "")
-    yield from _wrapped(figures.verdict)
+    yield from _wrap(figures.verdict)
     if figures.held_out_rows:
-        yield from _wrapped(f"Held out: {figures.held_out_rows}.")
+        yield from _wrap(f"Held out: {figures.held_out_rows}.")
     parts: list[tuple[str, Iterator[str]]] = [
         ("What to do first", _actions(figures.actions)),
         ("What stands out in the table", _paragraphs([str(finding) for finding in figures.findings])),
@@ -49,13 +49,13 @@ def lines(figures: ReportFigures) -> Iterator[str]:
         ("Other thresholds", _thresholds(figures.thresholds)),
         ("Why rows go to a person", _causes(figures.causes)),
         ("Every label", _scores(figures)),
-        ("Labels taken for one another", _confusion(figures.confusion)),
-        *((f"Results by {own.column}", _results(own)) for own in figures.results),
+        ("Confused labels", _confusion(figures.confusion)),
+        *((f"Results by {column.column}", _results(column)) for column in figures.results),
         ("Groups", _groups(figures.groups)),
         ("Rows to review", _review(figures)),
         ("Accepted but wrong", _wrong(figures)),
-        ("What matters", _importances(figures.importances)),
-        ("What counts", _weights(figures.weights)),
+        ("Feature importance", _importances(figures.importances)),
+        ("Shape functions and weights", _weights(figures.weights)),
         ("Regions", _regions(figures.regions)),
         ("Trust and errors", _curves(figures.curves)),
         ("Overlap of the classes in training", _landscape(figures.landscape)),
@@ -75,14 +75,14 @@ def _reasons(figures: ReportFigures) -> tuple[str, ...]:
 
 def _actions(actions: Sequence[Action]) -> Iterator[str]:
     for i, action in enumerate(actions, start=1):
-        first, *rest = _wrapped(f"{i}. {action.do}. {action.why}")
+        first, *rest = _wrap(f"{i}. {action.do}. {action.why}")
         yield first
-        yield from _wrapped(" ".join(rest), indent="   ")
+        yield from _wrap(" ".join(rest), indent="   ")
 
 
 def _thresholds(thresholds: Thresholds) -> Iterator[str]:
     if not thresholds.is_exact:
-        yield from _wrapped("Rows accepted by trust alone, with one threshold for all:")
+        yield from _wrap("Rows accepted by trust alone, with one threshold for all:")
     n, right = thresholds.n_rows, thresholds.n_right
     rows = []
     for i in thresholds.short():
@@ -111,7 +111,7 @@ def _results(results: ColumnResults) -> Iterator[str]:
 
 def _importances(importances: Sequence[tuple[str, float]]) -> Iterator[str]:
     if importances:
-        yield from _wrapped("The mean size of each column's term over the training rows, in log-odds:")
+        yield from _wrap("The mean size of each column's term over the training rows, in log-odds:")
         yield from _table(
             ["column", "mean size"], [[name, f"{size:.2f}"] for name, size in importances[:N_COLUMNS]], text=(0,)
         )
@@ -121,12 +121,12 @@ def _importances(importances: Sequence[tuple[str, float]]) -> Iterator[str]:
 def _first(figures: ReportFigures) -> Iterator[str]:
     yield from _figures(figures.held_out)
     for line in figures.promise:
-        yield from ("", *_wrapped(line))
+        yield from ("", *_wrap(line))
     for check in figures.checks:
         head = f"WARNING: {check.head}" if check.is_contradicted else check.head
-        yield from ("", *_wrapped(f"{head} {check.text}"))
+        yield from ("", *_wrap(f"{head} {check.text}"))
     for warning in figures.warnings:
-        yield from ("", *_wrapped(f"WARNING: {warning}"))
+        yield from ("", *_wrap(f"WARNING: {warning}"))
 
 
 def _figures(figures: HeldOut) -> Iterator[str]:
@@ -164,18 +164,18 @@ def _scores(figures: ReportFigures) -> Iterator[str]:
         yield from _more(len(figures.labels) - len(rows), "labels")
         return
     is_long = len(figures.scores) > N_LABELS
-    shown = sorted(figures.scores, key=lambda own: own.weakest)[:N_LABELS] if is_long else figures.scores
+    shown = sorted(figures.scores, key=lambda score: score.weakest)[:N_LABELS] if is_long else figures.scores
     head = ["label", "recall", "of", "precision", "of", "recall, accepted", "of", "precision, accepted", "of"]
-    yield from _table(head, [_score_cells(own) for own in shown], text=(0,))
+    yield from _table(head, [_score_cells(score) for score in shown], text=(0,))
     yield from _more(len(figures.scores) - len(shown), "labels")
 
 
-def _score_cells(own: ClassScore) -> list[str]:
+def _score_cells(class_score: ClassScore) -> list[str]:
     def cells(score: Score) -> list[str]:
         shares = ["-" if share is None else percent(share) for share in (score.recall, score.precision)]
         return [shares[0], f"{score.n_true:,}", shares[1], f"{score.n_predicted:,}"]
 
-    return [short(own.name, 20), *cells(own.all_rows), *cells(own.accepted)]
+    return [short(class_score.name, 20), *cells(class_score.all_rows), *cells(class_score.accepted)]
 
 
 def _confusion(confusion: Confusion | None) -> Iterator[str]:
@@ -209,21 +209,21 @@ def _groups(groups: GroupComparison | None) -> Iterator[str]:
         ]
         for row in (*groups.rows[:N_LABELS], groups.everyone)
     ]
-    head = ["group", "rows", "accepted", "wrong of these", "wrong of the others", "promise"]
+    head = ["group", "rows", "accepted", "wrong among accepted", "wrong among the rest", "promise"]
     yield from _table(head, rows)
     yield from _more(len(groups.rows) - N_LABELS, "groups")
     differing = [row for row in groups.rows[:N_LABELS] if row.regions]
     if differing:
-        yield from ("", "Where acceptance differs most from that of all rows, in points:")
+        yield from ("", "Where coverage differs most from that of all rows, in percentage points:")
     for row in differing:
-        yield from _wrapped(f"{row.name}: {regions_in_words(row)}")
+        yield from _wrap(f"{row.name}: {regions_in_words(row)}")
 
 
 def _weights(weights: WhatCounts | None) -> Iterator[str]:
     if weights is None:
         return
     against = short(weights.against, LONGEST_CELL) if weights.against else "the average of the others"
-    yield from _wrapped(f"Log-odds of {short(weights.label, LONGEST_CELL)} against {against}:")
+    yield from _wrap(f"Log-odds of {short(weights.label, LONGEST_CELL)} against {against}:")
     rows = []
     for curve in weights.curves:
         least, most = (choose(range(len(curve.x)), key=curve.term.__getitem__) for choose in (min, max))
@@ -232,13 +232,13 @@ def _weights(weights: WhatCounts | None) -> Iterator[str]:
     yield from _table(["feature", "spread", "lowest", "at", "highest", "at"], rows, text=(0,))
     yield from _more(weights.n_features - len(rows), "features")
     if weights.disagreement is not None:
-        yield from ("", *_wrapped(weights.disagreement.summary()))
+        yield from ("", *_wrap(weights.disagreement.summary()))
 
 
 def _landscape(classes: ClassOverlaps | None) -> Iterator[str]:
     if classes is None:
         return
-    yield from _wrapped(classes.words)
+    yield from _wrap(classes.words)
     rows = [
         [
             short(pair.first, 24),
@@ -264,7 +264,7 @@ def _ratio(*ratios: float | None) -> list[str]:
 def _regions(regions: RegionTable | None) -> Iterator[str]:
     if regions is None:
         return
-    yield from (*_wrapped(regions.summary()), "")
+    yield from (*_wrap(regions.summary()), "")
     yield from _table(REGION_HEAD, [_region_cells(region) for region in regions.rows[:N_REGIONS]], text=(1, 2))
     yield from _more(regions.n_regions - min(len(regions.rows), N_REGIONS), "regions")
 
@@ -281,8 +281,8 @@ def _curves(curves: Curves | None) -> Iterator[str]:
         return
     at = [min(range(len(curves.coverage)), key=lambda i: abs(curves.coverage[i] - share)) for share in COVERAGES]
     yield from _table(
-        ["accepting the most trusted", *(percent(share) for share in COVERAGES)],
-        [["wrong among them", *(percent(curves.risk[i]) for i in at)]],
+        ["coverage", *(percent(share) for share in COVERAGES)],
+        [["selective risk", *(percent(curves.risk[i]) for i in at)]],
     )
     yield ""
     columns = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
@@ -290,7 +290,7 @@ def _curves(curves: Curves | None) -> Iterator[str]:
         [decimal(trust), decimal(right), f"{decimal(low)} to {decimal(high)}", f"{n:,}"]
         for trust, right, low, high, n in zip(*columns, strict=True)
     ]
-    yield from _table(["mean trust", "was right", "95 % interval", "rows"], rows, text=())
+    yield from _table(["mean trust", "accuracy", "95 % interval", "rows"], rows, text=())
 
 
 def _wrong(figures: ReportFigures) -> Iterator[str]:
@@ -318,9 +318,9 @@ def _review(figures: ReportFigures) -> Iterator[str]:
 def _rows(rows: Sequence[ReportedRow]) -> Iterator[str]:
     for row in rows:
         yield _head(row)
-        yield from _wrapped(row.why, indent="    ")
+        yield from _wrap(row.why, indent="    ")
         if row.values:
-            yield from _wrapped(", ".join(f"{name} {value}" for name, value in row.values), indent="    ")
+            yield from _wrap(", ".join(f"{name} {value}" for name, value in row.values), indent="    ")
 
 
 def _head(row: ReportedRow) -> str:
@@ -331,7 +331,7 @@ def _head(row: ReportedRow) -> str:
 
 def _paragraphs(sentences: Sequence[str]) -> Iterator[str]:
     for sentence in sentences:
-        yield from _wrapped(sentence)
+        yield from _wrap(sentence)
 
 
 def _pairs(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -339,7 +339,7 @@ def _pairs(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
     width = max(columns_of(name) for name, _ in rows)
     for name, value in rows:
         first, *rest = textwrap.wrap(short(value, LONGEST_VALUE), WIDTH - width - 2) or [""]
-        yield f"{_padded(name, width)}  {first}".rstrip()
+        yield f"{_pad(name, width)}  {first}".rstrip()
         yield from (f"{' ' * width}  {line}" for line in rest)
 
 
@@ -349,11 +349,11 @@ def _table(head: Row, rows: Sequence[Row], text: Sequence[int] = (0, -1)) -> Ite
     widths = [max(map(columns_of, column)) for column in zip(*cells, strict=True)]
     left = {i % len(widths) for i in text}
     for row in cells:
-        padded = [_padded(cell, width, i not in left) for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        padded = [_pad(cell, width, i not in left) for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
         yield "  ".join(padded).rstrip()
 
 
-def _padded(cell: str, width: int, right: bool = False) -> str:
+def _pad(cell: str, width: int, right: bool = False) -> str:
     space = " " * (width - columns_of(cell))
     return f"{space}{cell}" if right else f"{cell}{space}"
 
@@ -363,5 +363,5 @@ def _more(n: int, what: str) -> Iterator[str]:
         yield f"and {n:,} more {what}"
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)

@@ -11,13 +11,13 @@ from sepc.wording import NO_BREAK, interval
 
 
 def threshold_section(thresholds: Thresholds) -> list[Markup | None]:
-    """What would be accepted if less or more trust were asked for."""
+    """What would be accepted if less or more trust were required."""
     now = shown_threshold(thresholds.at[thresholds.now])
-    intro = f"The threshold in use is {now}. A lower one accepts more rows, of which fewer are right."
+    intro = f"The threshold in use is {now}. A lower one accepts more rows, usually with a smaller share of them right."
     if not thresholds.is_exact:
         intro = (
             "Here rows are accepted by trust alone, with one threshold for all. What the model accepts now depends on "
-            f"more than that; the nearest threshold is {now}."
+            f"more than trust; the nearest threshold is {now}."
         )
     return [tag("p", intro), _slider(thresholds), _table(thresholds)]
 
@@ -45,24 +45,24 @@ def _slider(thresholds: Thresholds) -> Markup:
         tiles.insert(1, _tile("right among accepted", "right"))
     return tag(
         "div",
-        tag("label", "Threshold of trust: ", tag("output", for_="threshold"), for_="threshold"),
+        tag("label", "Trust threshold: ", tag("output", for_="threshold"), for_="threshold"),
         field,
-        tag("button", "Back to the one in use", type="button"),
+        tag("button", "Back to the threshold in use", type="button"),
         tag("dl", tiles, class_="tiles"),
         tag("p", id="threshold-told", class_="aside", role="status"),
         id="thresholds-tried",
         hidden=True,
         data_n=thresholds.n_rows,
         data_now=thresholds.now,
-        data_at=_packed(thresholds.at),
-        data_accepted=_packed(thresholds.n_accepted),
-        data_right=None if thresholds.n_right is None else _packed(thresholds.n_right),
-        data_low=None if thresholds.low is None else _packed([1000.0 * low // 1 for low in thresholds.low]),
-        data_high=None if thresholds.high is None else _packed([-(-1000.0 * high // 1) for high in thresholds.high]),
+        data_at=_pack(thresholds.at),
+        data_accepted=_pack(thresholds.n_accepted),
+        data_right=None if thresholds.n_right is None else _pack(thresholds.n_right),
+        data_low=None if thresholds.low is None else _pack([1000.0 * low // 1 for low in thresholds.low]),
+        data_high=None if thresholds.high is None else _pack([-(-1000.0 * high // 1) for high in thresholds.high]),
     )
 
 
-def _packed(values: Sequence[float]) -> str:
+def _pack(values: Sequence[float]) -> str:
     return " ".join(f"{value:.10g}" for value in values)
 
 

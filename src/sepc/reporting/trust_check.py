@@ -42,7 +42,7 @@ class TrustCheck:
         The least share of right labels and the share that was right; of a promise about costs, the largest mean cost
         and the mean cost of these rows. `seen` is None if no row is accepted.
     p_value : float
-        The probability of rows that look as bad as these, or worse, if the claim is just true.
+        The probability of results at least as bad as these if the claim is only just true.
     level : float
         The claim counts as contradicted if `p_value` is at most this.
     is_contradicted : bool
@@ -77,7 +77,7 @@ def checks_of(
     classifier = unwrap(estimator).classifier
     accepted = np.asarray(decisions.accepted)
     if not isinstance(classifier, SelectiveClassifier):
-        return (_of_trust(int(accepted.sum()), int((accepted & right).sum()), min_trust_of(estimator)),)
+        return (_check_trust(int(accepted.sum()), int((accepted & right).sum()), min_trust_of(estimator)),)
     checks = []
     level = LEVEL / max(len(classifier.controls_), 1)
     groups = classifier.groups_
@@ -92,15 +92,15 @@ def checks_of(
         else:
             about, whose = accepted, Whose(None, "", "")
         if isinstance(control, CostControl):
-            checks += _of_costs(classifier, decisions[about], y[about], level)
+            checks += _check_costs(classifier, decisions[about], y[about], level)
         else:
             n, n_right = int(about.sum()), int((about & right).sum())
-            checks.append(_of_promise(n, n_right, control.max_risk, whose, level))
+            checks.append(_check_promise(n, n_right, control.max_risk, whose, level))
     return tuple(checks)
 
 
 def out_of_fold_check(estimator: Any, y_train: NDArray[Any]) -> TrustCheck | None:
-    """The check of trust on training rows, by models that have not seen them; None if there are none."""
+    """The check of trust on training rows by out-of-fold models; None if there are none."""
     classifier = unwrap(estimator).classifier
     found = getattr(classifier, "out_of_fold_", None)
     if found is None:
@@ -114,11 +114,10 @@ def out_of_fold_check(estimator: Any, y_train: NDArray[Any]) -> TrustCheck | Non
     p = _chance(n, n_right, least)
     is_contradicted = n > 0 and p <= LEVEL
     if n == 0:
-        head, text = "No training row is accepted.", "So they do not tell whether trust is to be believed."
+        head, text = "No training row is accepted.", "So they do not show whether trust is calibrated."
     else:
-        told = (
-            f"Of {counted(int(judged.sum()), 'training row')}, each judged by a model of other rows, {n:,} are accepted"
-        )
+        n_judged = counted(int(judged.sum()), "training row")
+        told = f"Of {n_judged}, each judged by a model fitted on other rows, {n:,} are accepted"
         text = f"{told}, and {n_right:,} of these ({percent(n_right / n)}) are right"
         if is_contradicted:
             head = "Do not rely on trust: training rows contradict it."
@@ -135,7 +134,7 @@ def alarms(checks: Sequence[TrustCheck]) -> tuple[str, ...]:
 
 
 def min_trust_of(estimator: Any) -> float:
-    """The trust from which on a fitted model accepts labels; for models of other libraries, the default."""
+    """The minimum trust at which a fitted model accepts labels; for models of other libraries, the default."""
     classifier = unwrap(estimator).classifier
     if hasattr(classifier, "min_trust"):
         return float(classifier.min_trust)
@@ -143,28 +142,28 @@ def min_trust_of(estimator: Any) -> float:
     return MIN_TRUST if inner is None else min_trust_of(inner)
 
 
-def _of_trust(n: int, n_right: int, least: float) -> TrustCheck:
+def _check_trust(n: int, n_right: int, least: float) -> TrustCheck:
     p = _chance(n, n_right, least)
     is_contradicted = n > 0 and p <= LEVEL
     says = f"Trust says that at least {percent(least, AS_SET)} of the accepted labels are right"
     if n == 0:
-        head, text = "No row is accepted.", "So these rows do not tell whether trust is to be believed."
+        head, text = "No row is accepted.", "So these rows do not show whether trust is calibrated."
     elif is_contradicted:
         head = "Do not rely on trust for rows like these."
         text = f"{says}, but only {_of(n_right, n)} are. {_how_likely('trust were right', 'right', p, LEVEL)} "
         text += "Let a person look at accepted rows too, and fit the model again with rows like these."
     else:
-        head = "Trust is believable on these rows."
+        head = "Trust is well calibrated on these rows."
         text = f"{says}, and {_of(n_right, n)} are{_within_chance(p, LEVEL, n_right < least * n)}."
     return _check("trust", None, n, n_right, least, p, LEVEL, is_contradicted, head, text)
 
 
-def _of_promise(n: int, n_right: int, max_risk: float, whose: Whose, level: float) -> TrustCheck:
+def _check_promise(n: int, n_right: int, max_risk: float, whose: Whose, level: float) -> TrustCheck:
     p = _chance(n, n_right, 1.0 - max_risk)
     is_contradicted = n > 0 and p <= level
     says = f"At most {percent(max_risk, AS_SET)} of the rows accepted{whose.rows} may be wrong"
     if n == 0:
-        head, text = f"No row is accepted{whose.rows}.", "So these rows do not tell whether the promise is kept."
+        head, text = f"No row is accepted{whose.rows}.", "So these rows do not show whether the promise is kept."
     elif is_contradicted:
         head = f"These rows contradict the promise{whose.promise}."
         text = f"{says}, but {_of(n - n_right, n)} are. {_how_likely('the promise held', 'wrong', p, level)} "
@@ -175,7 +174,9 @@ def _of_promise(n: int, n_right: int, max_risk: float, whose: Whose, level: floa
     return _check("promise", whose.about, n, n_right, 1.0 - max_risk, p, level, is_contradicted, head, text)
 
 
-def _of_costs(classifier: SelectiveClassifier, accepted: Decisions, y: NDArray[Any], level: float) -> list[TrustCheck]:
+def _check_costs(
+    classifier: SelectiveClassifier, accepted: Decisions, y: NDArray[Any], level: float
+) -> list[TrustCheck]:
     """The check of a promise about costs; none if a true label has no cost."""
     costs, n = classifier.max_risk, len(y)
     if not isinstance(costs, Costs) or not np.isin(y, classifier.classes_).all():
@@ -186,11 +187,11 @@ def _of_costs(classifier: SelectiveClassifier, accepted: Decisions, y: NDArray[A
     is_contradicted = mean is not None and p <= level
     says = f"An accepted row may cost at most {costs.review:.4g} on average"
     if mean is None:
-        head, text = "No row is accepted.", "So these rows do not tell whether the promise is kept."
+        head, text = "No row is accepted.", "So these rows do not show whether the promise is kept."
     elif is_contradicted:
         head = "These rows contradict the promise."
-        text = f"{says}, but {counted(n, 'row')} cost {mean:.3g}. If the promise held, that would have a probability "
-        text += f"of at most {percent(p)} (a betting test at level {percent(level, AS_SET)}). "
+        text = f"{says}, but {counted(n, 'row')} cost {mean:.3g}. If the promise held, this would have probability "
+        text += f"at most {percent(p)} (a betting test at level {percent(level, AS_SET)}). "
         text += "They differ from the calibration rows: calibrate again with rows like these."
     else:
         head = "These rows agree with the promise."
@@ -206,7 +207,7 @@ def _chance(n: int, n_right: int, least: float) -> float:
 
 def _chance_of_costs(paid: NDArray[Any], possible: NDArray[Any], review: float, level: float) -> float:
     """The probability of costs as high as these if their mean were at most that of a review."""
-    # The test is about means that are too low, so the costs are counted down from the highest.
+    # The test looks for means that are too low, so costs are measured down from the highest.
     saved, most = np.unique(possible.max() - possible), float(possible.max())
     counts = (np.asarray(most - paid)[:, np.newaxis] == saved).sum(axis=0)
     return float(mean_p_value(counts[np.newaxis], saved, most - review, 1.0 - level)[0])
@@ -233,7 +234,7 @@ def _of(n_some: int, n: int) -> str:
 
 def _how_likely(claim: str, what: str, p: float, level: float) -> str:
     return (
-        f"If {claim}, so {'few' if what == 'right' else 'many'} would be {what} with a probability of {percent(p)} "
+        f"If {claim}, so {'few' if what == 'right' else 'many'} would be {what} with probability {percent(p)} "
         f"(exact binomial test at level {percent(level, AS_SET)})."
     )
 

@@ -1,4 +1,4 @@
-"""What counts most in a model with weights: curves, ellipsoids, and rows where the counts give another label."""
+"""What counts most in a model with weights: shape functions, ellipsoids, and rows where counts disagree."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Disagreement:
         accepted = f"{self.n_accepted:,} of these are" if self.n_accepted else "none of these is"
         text = (
             f"On {self.n_rows:,} of {n_all:,} rows ({percent(self.n_rows / n_all)}), the training rows in the same "
-            f"region give another label than the weights; {accepted} accepted."
+            f"region give a different label from the weights; {accepted} accepted."
         )
         if self.weights_right is None or self.counts_right is None or self.others_right is None:
             return text
@@ -162,7 +162,7 @@ def what_counts(
         ),
         n_features=len(model.feature_names),
         ellipsoids=ellipsoids,
-        ellipsoid_names=tuple(named_ellipsoid(model, own.number) for own in ellipsoids),
+        ellipsoid_names=tuple(named_ellipsoid(model, ellipsoid.number) for ellipsoid in ellipsoids),
         n_ellipsoids=model.n_ellipsoids,
         by_class=_by_class(model, decisions.rows),
         disagreement=_disagreement(decisions, accepted, y) if gives_labels else None,

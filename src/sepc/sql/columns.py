@@ -21,7 +21,7 @@ TARGET = "SQL"
 
 # The largest double; what exceeds it is infinite.
 LARGEST = float(np.finfo(np.float64).max)
-# Days beyond all dates of a database, except those that are infinite, of which PostgreSQL takes no sine.
+# Days beyond all finite dates of a database; PostgreSQL refuses the sine of an infinite one.
 FARTHEST_DAY = 1e9
 
 # Whether a row can be decided, in the column `state`.
@@ -50,23 +50,23 @@ def given_columns(exported: Exported) -> list[GivenColumn]:
     if preparation is None:
         return [GivenColumn(name, Kind.NUMBER) for name in exported.model.feature_names]
     used = [column for column in preparation.columns if column.kind is not Kind.LEFT_OUT]
-    return [_given(column, preparation) for column in used]
+    return [_given_column(column, preparation) for column in used]
 
 
-def _given(column: Column, preparation: Preparation) -> GivenColumn:
+def _given_column(column: Column, preparation: Preparation) -> GivenColumn:
     categories, has_season = preparation.categories.get(column.name), column.name in preparation.seasons
-    own = GivenColumn(column.name, column.kind, categories, has_season, column.written)
-    odd = [] if own.categories is None else [value for value in own.categories.values if not _is_plain(value)]
+    given = GivenColumn(column.name, column.kind, categories, has_season, column.written)
+    odd = [] if given.categories is None else [value for value in given.categories.values if not _is_plain(value)]
     if odd:
         raise TypeError(
             f"Column {shown(column.name)} has the category {shown(odd[0])}, for which {TARGET} has no type."
         )
-    return own
+    return given
 
 
-def said_of(columns: list[GivenColumn]) -> SQL:
-    """A comment that names columns which were text in training, and hold numbers or dates here; empty without any."""
-    read = [f"{shown(own.name)} ({own.written.named()})" for own in columns if own.written is not None]
+def text_column_comment(columns: list[GivenColumn]) -> SQL:
+    """A comment that names columns that were text in training but hold numbers or dates here; empty without any."""
+    read = [f"{shown(column.name)} ({column.written.named()})" for column in columns if column.written is not None]
     if not read:
         return ""
     named = listed(read).replace("*/", "* /").replace("/*", "/ *")
@@ -79,21 +79,21 @@ def _is_plain(value: object) -> bool:
 
 def add_features(query: Query, columns: list[GivenColumn]) -> tuple[list[SQL], list[SQL]]:
     """Add stages that compute the features `x0`, `x1`, ..., and `state`; returns them and the codes of categories."""
-    given = {query.own(f"g{i}"): column for i, column in enumerate(columns)}
+    given = {query.prefixed(f"g{i}"): column for i, column in enumerate(columns)}
     query.begin({name: _read(query, column) for name, column in given.items()})
-    codes = {name: query.own(f"c{name.removeprefix(query.own('g'))}") for name in given}
+    codes = {name: query.prefixed(f"c{name.removeprefix(query.prefixed('g'))}") for name in given}
     with_codes = {name: column for name, column in given.items() if column.categories is not None}
     query.add("coded", {codes[name]: _code(query, name, column) for name, column in with_codes.items()})
     values = [value for name, column in given.items() for value in _features(query, name, codes[name], column)]
-    features = {query.own(f"x{i}"): value for i, value in enumerate(values)}
+    features = {query.prefixed(f"x{i}"): value for i, value in enumerate(values)}
     numbers = [name for name in given if name not in with_codes]
-    query.add("features", features | {query.own("state"): _state(query, numbers)})
+    query.add("features", features | {query.prefixed("state"): _state(query, numbers)})
     return list(features), [codes[name] for name in with_codes]
 
 
 def _read(query: Query, column: GivenColumn) -> SQL:
     dialect = query.dialect
-    # With the table's name in front: SQLite takes a quoted name that is no column as a text.
+    # With the table's name in front: SQLite reads a quoted name that is not a column as text.
     name = f"{query.alias}.{dialect.name(column.name)}"
     if column.kind is Kind.DATE:
         return dialect.given_days(name)
@@ -115,7 +115,7 @@ def _code(query: Query, name: SQL, column: GivenColumn) -> SQL:
 def _features(query: Query, name: SQL, code: SQL, column: GivenColumn) -> Iterator[SQL]:
     if column.categories is not None:
         for encodings in column.categories.encodings.T:
-            yield query.dialect.looked_up([*encodings, 0.0], code)
+            yield query.dialect.look_up([*encodings, 0.0], code)
         return
     yield name
     if column.has_season:

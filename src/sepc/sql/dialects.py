@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc.columns.preparation import DAY
-from sepc.sql.expressions import SQL, chosen, first_true, total
+from sepc.sql.expressions import SQL, choose, first_true, total
 from sepc.wording import shown
 
 MICROSECONDS_A_DAY = int(DAY / np.timedelta64(1, "us"))
@@ -20,12 +20,12 @@ SMALLEST = 1e-80
 
 @dataclass(frozen=True)
 class Dialect:
-    """A database's way to write things; those of the others are subclasses.
+    """How a database writes things; each other database is a subclass.
 
     Attributes
     ----------
     double, text_type : str
-        Its types of numbers and texts.
+        Its types for numbers and text.
     greatest, least : str
         Its functions for the largest and the smallest of some values.
     fence : str
@@ -33,7 +33,7 @@ class Dialect:
     last_stage : str
         Stands before the last subquery, so that a query around the statement is not merged with it.
     tells_case_apart : bool
-        Whether columns may have names that differ in nothing but case.
+        Whether column names may differ only in case.
     most_columns : int
         The most columns that a SELECT may have.
     has_lists : bool
@@ -52,11 +52,11 @@ class Dialect:
 
     def name(self, name: str) -> SQL:
         """A quoted name of a table or column."""
-        return _doubled(name, '"')
+        return _quote(name, '"')
 
     def text(self, text: str) -> SQL:
         """A text."""
-        return _doubled(text, "'")
+        return _quote(text, "'")
 
     def boolean(self, value: bool) -> SQL:
         """True or false."""
@@ -72,7 +72,7 @@ class Dialect:
         return [self.number(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
     def given_number(self, column: SQL) -> SQL:
-        """A column of any numeric type as doubles; NULL for a gap."""
+        """A column of any numeric type as doubles; NULL for a missing value."""
         return f"NULLIF(CAST({column} AS {self.double}), CAST('NaN' AS {self.double}))"
 
     def given_text(self, column: SQL) -> SQL:
@@ -92,15 +92,15 @@ class Dialect:
         return first_true([(f"{column} < {below}", below), (f"{column} > {above}", above)], column)
 
     def at_least_zero(self, column: SQL) -> SQL:
-        """A column that is negative by rounding only, and then zero."""
+        """A column that can be negative only by rounding, with zero as its minimum."""
         return first_true([(f"{column} < {self.number(0.0)}", self.number(0.0))], column)
 
-    def looked_up(self, values: ArrayLike, position: SQL) -> SQL:
+    def look_up(self, values: ArrayLike, position: SQL) -> SQL:
         """The number at a position, counted from 0."""
-        return chosen(position, self.numbers(values))
+        return choose(position, self.numbers(values))
 
     def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
-        """The columns that hold some numbers for `item` and `dot`."""
+        """The columns that hold a vector for `item` and `dot`."""
         return {f"{name}{i}": value for i, value in enumerate(values)}
 
     def item(self, name: SQL, i: int) -> SQL:
@@ -149,7 +149,7 @@ class DuckDB(Dialect):
         """A number of a vector."""
         return f"{name}[{i + 1}]"
 
-    def looked_up(self, values: ArrayLike, position: SQL) -> SQL:
+    def look_up(self, values: ArrayLike, position: SQL) -> SQL:
         """The number at a position, counted from 0."""
         return f"[{', '.join(self.numbers(values))}][{position} + 1]"
 
@@ -175,7 +175,7 @@ class Postgres(Dialect):
 
     def number(self, value: float) -> SQL:
         """A double, with all its digits and of that type."""
-        # Without the type it would be a decimal number, of which no arithmetic is fast.
+        # Without the type it would be a decimal number, whose arithmetic is slow.
         return f"'{value!r}'::float8"
 
     def given_text(self, column: SQL) -> SQL:
@@ -192,7 +192,7 @@ class Postgres(Dialect):
 
 @dataclass(frozen=True)
 class SQLite(Dialect):
-    """SQLite, from version 3.35 on, built with its mathematical functions."""
+    """SQLite 3.35 or later, built with its mathematical functions."""
 
     double: str = "REAL"
     text_type: str = "TEXT"
@@ -202,7 +202,7 @@ class SQLite(Dialect):
     most_columns: int = 2000
 
     def given_number(self, column: SQL) -> SQL:
-        """A column of numbers; anything else in it is a gap, where a cast would make it zero."""
+        """A column of numbers; anything else in it is a missing value, where a cast would make it zero."""
         return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END"
 
     def given_text(self, column: SQL) -> SQL:
@@ -210,14 +210,14 @@ class SQLite(Dialect):
         return f"CAST({column} AS TEXT) COLLATE BINARY"
 
     def _microseconds(self, column: SQL) -> SQL:
-        # Its functions for dates know milliseconds only; what stands after the seconds is read as a fraction.
+        # Its date functions resolve only milliseconds, so what follows the seconds is read as a fraction.
         fraction = f"CAST(round(1e6 * CAST('0' || substr({column}, 20, 7) AS REAL)) AS INTEGER)"
         whole = f"1000000 * CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + {fraction}"
         is_date = f"{column} GLOB '[0-9][0-9][0-9][0-9]-*' AND substr({column}, 12) NOT GLOB '*[-+]*'"
         return f"CASE WHEN {is_date} THEN {whole} END"
 
     def whole_row(self, table: SQL) -> SQL:
-        """The number of the row: SQLite has no type for rows. Those of a view have none, which must be an error."""
+        """The number of the row: SQLite has no type for rows. Rows of a view have no number, which must be an error."""
         overflow = "abs(-9223372036854775807 - 1)"
         return f"COALESCE({table}._rowid_, {overflow})"
 
@@ -250,7 +250,7 @@ class Spark(Dialect):
         return f"{value!r}D"
 
     def _microseconds(self, column: SQL) -> SQL:
-        # By the clock on the wall, as pandas gets it, and not by a time zone.
+        # In local wall-clock time, as pandas gets it, not in a time zone.
         local = f"CAST({column} AS TIMESTAMP_NTZ)"
         of_day = f"3600000000L * hour({local}) + 60000000L * minute({local})"
         seconds = f"CAST(1000000 * extract(SECOND FROM {local}) AS BIGINT)"
@@ -275,12 +275,12 @@ def check_encodable(text: str) -> str:
     return text
 
 
-def _doubled(text: str, quote: str) -> str:
-    """The text between quotes, those inside doubled.
+def _quote(text: str, quote: str) -> str:
+    """The text between quotes, with quotes inside doubled.
 
     Examples
     --------
-    >>> print(_doubled('a "b"; --', '"'))
+    >>> print(_quote('a "b"; --', '"'))
     "a ""b""; --"
     """
     return quote + check_encodable(text).replace(quote, 2 * quote) + quote
@@ -295,8 +295,8 @@ def postgres_text(text: str) -> str:
     'it''s' E'a\\b'
     """
     if "\\" not in text:
-        return _doubled(text, "'")
-    return "E" + _doubled(text.replace("\\", "\\\\"), "'")
+        return _quote(text, "'")
+    return "E" + _quote(text.replace("\\", "\\\\"), "'")
 
 
 def spark_text(text: str) -> str:
@@ -311,11 +311,11 @@ def spark_text(text: str) -> str:
     """
     if any(character in text for character in "\\'${"):
         return f"CAST(X'{check_encodable(text).encode().hex()}' AS STRING)"
-    return _doubled(text, "'")
+    return _quote(text, "'")
 
 
 def _spark_name(name: str) -> str:
     """A name in Spark, where ``${name}`` is replaced by a variable even between quotes."""
     if "${" in name:
         raise ValueError(f"Spark takes ${{ in {shown(name)} as the beginning of a variable; rename the column.")
-    return _doubled(name, "`")
+    return _quote(name, "`")

@@ -17,9 +17,9 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.locate import pack_sets
 from sepc.model.sep_model import SEPModel
-from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns, said_of
+from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns, text_column_comment
 from sepc.sql.dialects import DIALECTS, Dialect
-from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
+from sepc.sql.expressions import SQL, choose, extreme, first_true, total
 from sepc.sql.locating import Geometry, add_places, packed_set, squared_distance
 from sepc.sql.query import Query
 from sepc.sql.terms import RUNNER_UP, add_terms
@@ -51,7 +51,7 @@ def export(
         The name of the table or, as a sequence, those of its schema and of the table. It has a column for each that the
         model was fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
     prefix : str
-        What names of new columns begin with. No column of the table may begin with it.
+        What names of new columns begin with. No name of a column of the table may begin with it.
     terms : bool, default=False
         Also give `sepc_runner_up` and what each feature adds to the log-odds of the label against it: `sepc_term_0`,
         `sepc_term_1` and so on, whose features a comment names. `sepc_term_place` is what the place among ellipsoids
@@ -64,9 +64,9 @@ def export(
 
     Notes
     -----
-    A row with a gap in a number or a date, NULL or NaN, is not accepted: its cause is MISSING, and its label, trust and
-    region are NULL. In Python such a row is decided by ways to fill it in, and may be accepted. Infinite numbers, which
-    Python refuses, give the cause UNSEEN. A gap in a category is a category of its own, as in Python.
+    A row with a missing number or date, NULL or NaN, is not accepted: its cause is MISSING, and its label, trust and
+    region are NULL. In Python such a row is decided by imputation, and may be accepted. Infinite numbers, which Python
+    refuses, give the cause UNSEEN. A missing category is a category of its own, as in Python.
 
     Where training read numbers, dates or durations from text, the table must have the number (of durations, in the unit
     that the comment at the top names) or the date in a column of that name; the comment names these columns.
@@ -80,23 +80,23 @@ def export(
     >>> print(sepc.sql.export(SEPClassifier().fit(X, y), "duckdb", "flowers"))
     WITH sepc_regions(...
     """
-    own = _dialect(dialect)
+    target = _dialect(dialect)
     exported = Exported.of(model, TARGET)
     arrays = exported.model
     columns = given_columns(exported)
     _check_names(columns, prefix, dialect)
-    query = Query(own, prefix, _table(own, table))
+    query = Query(target, prefix, _table(target, table))
     features, codes = add_features(query, columns)
     geometry = add_places(query, arrays, features)
     _add_regions(query, arrays, geometry)
     add_labels(query, arrays, exported.weights, geometry, codes)
     _add_causes(query, exported, geometry)
     added = add_terms(query, arrays, exported.weights, geometry, codes) if terms else {}
-    said = said_of(columns) + (_named_terms(arrays, prefix) if terms else "")
-    return said + query.finished(_outputs(query, exported, added))
+    said = text_column_comment(columns) + (_term_comments(arrays, prefix) if terms else "")
+    return said + query.finish(_outputs(query, exported, added))
 
 
-def _named_terms(model: SEPModel, prefix: str) -> SQL:
+def _term_comments(model: SEPModel, prefix: str) -> SQL:
     """Comments that name the features of terms."""
     names = map(name_of, model.feature_names)
     return "".join(f"-- {prefix}term_{j}: {name}\n" for j, name in enumerate(names))
@@ -116,7 +116,7 @@ def _table(dialect: Dialect, table: str | Sequence[str]) -> SQL:
 
 
 def _check_names(columns: Sequence[GivenColumn], prefix: str, dialect: str) -> None:
-    """Raise ValueError if a column could be taken for another."""
+    """Raise ValueError if two columns could be confused."""
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,30}", prefix):
         raise ValueError(f"prefix must be lower-case letters, digits and underscores, at most 31; it is {prefix!r}.")
     clash = [column.name for column in columns if column.name.lower().startswith(prefix)]
@@ -131,22 +131,22 @@ def _check_names(columns: Sequence[GivenColumn], prefix: str, dialect: str) -> N
 
 
 def _outputs(query: Query, exported: Exported, terms: Mapping[str, SQL]) -> dict[str, SQL]:
-    dialect, state = query.dialect, query.own("state")
+    dialect, state = query.dialect, query.prefixed("state")
     causes = [dialect.text(cause.name) for cause in sorted(Cause)]
     gone = first_true([(f"{state} = {HAS_GAPS}", causes[Cause.MISSING])], causes[Cause.UNSEEN])
-    is_accepted = first_true([(f"{query.own('accepted')} = 1", dialect.boolean(True))], dialect.boolean(False))
+    is_accepted = first_true([(f"{query.prefixed('accepted')} = 1", dialect.boolean(True))], dialect.boolean(False))
 
     def if_complete(value: SQL, otherwise: SQL = "NULL") -> SQL:
         return first_true([(f"{state} = {COMPLETE}", value)], otherwise)
 
     labels = _labels(dialect, exported.decider.classes_)
-    named = {name: if_complete(chosen(own, labels) if name == RUNNER_UP else own) for name, own in terms.items()}
+    named = {name: if_complete(choose(term, labels) if name == RUNNER_UP else term) for name, term in terms.items()}
     return named | {
-        "label": if_complete(chosen(query.own("label"), labels)),
-        "trust": if_complete(query.own("trust")),
+        "label": if_complete(choose(query.prefixed("label"), labels)),
+        "trust": if_complete(query.prefixed("trust")),
         "accepted": if_complete(is_accepted, dialect.boolean(False)),
-        "cause": if_complete(chosen(query.own("cause"), causes), gone),
-        "region": if_complete(query.own("region")),
+        "cause": if_complete(choose(query.prefixed("cause"), causes), gone),
+        "region": if_complete(query.prefixed("region")),
     }
 
 
@@ -164,22 +164,25 @@ def _labels(dialect: Dialect, classes: NDArray[Any]) -> list[SQL]:
 
 def _add_causes(query: Query, exported: Exported, geometry: Geometry) -> None:
     """Add `accepted`, as 0 or 1, and the number of the `cause`."""
-    model, trust, own = exported.model, query.own("trust"), query.own("own")
+    model, trust, is_trusted = exported.model, query.prefixed("trust"), query.prefixed("own")
     number, min_trust = query.dialect.number, float(exported.decider.min_trust)
-    # A label that is never accepted has a threshold above all trusts.
-    least = query.dialect.looked_up(np.minimum(exported.thresholds, 2.0), query.own("label"))
-    accepted = {query.own("accepted"): _as_bit(f"{trust} >= {least}"), own: _as_bit(f"{trust} >= {number(min_trust)}")}
+    # A label that is never accepted has a threshold above any trust.
+    least = query.dialect.look_up(np.minimum(exported.thresholds, 2.0), query.prefixed("label"))
+    accepted = {
+        query.prefixed("accepted"): _as_bit(f"{trust} >= {least}"),
+        is_trusted: _as_bit(f"{trust} >= {number(min_trust)}"),
+    }
     query.add("accepted_by", accepted)
-    is_open = f"{own} = 0"
+    is_open = f"{is_trusted} = 0"
     near = _add_rows_within_reach(query, model, geometry, is_open)
-    n_near, most = query.own("n"), query.own("most")
+    n_near, most = query.prefixed("n"), query.prefixed("most")
     query.add("counted", {n_near: total(near), most: extreme(query.dialect.greatest, near)})
     is_thin = f"{most} >= {n_near} * {number(min_trust)}"
-    is_unseen = f"{n_near} = 0 AND {query.own('inside')} = 0"
+    is_unseen = f"{n_near} = 0 AND {query.prefixed('inside')} = 0"
     refused = [(is_unseen, str(int(Cause.UNSEEN))), (is_thin, str(int(Cause.THIN)))]
     why = first_true([(is_open, first_true(refused, str(int(Cause.OVERLAP))))], str(int(Cause.THIN)))
-    is_accepted = (f"{query.own('accepted')} = 1", str(int(Cause.ACCEPTED)))
-    query.add("explained", {query.own("cause"): first_true([is_accepted], why)})
+    is_accepted = (f"{query.prefixed('accepted')} = 1", str(int(Cause.ACCEPTED)))
+    query.add("explained", {query.prefixed("cause"): first_true([is_accepted], why)})
 
 
 def _as_bit(test: SQL) -> SQL:
@@ -189,9 +192,9 @@ def _as_bit(test: SQL) -> SQL:
 def _add_rows_within_reach(query: Query, model: SEPModel, geometry: Geometry, is_open: SQL) -> list[SQL]:
     """Training rows of each class within reach of open rows, as in `sepc.model.causes`; 0 for others."""
     within = _within_reach(query, model, geometry)
-    words = {query.own(f"b{i}"): word for i, word in enumerate(packed_set(within) if within else [])}
+    words = {query.prefixed(f"b{i}"): word for i, word in enumerate(packed_set(within) if within else [])}
     query.add("reached", {name: first_true([(is_open, word)], "0") for name, word in words.items()})
-    near = [query.own(f"n{c}") for c in range(len(model.classes))]
+    near = [query.prefixed(f"n{c}") for c in range(len(model.classes))]
     counts = {name: total(list(_counts(query, model, geometry, list(words), c))) for c, name in enumerate(near)}
     query.add("surrounded", {name: first_true([(is_open, value)], "0") for name, value in counts.items()})
     return near
@@ -222,23 +225,27 @@ def _counts(query: Query, model: SEPModel, geometry: Geometry, beyond: list[SQL]
 
 def _add_regions(query: Query, model: SEPModel, geometry: Geometry) -> None:
     """Add `gauge`, `inside` and `region`; the set of ellipsoids is looked up in a table of those with rows."""
-    number, gauge, place = query.dialect.number, query.own("gauge"), query.own("place")
-    inside, limit = query.own("inside"), number(1.0 + model.slack)
+    number, gauge, place = query.dialect.number, query.prefixed("gauge"), query.prefixed("place")
+    inside, limit = query.prefixed("inside"), number(1.0 + model.slack)
     gauges, own_place = _gauges(query, model, geometry)
     words = packed_set([[f"{squared} > {limit}"] for squared in geometry.squared]) if geometry.squared else []
-    keys = {query.own(f"w{i}"): word for i, word in enumerate(words)}
+    keys = {query.prefixed(f"w{i}"): word for i, word in enumerate(words)}
     is_inside = f"CASE WHEN {geometry.smallest} <= {limit} THEN 1 ELSE 0 END" if words else "0"
     query.add("keyed", {gauge: gauges, place: own_place, inside: is_inside} | keys)
     outside = f"{place} + {len(model.table.counts)}"
     if not words:
-        query.add("found", {query.own("region"): outside})
+        query.add("found", {query.prefixed("region"): outside})
         return
-    columns, at, regions = [query.own(f"v{i}") for i in range(len(keys))], query.own("at"), query.own("regions")
+    columns, at, regions = (
+        [query.prefixed(f"v{i}") for i in range(len(keys))],
+        query.prefixed("at"),
+        query.prefixed("regions"),
+    )
     known = pack_sets(model.table.memberships).astype(np.int64).tolist()
     query.constant(regions, [*columns, at], [[*key, i] for i, key in enumerate(known)])
     same = " AND ".join(f"{column} = {key}" for column, key in zip(columns, keys, strict=True))
     region = first_true([(f"{inside} = 1", f"COALESCE({at}, -1)")], outside)
-    query.add("found", {query.own("region"): region}, join=f" LEFT JOIN {regions} ON {same}")
+    query.add("found", {query.prefixed("region"): region}, join=f" LEFT JOIN {regions} ON {same}")
 
 
 def _gauges(query: Query, model: SEPModel, geometry: Geometry) -> tuple[SQL, SQL]:

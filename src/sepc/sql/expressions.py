@@ -1,4 +1,4 @@
-"""Longer expressions from short ones, never deeply nested: SQLite and DuckDB allow a depth of 1,000."""
+"""Long expressions from short ones, never deeply nested: SQLite and DuckDB allow a depth of 1,000."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def in_pairs(terms: Sequence[SQL], operator: str) -> SQL:
 
 
 def extreme(function: str, terms: Sequence[SQL]) -> SQL:
-    """The smallest or the largest of some terms, by a function that takes only so many of them."""
+    """The smallest or the largest of some terms, by a function that takes a limited number of them."""
     if len(terms) == 1:
         return terms[0]
     if len(terms) <= MOST_ARGUMENTS:
@@ -54,7 +54,7 @@ def first_true(tests: Sequence[tuple[SQL, SQL]], otherwise: SQL) -> SQL:
 
 
 def steps(column: SQL, knots: Sequence[SQL], levels: Sequence[SQL]) -> SQL:
-    """The level below the first knot, or from each knot on, found by bisection.
+    """A step function: the level below the first knot, or from each knot up, found by bisection.
 
     Examples
     --------
@@ -69,6 +69,6 @@ def steps(column: SQL, knots: Sequence[SQL], levels: Sequence[SQL]) -> SQL:
     return f"CASE WHEN {column} < {knots[middle]} THEN {below} ELSE {above} END"
 
 
-def chosen(position: SQL, values: Sequence[SQL]) -> SQL:
+def choose(position: SQL, values: Sequence[SQL]) -> SQL:
     """The value at the position that a column of whole numbers gives."""
     return steps(position, [str(i) for i in range(1, len(values))], values)

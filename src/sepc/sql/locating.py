@@ -17,7 +17,7 @@ from sepc.sql.query import Query
 
 # Where lists are fast, ellipsoids whose polynomials have at most this error are computed by them.
 POLYNOMIAL_ERROR = 1e-9
-# Coordinates this small are taken as zero: PostgreSQL takes it as an error if their product vanishes.
+# Coordinates this small are taken as zero: in PostgreSQL it is an error if their product underflows.
 TINY = 1e-60
 # A shift this small beside the scale leaves such coordinates; with any other, they are rounded to zero or more.
 TINY_SHIFT = 1e-44
@@ -55,9 +55,9 @@ class Geometry:
 
 
 def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Geometry:
-    """Add the stages that locate rows; those with gaps or infinite numbers are put at zero."""
-    geometry = _named(query, model)
-    query.add("rows", {name: _standardized(query, model, j, features[j]) for j, name in enumerate(geometry.rows)})
+    """Add the stages that locate rows; those with missing or infinite numbers are put at zero."""
+    geometry = _column_names(query, model)
+    query.add("rows", {name: _standardize(query, model, j, features[j]) for j, name in enumerate(geometry.rows)})
     coordinates = [
         name if origin == 0.0 else f"({name} - {query.dialect.number(origin)})"
         for name, origin in zip(geometry.rows, geometry.origin.tolist(), strict=True)
@@ -78,27 +78,27 @@ def _smallest(query: Query, geometry: Geometry) -> dict[SQL, SQL]:
     return {name: extreme(query.dialect.least, columns) for name, columns in kinds.items() if columns}
 
 
-def _named(query: Query, model: SEPModel) -> Geometry:
+def _column_names(query: Query, model: SEPModel) -> Geometry:
     origin = model.stack.origin if model.n_ellipsoids else model.isolated.mean(axis=0)
     return Geometry(
-        rows=[query.own(f"z{j}") for j in range(len(model.shift))],
-        moved=query.own("y"),
+        rows=[query.prefixed(f"z{j}") for j in range(len(model.shift))],
+        moved=query.prefixed("y"),
         origin=np.where(np.abs(origin) < TINY_SHIFT, 0.0, origin),
-        size=query.own("size"),
-        squared=[query.own(f"s{k}") for k in range(model.n_ellipsoids)],
-        apart=[query.own(f"a{j}") for j in range(len(model.isolated))],
-        smallest=query.own("smallest"),
-        nearest=query.own("apart"),
+        size=query.prefixed("size"),
+        squared=[query.prefixed(f"s{k}") for k in range(model.n_ellipsoids)],
+        apart=[query.prefixed(f"a{j}") for j in range(len(model.isolated))],
+        smallest=query.prefixed("smallest"),
+        nearest=query.prefixed("apart"),
     )
 
 
-def _standardized(query: Query, model: SEPModel, j: int, feature: SQL) -> SQL:
+def _standardize(query: Query, model: SEPModel, j: int, feature: SQL) -> SQL:
     """A coordinate, clipped before anything can overflow."""
     number, shift, scale = query.dialect.number, float(model.shift[j]), float(model.scale[j])
     with np.errstate(over="ignore"):
         end = 0.5 * min(FARTHEST, model.stack.farthest) * scale
         low, high = np.clip([shift - end, shift + end], -LARGEST, LARGEST).tolist()
-    is_zero = f"{query.own('state')} <> {COMPLETE}"
+    is_zero = f"{query.prefixed('state')} <> {COMPLETE}"
     if abs(shift) < TINY_SHIFT * scale:
         is_zero += f" OR abs({feature}) < {number(TINY * scale)}"
     moved = f"({query.dialect.clip(feature, low, high)} - {number(shift)}) / {number(scale)}"
@@ -110,7 +110,7 @@ def _monomials(query: Query, model: SEPModel, items: Sequence[SQL]) -> dict[SQL,
     if not any(_is_polynomial(query, model, k) for k in range(model.n_ellipsoids)):
         return {}
     products = [f"{one} * {other}" for i, one in enumerate(items) for other in items[i:]]
-    return query.dialect.vector(query.own("m"), [*products, *items])
+    return query.dialect.vector(query.prefixed("m"), [*products, *items])
 
 
 def _is_polynomial(query: Query, model: SEPModel, k: int) -> bool:
@@ -123,7 +123,7 @@ def _squared_radius(query: Query, model: SEPModel, geometry: Geometry, k: int) -
     dialect, center = query.dialect, model.centers[k] - geometry.origin
     if _is_polynomial(query, model, k):
         *coefficients, constant = model.stack.coefficients[k].tolist()
-        return dialect.dot(query.own("m"), coefficients, constant)
+        return dialect.dot(query.prefixed("m"), coefficients, constant)
     # Of all roots of an ellipsoid, the triangular one has the fewest numbers.
     root = np.triu(np.linalg.qr(model.roots[k], mode="r"))
     mapped = [dialect.dot(geometry.moved, row, -float(row @ center)) for row in root]

@@ -12,7 +12,7 @@ from sepc.sql.expressions import SQL
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: its name, the columns it adds, and where it reads from beside the stage before."""
+    """One stage: its name, the columns it adds, and where it reads from besides the stage before."""
 
     name: SQL
     columns: Mapping[SQL, SQL]
@@ -20,16 +20,16 @@ class Stage:
 
 
 class Query:
-    """A query being built. Every name of ours begins with the prefix, and no such name needs quotes."""
+    """A query being built. All names that it adds begin with the prefix, and none of them needs quotes."""
 
     def __init__(self, dialect: Dialect, prefix: str, table: SQL) -> None:
         self.dialect, self.prefix, self.table = dialect, prefix, table
-        self.alias, self.row = self.own("table"), self.own("row")
+        self.alias, self.row = self.prefixed("table"), self.prefixed("row")
         self._stages: list[Stage] = []
         self._constants: list[SQL] = []
 
-    def own(self, name: str) -> SQL:
-        """A name of ours."""
+    def prefixed(self, name: str) -> SQL:
+        """A name with the prefix."""
         return f"{self.prefix}{name}"
 
     def constant(self, name: SQL, columns: Collection[SQL], rows: Collection[Collection[int]]) -> None:
@@ -40,14 +40,14 @@ class Query:
     def begin(self, columns: Mapping[SQL, SQL]) -> None:
         """The first stage, which reads the table."""
         whole = {self.row: self.dialect.whole_row(self.alias)}
-        self._stages.append(Stage(self.own("given"), whole | dict(columns), f"{self.table} AS {self.alias}"))
+        self._stages.append(Stage(self.prefixed("given"), whole | dict(columns), f"{self.table} AS {self.alias}"))
 
     def add(self, name: str, columns: Mapping[SQL, SQL], join: SQL = "") -> None:
         """Add columns, computed from those of the stages before."""
         if columns:
-            self._stages.append(Stage(self.own(name), columns, f"{self._stages[-1].name}{join}"))
+            self._stages.append(Stage(self.prefixed(name), columns, f"{self._stages[-1].name}{join}"))
 
-    def finished(self, outputs: Mapping[SQL, SQL]) -> SQL:
+    def finish(self, outputs: Mapping[SQL, SQL]) -> SQL:
         """The text of the query, which gives all columns of the table and these."""
         last = self._stages[-1].name
         needed = {self.row} | self._names_in(outputs.values(), self._stages)
@@ -55,15 +55,15 @@ class Query:
         for i, stage in reversed(list(enumerate(self._stages))):
             new = {name: value for name, value in stage.columns.items() if name in needed}
             kept = sorted(needed - set(new))
-            parts.append(self._written(stage, kept, new))
+            parts.append(self._write(stage, kept, new))
             needed = set(kept) | self._names_in([*new.values(), stage.source], self._stages[:i])
-        own = ", ".join(f"{value} AS {self.own(name)}" for name, value in outputs.items())
+        added = ", ".join(f"{value} AS {self.prefixed(name)}" for name, value in outputs.items())
         source = self.dialect.source(last, self.row, self.table, self.alias)
         columns = self.dialect.all_columns(self.row, self.alias)
         stages = ",\n".join([*self._constants, *reversed(parts)])
-        return f"WITH {stages}\nSELECT {columns}, {own}\nFROM {source}\n"
+        return f"WITH {stages}\nSELECT {columns}, {added}\nFROM {source}\n"
 
-    def _written(self, stage: Stage, kept: Collection[SQL], new: Mapping[SQL, SQL]) -> SQL:
+    def _write(self, stage: Stage, kept: Collection[SQL], new: Mapping[SQL, SQL]) -> SQL:
         n_columns, most = len(kept) + len(new), self.dialect.most_columns
         if n_columns > most:
             raise ValueError(
@@ -75,6 +75,6 @@ class Query:
         return f"{stage.name} AS {kind}(SELECT {columns} FROM {stage.source}{self.dialect.fence})"
 
     def _names_in(self, texts: Iterable[SQL], stages: Sequence[Stage]) -> set[SQL]:
-        """The columns of stages in some expressions; a text that looks like one of them only has it carried on."""
+        """The columns of stages in some expressions; text that only looks like one merely keeps that column."""
         known = {name for stage in stages for name in stage.columns}
         return {name for text in texts for name in re.findall(rf"\b{self.prefix}\w+", text)} & known

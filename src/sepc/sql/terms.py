@@ -8,7 +8,7 @@ import numpy as np
 
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights
-from sepc.sql.expressions import SQL, chosen, extreme, first_true, total
+from sepc.sql.expressions import SQL, choose, extreme, first_true, total
 from sepc.sql.locating import Geometry
 from sepc.sql.query import Query
 
@@ -24,25 +24,27 @@ def add_terms(
 
     Returns their names without the prefix, and their columns. The stages of `add_labels` must be there.
     """
-    number, own = query.dialect.number, query.own
+    number, prefixed = query.dialect.number, query.prefixed
     names = [f"term_{j}" for j in range(len(model.feature_names))]
     if len(model.classes) == 1:
         return {name: number(0.0) for name in (*names, PLACE, OFFSET)} | {RUNNER_UP: "0"}
-    label, second, runner_up = own("label"), own("second"), own(RUNNER_UP)
-    scores = [own(f"o{c}") for c in range(len(model.classes))]
+    label, second, runner_up = prefixed("label"), prefixed("second"), prefixed(RUNNER_UP)
+    scores = [prefixed(f"o{c}") for c in range(len(model.classes))]
     others = [first_true([(f"{label} = {c}", number(LOWEST))], score) for c, score in enumerate(scores)]
     query.add("seconds", {second: extreme(query.dialect.greatest, others)})
     tests = [(f"{label} <> {c} AND {score} >= {second}", str(c)) for c, score in enumerate(scores)]
     query.add("runners_up", {runner_up: first_true(tests, str(len(scores) - 1))})
 
     def compared(by_class: Sequence[SQL]) -> SQL:
-        return f"({chosen(label, by_class)} - {chosen(runner_up, by_class)})"
+        return f"({choose(label, by_class)} - {choose(runner_up, by_class)})"
 
-    by_feature = {own(name): compared(_by_class(query, weights, geometry, codes, j)) for j, name in enumerate(names)}
+    by_feature = {
+        prefixed(name): compared(_by_class(query, weights, geometry, codes, j)) for j, name in enumerate(names)
+    }
     offsets = compared([number(float(value)) for value in weights.offsets - weights.offsets[0]])
-    query.add("compared_terms", by_feature | {own(OFFSET): offsets, own("log_odds"): compared(scores)})
-    query.add("placed_terms", {own(PLACE): f"{own('log_odds')} - {total([*by_feature, own(OFFSET)])}"})
-    return {name: own(name) for name in (*names, PLACE, OFFSET, RUNNER_UP)}
+    query.add("compared_terms", by_feature | {prefixed(OFFSET): offsets, prefixed("log_odds"): compared(scores)})
+    query.add("placed_terms", {prefixed(PLACE): f"{prefixed('log_odds')} - {total([*by_feature, prefixed(OFFSET)])}"})
+    return {name: prefixed(name) for name in (*names, PLACE, OFFSET, RUNNER_UP)}
 
 
 def _by_class(query: Query, weights: Weights, geometry: Geometry, codes: Sequence[SQL], j: int) -> list[SQL]:
@@ -50,13 +52,13 @@ def _by_class(query: Query, weights: Weights, geometry: Geometry, codes: Sequenc
     dialect, (_, levels) = query.dialect, weights.curves[j]
     value = dialect.clip(geometry.rows[j], -LINE_END, LINE_END)
     starts = np.cumsum(weights.n_categories) - weights.n_categories
-    own = np.flatnonzero(weights.category_features == j).tolist()
+    columns = np.flatnonzero(weights.category_features == j).tolist()
     terms = [dialect.number(0.0)]
     for c in range(1, len(weights.offsets)):
         slope = dialect.number(float(weights.lines[j, c] - weights.lines[j, 0]))
-        parts = [f"{slope} * {value}", dialect.looked_up(levels[c] - levels[0], query.own(f"k{j}"))]
-        for q in own:
+        parts = [f"{slope} * {value}", dialect.look_up(levels[c] - levels[0], query.prefixed(f"k{j}"))]
+        for q in columns:
             known = weights.category_levels[starts[q] : starts[q] + weights.n_categories[q]]
-            parts.append(dialect.looked_up([*(known[:, c] - known[:, 0]), 0.0], codes[q]))
+            parts.append(dialect.look_up([*(known[:, c] - known[:, 0]), 0.0], codes[q]))
         terms.append(total(parts))
     return terms

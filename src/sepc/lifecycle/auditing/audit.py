@@ -40,8 +40,8 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
 
     All rows together are tested, and then each region: is it wrong more often than the trust of its decisions says? A
     scan for clusters looks for errors that these tests miss, because they are few in a large region or spread over
-    several. Columns whose values are not as in training are named, with a guess at what happened to them where that is
-    simple, such as another unit.
+    several. Columns that differ from training are named, with a guess at the cause where it is simple, such as a change
+    of unit.
 
     Parameters
     ----------
@@ -117,8 +117,7 @@ class Audit(Result, ShownAsCard):
         Clusters of consistently wrong rows, the most unusual first.
     fdr : float
     columns : tuple of ColumnChange
-        Columns whose values are not as in training: those with a guess at what happened first, then those that moved
-        farthest.
+        Columns that differ from training: those with a guess at the cause first, then those that moved farthest.
     """
 
     overall: OverallTest
@@ -134,7 +133,7 @@ class Audit(Result, ShownAsCard):
 
     @property
     def n_errors(self) -> int:
-        """The wrong ones of them."""
+        """The wrong ones among them."""
         return self.overall.n_errors
 
     @property
@@ -178,7 +177,7 @@ class Audit(Result, ShownAsCard):
         facts = (
             ("columns that moved", columns_in_short(self.columns)),
             ("wrong", f"{self.n_errors:,} of {self.n_rows:,} rows, {self.expected:,.1f} expected by trust"),
-            ("all rows together", f"{'fail' if self.overall.fails else 'keep their claim'} (z {self.overall.z:.1f})"),
+            ("all rows together", f"{'fail' if self.overall.fails else 'pass'} (z {self.overall.z:.1f})"),
             ("failing regions", text),
             (
                 "clusters of wrong rows",
@@ -218,13 +217,17 @@ class Audit(Result, ShownAsCard):
     def summary(self) -> str:
         """What the audit found, in words: columns that moved, all rows together, and then regions and clusters."""
         whole = [] if self.overall.fails else [self.overall.summary()]
-        others = [own for own in self.columns if not own.is_guessed]
-        columns = ["Moved, for no simple reason:", *_listed([str(own) for own in others], "column")] if others else []
+        others = [change for change in self.columns if not change.is_guessed]
+        columns = (
+            ["Moved without a simple explanation:", *_bullet_list([str(change) for change in others], "column")]
+            if others
+            else []
+        )
         return "\n".join([self.headline(), *whole, *columns, *self._region_lines(), *self._disjunct_lines()])
 
     def headline(self) -> str:
-        """Columns with a guess, whether the whole fails, how many regions do, and where most rows are wrong."""
-        columns = columns_in_words([own for own in self.columns if own.is_guessed])
+        """Columns with a guess, whether the model fails overall, how many regions do, and where most rows are wrong."""
+        columns = columns_in_words([change for change in self.columns if change.is_guessed])
         whole = self.overall.summary() if self.overall.fails else ""
         return " ".join(part for part in (columns, whole, self._region_headline()) if part)
 
@@ -248,18 +251,18 @@ class Audit(Result, ShownAsCard):
         tested = f"{counted(int(self.regions.tested.sum()), 'region')} with enough rows to test"
         lines = [f"Wrong more often than they claim, of {tested} (FDR {fdr}):" if len(failing) else f"{tested}."]
         places = np.searchsorted(self.regions.region, failing).tolist()
-        return lines + _listed([self.regions.summary(i) for i in places], "region")
+        return lines + _bullet_list([self.regions.summary(i) for i in places], "region")
 
     def _disjunct_lines(self) -> list[str]:
         if not self.disjuncts:
             return ["No cluster of wrong rows was found."]
         clusters = counted(len(self.disjuncts), "cluster")
         lines = [f"{clusters} of wrong rows (chance of any false alarm {percent(self.fdr, AS_SET)})."]
-        return lines + _listed([str(disjunct) for disjunct in self.disjuncts], "cluster")
+        return lines + _bullet_list([str(disjunct) for disjunct in self.disjuncts], "cluster")
 
 
-def _listed(lines: list[str], what: str) -> list[str]:
-    """The first lines as a list, and how many there are beside these."""
+def _bullet_list(lines: list[str], what: str) -> list[str]:
+    """The first lines as a list, and how many more there are."""
     n_more = len(lines) - MOST_LISTED
     more = [f"- and {counted(n_more, f'more {what}')}"] if n_more > 0 else []
     return [f"- {line}" for line in lines[:MOST_LISTED]] + more

@@ -2,9 +2,9 @@
 
 The null hypothesis: every row is wrong with the probability that it claims or, if that is larger, with the share of
 wrong rows among all rows that claim about the same; where a row lies does not matter. So neither expected errors nor
-claims that are too good everywhere make a cluster. The statistic is the maximum of Kulldorff's (1997) likelihood ratio
-over all balls in which most rows are wrong; more errors never make it smaller, so its p-value also holds if rows are
-wrong less often. A significant ball is removed before the next one is searched, until one is not significant. Each is
+uniform overconfidence makes a cluster. The statistic is the maximum of Kulldorff's (1997) likelihood ratio over all
+balls in which most rows are wrong; more errors never make it smaller, so its p-value also holds if rows are wrong
+less often. A significant ball is removed before the next search, until none is significant. Each is
 compared with draws for all rows, as in Kulldorff, and only if it is not unusual among these, with draws for the rows
 left (Zhang, Assunção and Kulldorff, 2010). The chance of any false ball is then at most `fdr`, and so is the expected
 share of false ones. Balls that share rows are merged into one cluster.
@@ -26,14 +26,14 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 FEWEST, GROWTH = 10, 1.2
 # Consistently wrong: more than this share of a ball's rows.
 WRONG_SHARE = 0.5
-# A ball has at most this share of all rows, and at most this many; unless more of them are equal.
+# A ball has at most this share of all rows, and at most this many, unless more of them are identical.
 MOST_SHARE, MOST_ROWS = 0.1, 200
 # Balls are centred at no more places than this, chosen without looking at errors; they may contain any row.
 MOST_CENTERS = 20_000
 N_STRATA = 10
 N_DRAWS = 199
 MOST_CLUSTERS = 50
-# A lower bound of expected numbers, against division by zero.
+# A lower bound on expected counts, against division by zero.
 NOTHING = 1e-9
 
 
@@ -63,7 +63,7 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: floa
     if len(rows) <= 2 * FEWEST or wrong.sum() < FEWEST:
         return ()
     rng = np.random.default_rng(seed)
-    return _joined(_unusual_balls(_Places.of(rows, rng), wrong, claimed_risk, fdr, rng))
+    return _merge_balls(_unusual_balls(_Places.of(rows, rng), wrong, claimed_risk, fdr, rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class _Places:
         return np.flatnonzero(np.isin(self.of_row, self.nearest[center, :size]))
 
 
-def _joined(balls: Iterable[tuple[IntArray, float]]) -> tuple[Cluster, ...]:
+def _merge_balls(balls: Iterable[tuple[IntArray, float]]) -> tuple[Cluster, ...]:
     """Merge balls that share rows: a large or long cluster fills several of them."""
     clusters: list[Cluster] = []
     for ball, p_value in balls:

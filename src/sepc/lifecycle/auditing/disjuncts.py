@@ -52,9 +52,9 @@ class Disjunct(ShownInLists):
     expected : float
         The number of errors expected by the trust of the decisions.
     p_value : float
-        Chance of a cluster as unusual anywhere, if errors of rows with equal trust are spread at random.
+        Probability of a cluster this unusual anywhere, if errors of rows with equal trust are spread at random.
     ranges : tuple of Range
-        Where the wrong rows lie, starting with the feature whose range holds the least of the feedback.
+        Where the wrong rows lie, starting with the feature whose range holds the smallest share of the feedback.
     predicted, actual : object
         The most frequent predicted and true label of the wrong rows.
     regions : tuple of int
@@ -108,7 +108,7 @@ class Disjunct(ShownInLists):
 
 
 def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
-    """Scan for clusters of wrong rows in the numeric columns of `X`; without any, there are none."""
+    """Scan for clusters of wrong rows in the numeric columns of `X`; empty if there are no such columns."""
     if hasattr(X, "columns") and not has_numbers(X):
         return ()
     rows, names = _numbers(X)
@@ -118,7 +118,7 @@ def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed
         return ()
     wrong, scale = ~feedback.right, Standardization.of(extent).scale
     clusters = scan(rows[:, varies] / scale[varies], wrong, feedback.claimed_risk, fdr, seed)
-    return tuple(_described(cluster, rows, names, y, feedback) for cluster in clusters)
+    return tuple(_describe_cluster(cluster, rows, names, y, feedback) for cluster in clusters)
 
 
 def _numbers(X: Any) -> tuple[FloatArray, list[str]]:
@@ -133,7 +133,9 @@ def _numbers(X: Any) -> tuple[FloatArray, list[str]]:
     return rows, names or [f"x{j}" for j in range(rows.shape[1])]
 
 
-def _described(cluster: Cluster, rows: FloatArray, names: list[str], y: NDArray[Any], feedback: Feedback) -> Disjunct:
+def _describe_cluster(
+    cluster: Cluster, rows: FloatArray, names: list[str], y: NDArray[Any], feedback: Feedback
+) -> Disjunct:
     wrong = cluster.rows[~feedback.right[cluster.rows]]
     regions = () if feedback.region is None else _regions(feedback.region[wrong])
     return Disjunct(

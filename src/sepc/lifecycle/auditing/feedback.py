@@ -79,7 +79,7 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
 
 
 def _warn_of_training_rows(decisions: Decisions) -> None:
-    """Warn if many of the rows are those that the model was trained on."""
+    """Warn if many of the rows are training rows of the model."""
     partition = partition_behind(decisions)
     if partition is None or partition.model.seen_rows is None or partition.model.usual is None:
         return
@@ -88,7 +88,7 @@ def _warn_of_training_rows(decisions: Decisions) -> None:
     if n_again:
         warnings.warn(
             f"Training rows are among the {len(decisions):,} rows of feedback: {n_again:,} of the {len(seen.hashes):,} "
-            "that the model remembers by a hash. It does better on these than on others; give rows that it was not "
+            "whose hashes the model keeps. Scores on training rows are optimistic; give rows that the model was not "
             "trained on.",
             TrainingRowsWarning,
             stacklevel=4,
@@ -98,9 +98,9 @@ def _warn_of_training_rows(decisions: Decisions) -> None:
 def region_namer(decisions: Decisions) -> Callable[[int], str]:
     """A function that gives the name of a region of the model behind these decisions."""
     partition = partition_behind(decisions)
-    return unnamed if partition is None else lambda region: region_name(partition.model, region)
+    return fallback_name if partition is None else lambda region: region_name(partition.model, region)
 
 
-def unnamed(region: int) -> str:
-    """What to call a region if no partition tells where it lies."""
+def fallback_name(region: int) -> str:
+    """The name of a region if no partition says where it lies."""
     return f"region {region}"

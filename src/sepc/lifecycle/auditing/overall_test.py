@@ -11,9 +11,9 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.wording import AS_SET, p_in_short, percent
 
-# The share of the audit's level for all rows together; regions have the rest.
+# The share of the audit's level for all rows together; the regions share the rest.
 PART_OF_ALL_ROWS = 0.25
-# So many rows are added up one by one; longer sums by a fast Fourier transform.
+# Up to this many rows are added one by one; longer sums use a fast Fourier transform.
 ONE_BY_ONE = 64
 
 
@@ -32,7 +32,7 @@ class OverallTest(ShownOnOneLine):
     p_value : float
         Chance of at least this many errors, if the claims are true.
     level : float
-        The test fails with at most this chance, if the claims are true.
+        The significance level: true claims fail the test with at most this probability.
     """
 
     n_rows: int
@@ -49,7 +49,7 @@ class OverallTest(ShownOnOneLine):
 
     @property
     def z(self) -> float:
-        """How many deviations more errors there are than expected; 0 if none can be expected or avoided."""
+        """How many standard deviations the errors exceed their expected number by; 0 if that deviation is 0."""
         return (self.n_errors - self.expected) / self.deviation if self.deviation > 0.0 else 0.0
 
     def summary(self) -> str:
@@ -81,7 +81,7 @@ def tail_of_sum(n_errors: int, risk: FloatArray) -> float:
     """The chance of at least `n_errors`, if each row is wrong with its own probability: a Poisson-binomial tail.
 
     Rows are added up in pairs, and these in pairs again, by fast Fourier transforms. That is exact but for round-off,
-    which is below 1e-10 for up to a million rows; smaller chances than that are known to be small, no more.
+    which is below 1e-10 for up to a million rows; smaller probabilities are known only to be small.
 
     Examples
     --------
@@ -102,8 +102,8 @@ def _chances(risk: FloatArray) -> FloatArray:
     rows[: len(risk)] = risk
     sums = np.zeros((n_sums, ONE_BY_ONE + 1))
     sums[:, 0] = 1.0
-    for own in rows.reshape(n_sums, ONE_BY_ONE).T[:, :, None]:
-        sums = sums * (1.0 - own) + np.roll(sums, 1, axis=1) * own
+    for one_row in rows.reshape(n_sums, ONE_BY_ONE).T[:, :, None]:
+        sums = sums * (1.0 - one_row) + np.roll(sums, 1, axis=1) * one_row
     while len(sums) > 1:
         if len(sums) % 2:
             sums = np.pad(sums, ((0, 1), (0, 0)))

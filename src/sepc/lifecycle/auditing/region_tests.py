@@ -12,7 +12,7 @@ from scipy.stats import binom, false_discovery_control
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.lifecycle.auditing.feedback import unnamed
+from sepc.lifecycle.auditing.feedback import fallback_name
 from sepc.wording import counted, p_in_short, with_number
 
 
@@ -56,23 +56,23 @@ class RegionTests(ShownAsCard):
         """The region at this position in words."""
         adjusted = f"= {self.adjusted[i]:.2g}" if self.adjusted[i] > 0.0 else "< 1e-300"
         return (
-            f"{self._named(i)}: {self.n_errors[i]:,} of {self.n_rows[i]:,} rows wrong, "
+            f"{self._name(i)}: {self.n_errors[i]:,} of {self.n_rows[i]:,} rows wrong, "
             f"{self.expected[i]:.2g} expected, adjusted p {adjusted}"
         )
 
     def cells(self, i: int) -> tuple[str, ...]:
         """The region at this position as a row of a table: where, rows, wrong and expected ones, adjusted p-value."""
         counts = f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", f"{self.expected[i]:.1f}"
-        return self._named(i), *counts, p_in_short(self.adjusted[i])
+        return self._name(i), *counts, p_in_short(self.adjusted[i])
 
-    def _named(self, i: int) -> str:
+    def _name(self, i: int) -> str:
         return with_number(self.where[i], int(self.region[i]))
 
     def _card(self) -> Card:
         n_failing = int(self.failing.sum())
         facts = (
             ("failing", f"{n_failing:,}"),
-            ("keep their claim", f"{int(self.tested.sum()) - n_failing:,}"),
+            ("pass", f"{int(self.tested.sum()) - n_failing:,}"),
             ("too few rows to test", f"{int((~self.tested).sum()):,}"),
         )
         order = np.lexsort((-self.n_rows, self.adjusted)).tolist()
@@ -82,7 +82,7 @@ class RegionTests(ShownAsCard):
 
 
 def check_regions(
-    region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float, name: Callable[[int], str] = unnamed
+    region: IntArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float, name: Callable[[int], str] = fallback_name
 ) -> RegionTests:
     """Count rows and errors of each region, and test them against what the decisions claim.
 
@@ -101,12 +101,12 @@ def check_regions(
     n_errors = np.bincount(which, weights=wrong, minlength=len(ids)).astype(np.int64)
     expected = np.bincount(which, weights=claimed_risk, minlength=len(ids)).astype(np.float64)
     p_value = tail(n_errors, n_rows, expected)
-    # Which regions are tested depends on rows and claims only, never on errors.
+    # Which regions are tested depends only on rows and claims, never on errors.
     tested = tail(n_rows, n_rows, expected) <= fdr
     adjusted = np.ones(len(ids))
     if tested.any():
         adjusted[tested] = false_discovery_control(p_value[tested], method="bh")
-    where = np.array([name(own) for own in ids.tolist()], dtype=object)
+    where = np.array([name(region_id) for region_id in ids.tolist()], dtype=object)
     return RegionTests(ids, where, n_rows, n_errors, expected, p_value, adjusted, tested, adjusted <= fdr)
 
 
@@ -114,7 +114,7 @@ def tail(n_errors: IntArray, n_rows: IntArray, expected: FloatArray) -> FloatArr
     """An upper bound on the chance of at least `n_errors`, if each row is wrong with the probability it claims.
 
     This is the binomial tail at the mean claim, which is exact if all rows claim the same. Otherwise, by Hoeffding
-    (1956), it bounds the Poisson-binomial tail from one error above the expected number on; below that, 1 is used.
+    (1956), it bounds the Poisson-binomial tail above the expected number of errors plus one; below that, 1 is used.
     """
     mean = np.clip(expected / n_rows, 0.0, 1.0)
     chance = binom.sf(n_errors - 1, n_rows, mean)

@@ -1,1 +1,1 @@
-"""Columns whose values are not as in training: which moved, by how much, and what probably happened to them."""
+"""Columns that differ from training: which moved, by how much, and what probably happened to them."""

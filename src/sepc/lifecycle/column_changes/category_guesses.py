@@ -13,13 +13,13 @@ from sepc.lifecycle.column_changes.distances import total_variation
 from sepc.lifecycle.column_changes.number_guesses import CONSTANT_SHARE, TIMES_NEARER
 from sepc.wording import listed, name_of
 
-# A category of training is gone if it has less than this share of what it had; those rarer than this are not missed.
+# A training category is gone if it keeps at most this share of its frequency; rarer ones than this are ignored.
 GONE_SHARE, LEAST_SHARE = 0.1, 0.02
 # Renamed categories that are listed; the others are counted.
 MOST_LISTED = 4
-# A category that had this share of training or more was as good as the only one then.
+# A category with at least this share of training was effectively the only one.
 ONLY_BEFORE = 0.9
-# A new category is no accident from this many rows on.
+# A new category with at least this many rows is no accident.
 FEWEST_NEW = 5
 
 
@@ -31,17 +31,17 @@ def guess_category(
     Parameters
     ----------
     new, training : (m + 1,) arrays
-        Rows of each category; the last number is that of categories that training does not have.
+        Rows of each category; the last entry counts unseen categories, which training does not have.
     names : sequence of str
         The m categories of training.
     unseen : Counter
-        The categories that training does not have, as far as their names are known.
+        The unseen categories, as far as their names are known.
     distance, most : float
-        The distance from training, and the largest one of columns that are alike.
+        The distance from training, and the largest distance between similar columns.
     """
     n_new, shares = int(new.sum()), new / max(new.sum(), 1)
     if int(new[-1]) >= FEWEST_NEW:
-        renamed = _renamed(new, training, names, unseen)
+        renamed = _guess_renamed(new, training, names, unseen)
         if renamed is not None and renamed.after <= min(most, distance / TIMES_NEARER):
             return renamed
         gone = (training[:-1] / max(training.sum(), 1) >= LEAST_SHARE) & (new[:-1] == 0)
@@ -54,7 +54,7 @@ def guess_category(
     return Guess()
 
 
-def _renamed(new: IntArray, training: FloatArray, names: Sequence[str], unseen: Counter[str]) -> Guess | None:
+def _guess_renamed(new: IntArray, training: FloatArray, names: Sequence[str], unseen: Counter[str]) -> Guess | None:
     """New names for the categories that are gone, matched by how frequent they are."""
     usual = training[:-1] / max(training.sum(), 1)
     shares = new[:-1] / max(new.sum(), 1)
@@ -67,7 +67,7 @@ def _renamed(new: IntArray, training: FloatArray, names: Sequence[str], unseen: 
     for code, (_, count) in pairs:
         restored[code] += count
         restored[-1] -= count
-    # What is left over are rare categories that were renamed too.
+    # The rest are rare categories that were renamed too.
     rare = np.flatnonzero((usual < LEAST_SHARE) & (shares <= GONE_SHARE * usual))
     if len(pairs) == len(ordered) and len(rare) and restored[-1] > 0:
         left = np.append(restored[:-1][rare].sum() + restored[-1], 0)

@@ -18,7 +18,7 @@ CHANGES = (
 )
 # Columns named in a sentence; the others are counted.
 MOST_NAMED = 3
-# Letters of a detail that are shown.
+# Characters of a detail that are shown.
 LONGEST_DETAIL = 160
 
 
@@ -33,7 +33,7 @@ class Guess(NamedTuple):
 
 @record
 class ColumnChange(ShownOnOneLine):
-    """A column whose values are not as in training.
+    """A column that differs from training.
 
     ``print`` says it in a sentence or two.
 
@@ -51,8 +51,8 @@ class ColumnChange(ShownOnOneLine):
     distance : float
         How far the column is from training: the Kolmogorov distance of numbers, the total variation of categories.
     after : float
-        The same distance once the change is undone; for values that cannot be restored, from training values that are
-        changed in the same way. 1 if there is no guess.
+        The same distance once the change is undone or, if values cannot be restored, from training values changed in
+        the same way. 1 if there is no guess.
     within : float
         How far the column moved within the classes, from 0 to 1; a change of the class mix alone leaves it near 0.
     is_category : bool
@@ -116,9 +116,9 @@ class ColumnChange(ShownOnOneLine):
             SWAPPED: undone.format("swapped back"),
             ROUNDED: f"rounded in the same way, training values are like these (distance {self.after:.2f})",
             CLIPPED: f"cut off in the same way, training values are like these (distance {self.after:.2f})",
-            CONSTANT: f"it varies in training, and is the same in {counted(self.n_rows, 'row')}",
-            EMPTIED: f"it has values in training, and almost none in {counted(self.n_rows, 'row')}",
-            NEW_CATEGORY: f"training has no such row, and these are {counted(self.n_rows, 'row')}",
+            CONSTANT: f"it varies in training, but is the same in {counted(self.n_rows, 'row')}",
+            EMPTIED: f"it has values in training, but almost none in {counted(self.n_rows, 'row')}",
+            NEW_CATEGORY: f"no training row has it; {counted(self.n_rows, 'row')} compared",
             RENAMED: undone.format("with the old names"),
         }.get(self.kind, "")
 
@@ -128,7 +128,7 @@ class ColumnChange(ShownOnOneLine):
         if self.kind == EMPTIED:
             return "no values"
         if self.is_category:
-            return f"{percent(self.distance)} of the rows have other categories than in training"
+            return f"{percent(self.distance)} of the rows are in different categories than in training"
         medians = f"median {quantity(self.before)} in training, {quantity(self.now)} now"
         return f"{medians} ({self.shift:+,.{2 if abs(self.shift) < 10.0 else 0}f} deviations)"
 
@@ -146,7 +146,7 @@ def columns_in_words(changes: Sequence[ColumnChange]) -> str:
 
 def columns_in_short(changes: Sequence[ColumnChange]) -> str:
     """The columns that moved and the guesses, in a few words."""
-    named = [f"{name_of(own.name)} ({own.guess or own.moved})" for own in changes[:MOST_NAMED]]
+    named = [f"{name_of(change.name)} ({change.guess or change.moved})" for change in changes[:MOST_NAMED]]
     n_more = len(changes) - MOST_NAMED
     return listed([*named, counted(n_more, "more column")] if n_more > 0 else named) if named else "none"
 

@@ -1,4 +1,4 @@
-"""ColumnRows: rows in the user's own columns, beside what is usual in training."""
+"""ColumnRows: rows in the user's own columns, with a summary of training."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class ColumnRows:
     Attributes
     ----------
     usual : TrainingSummary
-        What is usual in training.
+        The summary of the training rows.
     class_counts : (C,) array of int
         Training rows of each class.
     names : tuple of str
         The features; those that stand for categories have the name of their column.
     features : (n, d) array
-        In the units of the user, with gaps filled in.
+        In the user's units, with missing values filled in.
     missing : (n, d) bool array
-        Which of them were gaps.
+        Which of them were missing.
     codes : (n, Q) array of int
-        The categories; one more than the last for those that training does not have, and -1 for a gap.
+        The categories; one past the last for unseen categories, and -1 for a missing value.
     unseen : (n, Q) array of str
-        The names of categories that training does not have, as far as they are known; else empty.
+        The names of unseen categories, as far as they are known; else empty.
     gap_codes : (Q,) array of int
-        The category that training has for gaps; one more than the last if training had none.
+        The category of missing values in training; one past the last if training had none.
     owner : (n,) array of int
         The class of each row, as a position in the classes of the model: the true label if known, else the decision;
         -1 for a label that the model does not know.
@@ -60,13 +60,13 @@ class ColumnRows:
 
     def last(self, n: int) -> ColumnRows:
         """The last n rows."""
-        own = slice(max(len(self) - n, 0), None)
+        latest = slice(max(len(self) - n, 0), None)
         # Copies, so that the other rows need not be kept.
-        return self._with({name: getattr(self, name)[own].copy() for name in ROW_WISE})
+        return self._with({name: getattr(self, name)[latest].copy() for name in ROW_WISE})
 
     def followed_by(self, others: ColumnRows) -> ColumnRows:
         """These rows and then others."""
-        return self._with({name: np.concatenate([getattr(own, name) for own in (self, others)]) for name in ROW_WISE})
+        return self._with({name: np.concatenate([getattr(rows, name) for rows in (self, others)]) for name in ROW_WISE})
 
     def _with(self, parts: dict[str, Any]) -> ColumnRows:
         return replace(self, **parts)
@@ -76,13 +76,13 @@ ROW_WISE = ("features", "missing", "codes", "unseen", "owner")
 
 
 def column_rows(decisions: Decisions, X: Any, labels: NDArray[Any] | None = None) -> ColumnRows | None:
-    """The rows behind decisions in the user's own columns; None if the model does not know what is usual.
+    """The rows behind decisions in the user's own columns; None if the model has no training summary.
 
     Parameters
     ----------
     decisions : Decisions
     X : array or DataFrame
-        The rows that were decided on; a table tells the names of new categories.
+        The rows that were decided on; a table also gives the names of unseen categories.
     labels : array, optional
         The true labels.
     """
@@ -100,7 +100,7 @@ def column_rows(decisions: Decisions, X: Any, labels: NDArray[Any] | None = None
         features=partition.features if features is None else features,
         missing=partition.missing,
         codes=np.where(empty, -1, codes),
-        unseen=_unseen(partition, X, np.where(empty, -1, codes)),
+        unseen=_unseen_names(partition, X, np.where(empty, -1, codes)),
         gap_codes=_gap_codes(partition, usual),
         owner=_owners(partition.model.classes, partition.label if labels is None else labels),
     )
@@ -115,23 +115,23 @@ def _owners(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
 
 
 def _gap_codes(partition: SEPDecisions, usual: TrainingSummary) -> IntArray:
-    """By the values themselves: a category may be called what gaps are called."""
+    """Compare values, not names: a category may have the name that missing values are given."""
     if partition.preparation is None:
-        return np.array([len(own.categories) for own in usual.displays if own.categories], dtype=np.int64)
-    known = [own.values for own in partition.preparation.all_categories]
-    return np.array([own.index(None) if None in own else len(own) for own in known], dtype=np.int64)
+        return np.array([len(display.categories) for display in usual.displays if display.categories], dtype=np.int64)
+    known = [categories.values for categories in partition.preparation.all_categories]
+    return np.array([values.index(None) if None in values else len(values) for values in known], dtype=np.int64)
 
 
-def _unseen(partition: SEPDecisions, X: Any, codes: IntArray) -> NDArray[Any]:
-    """The names of categories that training does not have, where the table tells them."""
+def _unseen_names(partition: SEPDecisions, X: Any, codes: IntArray) -> NDArray[Any]:
+    """The names of unseen categories, where the table gives them."""
     found = np.full(codes.shape, "", dtype=object)
     if partition.preparation is None or not is_table(X):
         return found
     by_name = {str(name): name for name in column_names(X)}
-    for q, own in enumerate(partition.preparation.all_categories):
-        which = np.flatnonzero(codes[:, q] == len(own.values))
-        if len(which) and own.name in by_name:
-            given = exact_column_of(X, by_name[own.name])
+    for q, known in enumerate(partition.preparation.all_categories):
+        which = np.flatnonzero(codes[:, q] == len(known.values))
+        if len(which) and known.name in by_name:
+            given = exact_column_of(X, by_name[known.name])
             if len(given) == len(codes):
                 found[which, q] = [name_of(category(given[i])) for i in which]
     return found

@@ -14,5 +14,5 @@ HEAD = ("column", "moved", "probably", "evidence")
 
 def column_tables(changes: Sequence[ColumnChange]) -> list[PageTable]:
     """A table of the columns that moved; none if there are none."""
-    rows = [(name_of(own.name), own.moved, own.guess or "unknown", own.evidence or "none") for own in changes]
+    rows = [(name_of(one.name), one.moved, one.guess or "unknown", one.evidence or "none") for one in changes]
     return [table_of(HEAD, rows, "Columns that moved")] if rows else []

@@ -17,10 +17,10 @@ FEWEST_OF_CLASS = 10
 
 
 def kolmogorov(values: FloatArray, kept: FloatArray, forgiven: float = 0.0) -> float:
-    """The Kolmogorov distance of sorted values from training, as far as quantiles kept from training can tell.
+    """The Kolmogorov distance of sorted values from training, as far as the training quantiles can tell.
 
-    Between two quantiles training may be anything that ascends, so ties and steps never count as a difference. Values
-    that moved by up to `forgiven` count as those that they were: whole numbers, each a thousandth larger, are all new.
+    Between two quantiles the training distribution is unknown, so ties and steps never count as a difference. Values
+    that moved by up to `forgiven` count as unchanged; else whole numbers that all grew by a thousandth would be new.
 
     Examples
     --------
@@ -41,8 +41,8 @@ def kolmogorov(values: FloatArray, kept: FloatArray, forgiven: float = 0.0) -> f
     return float(max((last / steps - up_to).max(), (below - first / steps).max(), 0.0))
 
 
-def critical(n_new: int, n_training: int, level: float) -> float:
-    """The distance that two samples of one distribution exceed with a chance of about this level, or less.
+def critical_distance(n_new: int, n_training: int, level: float) -> float:
+    """The distance that two samples of one distribution exceed with about this probability, or less.
 
     By the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart.
     """
@@ -62,18 +62,18 @@ def moved_within_classes(values: FloatArray, owner: IntArray, ranges: FloatArray
     Parameters
     ----------
     values, owner : (n,) arrays
-        Values without gaps, and the class of each row.
+        Values without missing ones, and the class of each row.
     ranges : (C, 2) array
         The bounds of the middle 80 % of every class in training.
     """
     moved = np.zeros(len(ranges))
     n_rows = np.bincount(owner, minlength=len(ranges))[: len(ranges)]
     for c in np.flatnonzero(n_rows >= FEWEST_OF_CLASS):
-        own, (low, high) = values[owner == c], ranges[c]
+        in_class, (low, high) = values[owner == c], ranges[c]
         slack = SAME * max(abs(low), abs(high))
-        beyond = max(float((own < low - slack).mean()), float((own > high + slack).mean()))
-        # All rows nearer to the middle than nine in ten of training: a column that was divided.
-        inner = TAIL - max(float((own <= low + slack).mean()), float((own >= high - slack).mean()))
+        beyond = max(float((in_class < low - slack).mean()), float((in_class > high + slack).mean()))
+        # If all rows are nearer to the middle than nine in ten training rows, the column was divided.
+        inner = TAIL - max(float((in_class <= low + slack).mean()), float((in_class >= high - slack).mean()))
         moved[c] = max((beyond - TAIL) / (1.0 - TAIL), inner / TAIL if inner > MOST_OF_TAIL * TAIL else 0.0, 0.0)
     enough = np.where(n_rows >= FEWEST_OF_CLASS, n_rows, 0)
     return float(np.average(moved, weights=enough)) if enough.any() else 0.0

@@ -1,4 +1,4 @@
-"""RecentRows: the latest rows of a stream, in memory only, to say which columns moved when there is an alarm."""
+"""RecentRows: the latest rows of a stream, in memory only, so that an alarm can say which columns moved."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class RecentRows:
     Attributes
     ----------
     batches : tuple of ColumnRows
-        The latest is the last one; together they have at least `MOST_ROWS` rows, if there were so many.
+        The latest is the last one; together they have at least `MOST_ROWS` rows, if there were that many.
     """
 
     batches: tuple[ColumnRows, ...] = ()
 
-    def added(self, rows: ColumnRows | None) -> RecentRows:
+    def add(self, rows: ColumnRows | None) -> RecentRows:
         """With more rows, and without those that are too old."""
         if rows is None or len(rows) == 0:
             return self
@@ -40,5 +40,5 @@ class RecentRows:
         return len(self.batches[-1]) if self.batches else 0
 
     def together(self) -> ColumnRows | None:
-        """The rows in one; None if there are none."""
+        """All rows as one; None if there are none."""
         return reduce(ColumnRows.followed_by, self.batches).last(MOST_ROWS) if self.batches else None

@@ -46,8 +46,8 @@ class Alarm(Result, ShownInLists):
     kind : {"share", "outside", "feature", "error", "gap", "round"}
         Which rate of the region changed: its share of all rows; how many of the rows in or near its ellipsoid lie
         outside it; how many of its rows have a feature above the region's middle; how many of its labels are wrong.
-        Or which rate of a column changed, over all rows: how many have no value there, or a category that training
-        does not have; how many have a round number.
+        Or which rate of a column changed, over all rows: how many have a missing value or an unseen category there;
+        how many have a round number.
     region : int
         Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has, and -2 for all rows
         together: a rate of a column, or a feature that shifted too little to be clear in any single region.
@@ -65,8 +65,8 @@ class Alarm(Result, ShownInLists):
         Features whose mean shifted in and around the region, the largest shift first; for the kind "feature", that
         feature comes first. For the kinds "gap" and "round", the feature of that column alone, shifted or not.
     columns : tuple of ColumnChange
-        Columns of the latest rows whose values are not as in training, with a guess at what happened to them: those
-        with a guess first, then those that moved farthest.
+        Columns of the latest rows that differ from training: those with a guess at the cause first, then those that
+        moved farthest.
     """
 
     kind: str = text(*KINDS)
@@ -81,11 +81,11 @@ class Alarm(Result, ShownInLists):
     columns: tuple[ColumnChange, ...] = parts(ColumnChange, default=(), may_lack=True)
 
     def flaw(self) -> str | None:
-        """What no monitor tells, if it is in this alarm."""
+        """What is wrong with the alarm, if anything."""
         if not self._is_watched:
             return "is an alarm about something that is not watched"
         names_one = self.kind == FEATURE or self.is_of_column
-        return "names no feature where one moved" if names_one and not self.moved else None
+        return "is about a feature, but names none" if names_one and not self.moved else None
 
     @property
     def _is_watched(self) -> bool:
@@ -95,7 +95,7 @@ class Alarm(Result, ShownInLists):
 
     @property
     def is_of_column(self) -> bool:
-        """Whether it is about a column's gaps or round values."""
+        """Whether it is about a column's missing or round values."""
         return self.kind in COLUMN_KINDS
 
     @property

@@ -1,4 +1,4 @@
-"""Evidence against "nothing changed" for a rate, valid however often one looks at it.
+"""Anytime-valid evidence against "nothing changed" for a rate: it may be looked at as often as one likes.
 
 The null hypothesis is that rows before and rows now are alike: ones occur with one unknown probability p. The evidence
 is a ratio of likelihoods. Numerator: the maximum likelihood of the rows before, times the likelihood of the rows now

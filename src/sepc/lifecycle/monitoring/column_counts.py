@@ -1,4 +1,4 @@
-"""Counts of columns that no mean shows: rows without a known value, and rows with a round one."""
+"""Counts by column that no mean shows: rows without a known value, and rows with a round one."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sepc.model.training_summary import FeatureKind, TrainingSummary
 def column_counts(rows: ColumnRows | None) -> IntArray:
     """For each feature, rows without a known value and rows with a round one, of shape (2, d).
 
-    A category that training does not have is no known value. What is round is found in training: a multiple of the
-    finest step that few of its values are multiples of. Empty if the model does not know what is usual.
+    An unseen category does not count as a known value. Round values are multiples of the finest step that few training
+    values are multiples of. Empty if the model has no training summary.
     """
     if rows is None:
         return UNKNOWN
     gaps, steps = np.zeros(rows.features.shape, dtype=bool), _steps(rows.usual)
-    for j, own in enumerate(rows.usual.displays):
-        if own.kind is FeatureKind.CATEGORY:
+    for j, display in enumerate(rows.usual.displays):
+        if display.kind is FeatureKind.CATEGORY:
             codes = rows.codes[:, rows.usual.code_column(j)]
-            gaps[:, j] = (codes < 0) | (codes == len(own.categories))
-        elif own.kind is not FeatureKind.PART:
+            gaps[:, j] = (codes < 0) | (codes == len(display.categories))
+        elif display.kind is not FeatureKind.PART:
             gaps[:, j] = rows.missing[:, j]
     return np.array([gaps.sum(axis=0), (~gaps & _is_round(rows.features, steps)).sum(axis=0)], dtype=np.int64)
 
@@ -39,8 +39,8 @@ def _is_round(features: FloatArray, steps: FloatArray) -> BoolArray:
 def _steps(usual: TrainingSummary) -> FloatArray:
     """For each feature the finest step that few values of training are multiples of; NaN if there is none."""
     steps = np.full(len(usual.displays), np.nan)
-    for j, own in enumerate(usual.displays):
-        if own.kind is FeatureKind.NUMBER:
+    for j, display in enumerate(usual.displays):
+        if display.kind is FeatureKind.NUMBER:
             kept = np.unique(usual.overall[j])
             fine = [
                 step

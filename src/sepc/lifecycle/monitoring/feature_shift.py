@@ -48,7 +48,7 @@ def shifted_features(
     n_new, new, new_variance = _moments(now, regions)
     if min(n_old, n_new) < FEWEST_ROWS:
         return () if first is None else (FeatureShift(names[first], float(new[first] - old[first])),)
-    # Avoids a division by zero for features that are constant in both.
+    # Avoids division by zero for features that are constant in both.
     spread = np.maximum(old_variance / n_old + new_variance / n_new, 1e-12)
     freedom = spread**2 / _sum_of_shares(old_variance / n_old, n_old, new_variance / n_new, n_new)
     p_values = 2.0 * stdtr(freedom, -np.abs(new - old) / np.sqrt(spread))

@@ -28,7 +28,7 @@ from sepc.lifecycle.located_rows import LocatedRows, locate, sep_models
 from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
 from sepc.lifecycle.monitoring.column_counts import column_counts
 from sepc.lifecycle.monitoring.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
-from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settled, with_columns, with_rows
+from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settle, with_columns, with_rows
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
 from sepc.lifecycle.monitoring.streams import Streams, new_token
 from sepc.lifecycle.monitoring.tally import Tally
@@ -50,11 +50,11 @@ MOST_LISTED = 10
 # Regions in the picture of a monitor without alarms.
 MOST_REGIONS = 12
 
-NO_ALARM = "Rows keep coming as in the reference, as far as these rows can tell."
+NO_ALARM = "These rows show no change from the reference."
 AFTER_ALARM = (
-    "Rows of a region whose decisions are no longer accepted go to a person, with the cause DRIFTED. If labels are "
+    "Rows of a region whose decisions are no longer accepted go to a person, with cause DRIFTED. If labels are "
     "wrong there, audit the model with rows whose labels are known, and repair it. If the rows themselves changed, "
-    "find out why, or fit the model anew with new rows. Then start a new monitor."
+    "find out why, or refit the model on new rows. Then start a new monitor."
 )
 
 
@@ -63,11 +63,11 @@ class Monitor(Result, SharedState, ShownAsCard):
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
     ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
-    wrong. Features are also watched over all rows, for changes that are small in every region, and so are the gaps and
-    the round values of every column. The promise: if rows
-    keep coming from the same source as the reference, there is never an alarm with probability `confidence`, however
-    long the stream and however often one looks. An alarm also says which columns of the latest rows are not as in
-    training, and guesses what happened to them where that is simple, such as another unit.
+    wrong. Features are also watched over all rows, for changes that are small in every region, and so are the missing
+    and the round values of every column. The promise: if rows keep coming from the same source as the reference, there
+    is never an alarm with probability `confidence`, however long the stream and however often you look. An alarm also
+    says which columns of the latest rows differ from training, and guesses the cause where it is simple, such as a
+    change of unit.
 
     `summary` says what was found, `to_frame` is a table of the alarms, `plot` a picture, and `to_html` a page. Threads
     may share a monitor: no row is lost, and updates wait for one another.
@@ -107,7 +107,7 @@ class Monitor(Result, SharedState, ShownAsCard):
     _recent: RecentRows
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """A new monitor with a token of its own, also if it is a copy or comes from a file."""
+        """A new monitor with its own token, even if it is a copy or comes from a file."""
         monitor = super().__new__(cls)
         monitor._token, monitor._recent = new_token(), RecentRows()
         return monitor
@@ -121,12 +121,12 @@ class Monitor(Result, SharedState, ShownAsCard):
         self.model = model
         watched = MonitoredRates(sep_models(model)[0])
         located = locate(model, X_ref)
-        self._rates = watched.named(located.names)
+        self._rates = watched.rename(located.names)
         unit = Standardization.of(Extent.of(ArrayPoints(located.features)))
         empty = Tally.empty(self._rates.n_regions, len(unit.scale))
         seen = Streams.empty(self._rates.n_regions, len(unit.scale))
         self._state = MonitorState(float(confidence), unit.shift, unit.scale, located.names, empty, seen)
-        reference = self._counted(located, column_rows(located.decisions, X_ref))
+        reference = self._count(located, column_rows(located.decisions, X_ref))
         labels = None if y_ref is None else self._labels(located, y_ref)
         self._state = replace(self._state, reference=reference if labels is None else reference + labels)
 
@@ -155,7 +155,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         """
         located = locate(self.model, X)
         rows = column_rows(located.decisions, X)
-        tally = self._counted(located, rows)
+        tally = self._count(located, rows)
         return self._take(tally if y is None else tally + self._labels(located, y), rows)
 
     def update_labels(self, X: Any, y: ArrayLike) -> list[Alarm]:
@@ -181,16 +181,16 @@ class Monitor(Result, SharedState, ShownAsCard):
         """
         columns = all_evidence(self._state, self._rates)
         region = np.append(np.arange(self._rates.n_regions - 1), [-1, ALL_ROWS])
-        where = [describe_region(self._rates.model, int(own)) for own in region]
+        where = [describe_region(self._rates.model, int(number)) for number in region]
         tallies = {"n_reference": self._state.reference, "n_seen": self._state.seen.total}
         rows = {name: np.append(tally.rows, tally.n) for name, tally in tallies.items()}
         return frame_of({"region": region, "where": where, **rows, **columns})
 
     def column_changes(self) -> tuple[ColumnChange, ...]:
-        """The columns of the latest rows that are not as in training, whether or not there is an alarm.
+        """The columns of the latest rows that differ from training, whether or not there is an alarm.
 
         The latest rows are the last 2,000 that this monitor has seen itself, in this process. The promise about alarms
-        does not cover them: each look has a chance of about 1 % to name a column without a change.
+        does not cover them: each call has a chance of about 1 % of naming a column that has not changed.
         """
         return latest_changes(self._recent.together(), self._recent.n_last)
 
@@ -202,24 +202,24 @@ class Monitor(Result, SharedState, ShownAsCard):
         """A monitor that has seen the rows of all, which must have the same reference; make workers with `fresh`.
 
         It has the alarms raised here, and those that all rows together raise. Alarms of the other monitors stay with
-        them: each keeps its promise for the rows it has seen itself. Workers that go on may be merged again, as often
-        as one likes: only what is new is added. Merge all of them in one call: the promise covers their union, not one
-        of those whose rows look odd.
+        them: each keeps its promise for the rows it has seen itself. Workers that continue may be merged again as often
+        as you like: only what is new is added. Merge all of them in one call: the promise covers their union, not a
+        selection of those whose rows look odd.
 
         Raises
         ------
         ValueError
-            If the monitors have different references, or if two of them go on from the same one, a copy or a file
+            If the monitors have different references, or if two of them continue the same one, a copy or a file
             loaded twice: the rows that they share would count twice.
         """
         seen, own, recent = self._state.seen, self.fresh().to_bytes(), self._recent
         for other in others:
             if other.fresh().to_bytes() != own:
                 raise ValueError("The monitors differ in their model, reference or confidence; make them with fresh().")
-            seen = seen.merged(other._state.seen)
+            seen = seen.merge(other._state.seen)
             for rows in other._recent.batches:
-                recent = recent.added(rows)
-        merged = self._with(settled(replace(self._state, seen=seen), self._rates))
+                recent = recent.add(rows)
+        merged = self._with(settle(replace(self._state, seen=seen), self._rates))
         merged._recent = recent
         merged._name_columns(len(self.alarms))
         return merged
@@ -251,7 +251,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         models = sep_models(model)
         watched = MonitoredRates(models[0])
         monitor.model, monitor._state = model, state_from_bytes(data, watched, fingerprint_of(models))
-        monitor._rates = watched.named(monitor._state.features)
+        monitor._rates = watched.rename(monitor._state.features)
         return monitor
 
     def save(self, path: str | Path) -> None:
@@ -309,8 +309,8 @@ class Monitor(Result, SharedState, ShownAsCard):
         return [*column_tables(self._columns()), *alarms]
 
     def _changed_anyway(self) -> str:
-        """Columns that were changed though no rate was, such as an empty one whose gaps are filled in."""
-        guessed = [own for own in self.column_changes() if own.is_guessed]
+        """Columns that changed although no rate did, such as an emptied one whose missing values are filled in."""
+        guessed = [change for change in self.column_changes() if change.is_guessed]
         return f" But {columns_in_words(guessed)}" if guessed else ""
 
     def _columns(self) -> tuple[ColumnChange, ...]:
@@ -333,7 +333,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         if tally.labelled.any() and not self.watches_errors:
             raise ValueError("The reference has no labels to compare with; give some: Monitor(model, X_ref, y_ref).")
         n_before = len(self.alarms)
-        self._recent = self._recent.added(rows)
+        self._recent = self._recent.add(rows)
         self._state = with_rows(self._state, self._rates, tally, self._token)
         self._name_columns(n_before)
         return list(self.alarms[n_before:])
@@ -344,10 +344,10 @@ class Monitor(Result, SharedState, ShownAsCard):
             columns = latest_changes(self._recent.together(), self._recent.n_last)
             self._state = with_columns(self._state, columns, n_before)
 
-    def _counted(self, located: LocatedRows, rows: ColumnRows | None) -> Tally:
-        # Clipped so that the sum of their squares is finite: a file can hold no other.
+    def _count(self, located: LocatedRows, rows: ColumnRows | None) -> Tally:
+        # Clipped so that the sum of squares is finite, as files require.
         features = np.clip((located.features - self._state.shift) / self._state.scale, -FARTHEST, FARTHEST)
-        above, beyond = self._rates.compared(located.region, located.features)
+        above, beyond = self._rates.compare(located.region, located.features)
         return Tally.of_rows(located.region, features, above, beyond, self._rates.n_regions, column_counts(rows))
 
     def _labels(self, located: LocatedRows, y: ArrayLike) -> Tally:

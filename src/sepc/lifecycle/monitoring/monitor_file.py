@@ -29,13 +29,13 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     """Read the state of a monitor, and check that it belongs to the model with this fingerprint."""
     arrays, content = decode(data)
     if "monitor" not in content:
-        raise FormatError("The file holds no monitor; read models with sepc.load.")
+        raise FormatError("The file is not a monitor; read models with sepc.load.")
     front = Reader(content, arrays)
     reader = front.part("monitor")
     if reader.text("model") != fingerprint:
         raise FormatError("The file belongs to a monitor of another model; give the model it was saved with.")
     state = record_from(MonitorState, reader, {"R": watched.n_regions, "d": watched.n_features})
-    named = watched.named(state.features)
+    named = watched.rename(state.features)
     state = replace(state, alarms=tuple(_alarm_from(part, named) for part in reader.parts("alarms")))
     if set(arrays) - front.used:
         raise FormatError(f"The file holds an array that no monitor has: {sorted(set(arrays) - front.used)[0][:80]!r}.")

@@ -61,9 +61,9 @@ class MonitorState:
     alarms: tuple[Alarm, ...] = given(default=())
 
     def flaw(self) -> str | None:
-        """Whether the scale or the confidence is none."""
+        """What is wrong with the scale or the confidence, if anything."""
         is_possible = (self.scale > 0.0).all() and 0.0 < self.confidence < 1.0
-        return None if is_possible else "has a scale or a confidence that no monitor has"
+        return None if is_possible else "has an impossible scale or confidence"
 
     @property
     def log_level(self) -> float:
@@ -74,7 +74,7 @@ class MonitorState:
     def kinds(self) -> dict[str, float]:
         """The kinds of rates watched, and their shares of the level.
 
-        Errors are watched only if the reference has labels, and columns only if it was counted what they lack.
+        Errors are watched only if the reference has labels, and columns only if their missing values were counted.
         """
         of_regions = (SHARE, OUTSIDE, FEATURE, *((ERROR,) if self.reference.labelled.any() else ()))
         of_columns = COLUMN_KINDS if len(self.reference.columns) else ()
@@ -89,40 +89,40 @@ class MonitorState:
 
 def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally, token: str) -> MonitorState:
     """The state after more rows, counted by the monitor with this token; new alarms are at the end of its alarms."""
-    return settled(replace(state, seen=state.seen.added(tally, token)), watched)
+    return settle(replace(state, seen=state.seen.add(tally, token)), watched)
 
 
-def settled(state: MonitorState, watched: MonitoredRates) -> MonitorState:
+def settle(state: MonitorState, watched: MonitoredRates) -> MonitorState:
     """The state with alarms for every rate with enough evidence, the clearest first, and with full windows renewed."""
     while (alarm := _clearest(state, watched)) is not None:
         state = replace(state, alarms=(*state.alarms, alarm))
-    return replace(state, seen=state.seen.renewed())
+    return replace(state, seen=state.seen.renew())
 
 
 def with_columns(state: MonitorState, columns: tuple[ColumnChange, ...], n_before: int) -> MonitorState:
-    """The state with the columns that moved in the alarms that are new: all but the first ones."""
+    """The state with the columns that moved added to the new alarms: all but the first `n_before`."""
     alarms = [replace(alarm, columns=columns[:MOST_COLUMNS]) for alarm in state.alarms[n_before:]]
     return replace(state, alarms=(*state.alarms[:n_before], *alarms))
 
 
 def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
-    """The alarm with the most evidence that was not raised yet.
+    """The alarm with the most evidence among those not raised yet.
 
     Shares, and rates outside, are compared among the regions without an alarm about their share: when one region grows,
-    the shares of all others fall without any change of their own. An alarm about all rows comes only if no region has
-    one; that of a column comes in any case. This affects later alarms only, so the chance of any false alarm stays the
-    same.
+    the shares of all others fall although they have not changed. An alarm about all rows is raised only if no region
+    has one; that of a column is raised in any case. This affects later alarms only, so the chance of any false alarm
+    stays the same.
     """
     parts = [replace(part, earlier=state.reference + part.earlier) for part in state.seen.parts()]
     alarms = [alarm for part in parts for kind in state.kinds for alarm in _best(state, watched, kind, part)]
     return max(alarms, key=lambda alarm: (alarm.region != ALL_ROWS, alarm.log_evidence), default=None)
 
 
-def _raised(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArray:
+def _have_alarm(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArray:
     """Which rates of a kind already have an alarm.
 
-    Features over all rows count as raised after any alarm, but for those of columns. A column has one alarm, for what
-    it lacks or for being round.
+    Features over all rows count as raised after any alarm except those of columns. A column has one alarm, for missing
+    or for round values.
     """
     of_columns = {alarm.moved[0].name for alarm in state.alarms if alarm.kind in COLUMN_KINDS}
     if kind in COLUMN_KINDS:
@@ -135,7 +135,7 @@ def _raised(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArra
 
 def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -> Iterator[Alarm]:
     """The alarm of one kind with the most evidence in a window, if any has enough; regions come before all rows."""
-    raised, left_out = _raised(state, watched, kind), _raised(state, watched, SHARE)
+    raised, left_out = _have_alarm(state, watched, kind), _have_alarm(state, watched, SHARE)
     before, now = (watched.rates(kind, tally, left_out) for tally in (part.earlier, part.tally))
     log_level = np.log(watched.weights[kind] * state.kinds[kind]) + part.log_part
     enough = -state.log_level
@@ -160,23 +160,23 @@ def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -
         n_rows=int(now.n[place]),
         n_since=part.tally.n,
         log_evidence=float(evidence[best]),
-        moved=_moved(part, watched, kind, place),
+        moved=_find_shifts(part, watched, kind, place),
     )
 
 
-def _moved(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[FeatureShift, ...]:
+def _find_shifts(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[FeatureShift, ...]:
     """Features that shifted in the region and, for a changed share, in the regions that lost or gained rows in turn."""
     before, now = part.earlier, part.tally
     region, names = int(watched.regions[kind][place]), watched.model.feature_names
-    own = (np.arange(watched.n_regions) == region % watched.n_regions) | (region == ALL_ROWS)
+    here = (np.arange(watched.n_regions) == region % watched.n_regions) | (region == ALL_ROWS)
     if kind in COLUMN_KINDS:
-        return shifted_features(before, now, own, names, first=place)[:1]
+        return shifted_features(before, now, here, names, first=place)[:1]
     if kind == FEATURE:
-        return shifted_features(before, now, own, names, first=place % watched.n_features)
+        return shifted_features(before, now, here, names, first=place % watched.n_features)
     if kind == ERROR:
-        return shifted_features(before, now, own, names)
+        return shifted_features(before, now, here, names)
     opposite = _opposite(before, now, region)
-    return shifted_features(before, now, own | opposite if opposite.any() else watched.around(region), names)
+    return shifted_features(before, now, here | opposite if opposite.any() else watched.around(region), names)
 
 
 def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:

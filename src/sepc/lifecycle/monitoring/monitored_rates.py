@@ -43,14 +43,14 @@ class MonitoredRates:
     of a region's rows have it above the middle of the region. The *error* rate of a region. Features are also
     watched over all rows together, above three cuts, for changes that are small in every region. Errors are not: some
     regions may get labels more often than others, and the overall error rate would reflect that. Over all rows, too:
-    how many have a *gap* in a column, or a category that training does not have, and how many a *round* value. No
-    other rate sees these: gaps are filled in with what is usual, and rounding moves hardly any mean.
+    how many have a *gap* in a column, that is a missing value or an unseen category, and how many a *round* value. No
+    other rate shows these: missing values are filled in, and rounding hardly moves a mean.
     """
 
     model: SEPModel
 
-    def named(self, features: tuple[str, ...]) -> MonitoredRates:
-        """The same rates, with other names for the features."""
+    def rename(self, features: tuple[str, ...]) -> MonitoredRates:
+        """The same rates, with the features renamed."""
         return MonitoredRates(replace(self.model, feature_names=features))
 
     @property
@@ -117,7 +117,7 @@ class MonitoredRates:
         standardized = np.concatenate([sets, model.centers, model.isolated, np.zeros((1, self.n_features))])
         return np.asarray(standardized * model.scale + model.shift)
 
-    def compared(self, region: IntArray, features: FloatArray) -> tuple[BoolArray, BoolArray]:
+    def compare(self, region: IntArray, features: FloatArray) -> tuple[BoolArray, BoolArray]:
         """Masks of the features above the middle of each row's region, and above each of the cuts."""
         return features > self.middles[region], features > self.cuts
 

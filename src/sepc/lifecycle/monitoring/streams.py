@@ -1,12 +1,12 @@
-"""Streams of rows: who has seen which rows, so that merged monitors count none of them twice.
+"""Streams of rows: which monitor has seen which rows, so that merged monitors count none twice.
 
-A monitor counts what it sees into a stream of its own. After a merge it holds the streams of the others too, as they
-were at that time. When one of them comes again, it replaces what is held of it, and so adds only what is new.
+A monitor counts what it sees into its own stream. After a merge it holds the streams of the others too, as they were
+at that time. When one of them is merged again, it replaces the earlier copy, and so adds only what is new.
 
-A saved monitor may be loaded twice, and both may go on. Each monitor in memory therefore has a token, drawn at random,
-and a stream remembers whose updates it holds: a new segment starts wherever another monitor goes on. One stream is the
-beginning of another if it ends within a segment that both share. Two streams with the same beginning and different ends
-share rows, which cannot be told apart any more, so they are not merged.
+A saved monitor may be loaded twice, and both copies may continue. Each monitor in memory therefore has a random token,
+and a stream remembers whose updates it holds: a new segment starts wherever another monitor takes over. One stream is
+the beginning of another if it ends within a segment that both share. Two streams with the same beginning and different
+ends share rows that can no longer be separated, so they are not merged.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ class Stream:
     segments: tuple[Segment, ...] = parts(Segment)
 
     def flaw(self) -> str | None:
-        """Whether some updates belong to no segment, or some segment has none."""
+        """Whether the segments do not cover all updates, or one of them is empty."""
         ends = [*(segment.start for segment in self.segments), self.n_updates]
         is_whole = ends[0] == 0 and all(start < end for start, end in pairwise(ends))
-        return None if is_whole else "has updates of nobody"
+        return None if is_whole else "has segments that do not cover all updates"
 
     @property
     def name(self) -> str:
         """The name of the stream."""
         return self.segments[0].token
 
-    def added(self, tally: Tally, token: str) -> Stream:
+    def add(self, tally: Tally, token: str) -> Stream:
         """The stream after an update by the monitor with this token."""
         goes_on = bool(self.segments) and self.segments[-1].token == token
         segments = self.segments if goes_on else (*self.segments, Segment(token, self.n_updates))
-        return Stream(self.windows.added(tally), self.n_updates + 1, segments)
+        return Stream(self.windows.add(tally), self.n_updates + 1, segments)
 
     def is_beginning_of(self, other: Stream) -> bool:
         """Whether the other stream has all updates of this one, perhaps followed by more."""
@@ -98,11 +98,11 @@ class Streams:
     others: tuple[Stream, ...] = parts(Stream, default=())
 
     def flaw(self) -> str | None:
-        """Whether streams cannot be told apart, or are too long to be added."""
+        """Whether streams cannot be distinguished, or are too long to be added."""
         names = [stream.name for stream in self.others if stream.segments]
         own_name = {self.own.name} if self.own.segments else set()
         if len(names) < len(self.others) or sorted(set(names) - own_name) != names:
-            return "has streams without a name, twice or not in order"
+            return "has streams that are unnamed, duplicated or out of order"
         n_seen = sum(stream.windows.total.n_seen for stream in (self.own, *self.others))
         return "has seen more rows than can be counted" if n_seen >= MOST else None
 
@@ -114,13 +114,13 @@ class Streams:
     @cached_property
     def _windows_of_others(self) -> Windows | None:
         windows = [stream.windows for stream in self.others]
-        return reduce(Windows.joined, windows) if windows else None
+        return reduce(Windows.join, windows) if windows else None
 
     @cached_property
     def windows(self) -> Windows:
         """The windows of all streams together."""
         others = self._windows_of_others
-        return self.own.windows if others is None else self.own.windows.joined(others)
+        return self.own.windows if others is None else self.own.windows.join(others)
 
     @property
     def total(self) -> Tally:
@@ -131,15 +131,15 @@ class Streams:
         """Every window of all streams together, with its share of the level."""
         return self.windows.parts()
 
-    def added(self, tally: Tally, token: str) -> Streams:
-        """The streams after an update of the own one, by the monitor with this token."""
-        return Streams(self.own.added(tally, token), self.others)
+    def add(self, tally: Tally, token: str) -> Streams:
+        """The streams after an update of the monitor's own one, by the monitor with this token."""
+        return Streams(self.own.add(tally, token), self.others)
 
-    def renewed(self) -> Streams:
-        """The streams with the full windows of the own one started again; the others do that themselves."""
-        return Streams(Stream(self.own.windows.renewed(), self.own.n_updates, self.own.segments), self.others)
+    def renew(self) -> Streams:
+        """The streams with the full windows of the monitor's own one restarted; the others restart their own."""
+        return Streams(Stream(self.own.windows.renew(), self.own.n_updates, self.own.segments), self.others)
 
-    def merged(self, other: Streams) -> Streams:
+    def merge(self, other: Streams) -> Streams:
         """The streams of both; of those with the same name, the longer one.
 
         Raises
@@ -151,8 +151,8 @@ class Streams:
         for stream in (other.own, *other.others):
             if stream.segments:
                 held[stream.name] = _longer(held.get(stream.name, stream), stream)
-        own = held.pop(self.own.name) if self.own.segments else self.own
-        return Streams(own, tuple(stream for _, stream in sorted(held.items())))
+        mine = held.pop(self.own.name) if self.own.segments else self.own
+        return Streams(mine, tuple(stream for _, stream in sorted(held.items())))
 
 
 def _longer(first: Stream, second: Stream) -> Stream:
@@ -161,6 +161,6 @@ def _longer(first: Stream, second: Stream) -> Stream:
     if second.is_beginning_of(first):
         return first
     raise ValueError(
-        "Two of the monitors go on from the same one, a copy or a file loaded twice, so they share rows that would "
-        "count twice. Give every worker a monitor of its own, with fresh()."
+        "Two of the monitors continue the same one, a copy or a file loaded twice, so they share rows that would "
+        "count twice. Give every worker its own monitor, with fresh()."
     )

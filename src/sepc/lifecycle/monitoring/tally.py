@@ -16,7 +16,7 @@ from sepc.records import counts, floats, record
 CUTS = np.array([-0.7, 0.0, 0.7])
 # The counts of columns: rows without a known value, and rows with a round one.
 N_COUNTS = 2
-# The counts of columns where they are not known.
+# The counts of columns where they are unknown.
 UNKNOWN: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
@@ -37,8 +37,8 @@ class Tally:
     sums, squares : (R, d) arrays
         Sums of the features, and of their squares, in deviations from the reference's mean.
     columns : (c, d) array of int
-        Rows without a known value of a feature, and rows with a round one; see `column_counts`. Empty where that is
-        not known, as in files of version 0.1.0; a sum is known only if both parts are.
+        Rows without a known value of a feature, and rows with a round one; see `column_counts`. Empty if unknown,
+        as in files of version 0.1.0; a sum is known only if both parts are.
     """
 
     rows: IntArray = counts("R")
@@ -54,9 +54,9 @@ class Tally:
         """What is wrong with the counts, if anything."""
         n_above, n_beyond = self.above - self.rows[:, None], self.beyond - self.rows.sum()
         if (self.errors > self.labelled).any() or max(n_above.max(initial=0), n_beyond.max(initial=0)) > 0:
-            return "has more errors than labels, or counts more rows above than rows"
+            return "has more errors than labels, or more rows above a cut than rows"
         if len(self.columns) not in (0, N_COUNTS) or self.columns.max(initial=0) > self.rows.sum():
-            return "has other counts of columns than a monitor has"
+            return "has impossible counts of columns"
         return None
 
     @classmethod
@@ -112,7 +112,7 @@ class Tally:
         return Tally(*(mine - theirs for mine, theirs in self._beside(other)))
 
     def _beside(self, other: Tally) -> Iterator[tuple[Any, Any]]:
-        """The arrays of both; what one of them does not know is empty in both."""
+        """The arrays of both; what is unknown to either is empty in both."""
         for field in fields(self):
             pair = getattr(self, field.name), getattr(other, field.name)
             yield pair if all(map(len, pair)) else (UNKNOWN, UNKNOWN)

@@ -1,7 +1,7 @@
 """Windows of recent rows: since the start, and since later starts, so that a late change is not diluted.
 
 The rows of a window are compared with the reference and all rows before the window: if nothing has changed, those are
-alike too, and the longer it was calm, the more there are to compare with. For each window what it is compared with is
+alike too, and the longer nothing changes, the more rows there are to compare with. What a window is compared with is
 fixed when it starts, so its evidence is as good as that of a stream that starts there.
 
 The first window never ends. The others hold 1,000 rows, 2,000, 4,000 and so on, and then start again. Each has its own
@@ -69,23 +69,23 @@ class Windows:
     latest: tuple[Window, ...] = parts(Window, default=())
 
     def flaw(self) -> str | None:
-        """Whether the windows are others than these rows have filled."""
-        pairs = [(getattr(self.total, name), getattr(own.tally, name)) for own in self.latest for name in COUNTS]
+        """Whether the windows do not match the rows seen."""
+        pairs = [(getattr(self.total, name), getattr(window.tally, name)) for window in self.latest for name in COUNTS]
         if any(of_all.shape == of_window.shape and (of_all < of_window).any() for of_all, of_window in pairs):
-            return "has a window with more rows than there were in all"
-        is_complete = len(self.renewed().latest) == len(self.latest)
-        return None if is_complete else "has seen more rows than its windows tell"
+            return "has a window with more rows than there are in total"
+        is_complete = len(self.renew().latest) == len(self.latest)
+        return None if is_complete else "has windows that do not match the rows seen"
 
     def parts(self) -> tuple[Part, ...]:
         """Every window, with its share of the level."""
         whole = Part(Tally.empty(*self.total.sums.shape), self.total, -np.log(2.0))
-        own = [
+        recent = [
             Part(self.total - window.tally, window.tally, window.log_part - np.log(2.0 * (i + 1.0) * (i + 2.0)))
             for i, window in enumerate(self.latest)
         ]
-        return (whole, *own)
+        return (whole, *recent)
 
-    def joined(self, other: Windows) -> Windows:
+    def join(self, other: Windows) -> Windows:
         """The rows of both; where one has not filled a window of some length yet, all its rows are in that window.
 
         The number of a joined window counts the windows that either of them has filled. So while a window keeps its
@@ -97,12 +97,12 @@ class Windows:
         latest = [Window(mine.tally + theirs.tally, mine.number + theirs.number) for mine, theirs in each]
         return Windows(self.total + other.total, tuple(latest))
 
-    def added(self, tally: Tally) -> Windows:
+    def add(self, tally: Tally) -> Windows:
         """These windows with more rows in each."""
         return Windows(self.total + tally, tuple(replace(window, tally=window.tally + tally) for window in self.latest))
 
-    def renewed(self) -> Windows:
-        """These windows with full ones started again, and with a window of every length that all rows fill."""
+    def renew(self) -> Windows:
+        """These windows with full ones restarted, and with a window of every length that all rows fill."""
         empty = Tally.empty(*self.total.sums.shape)
         lengths = SHORTEST * GROWTH ** np.arange(len(self.latest))
         latest = [

@@ -21,14 +21,14 @@ from sepc.points.row_hash import row_hashes
 FEWEST_ROWS = 10
 # A third of the feedback is held out to choose the recipe.
 N_THIRDS = 3
-# With fewer rows than this, a region's model is never fitted on the region alone: a third of them cannot tell whether
-# that is better. On small seeds of sepc_benchmarks.repair it was worse.
+# With fewer rows than this, a region's model is never fitted on the region alone: a third of them cannot show whether
+# that is better. On small samples in sepc_benchmarks.repair it was worse.
 FEWEST_ALONE = 100
 
 
 @dataclass(frozen=True, eq=False)
 class RowsInRegions:
-    """Rows as the partition sees them, with NaN for gaps, their labels, and the regions they lie in."""
+    """Rows as the partition sees them, with NaN for missing values, their labels, and the regions they lie in."""
 
     X: FloatArray
     labels: NDArray[Any]
@@ -111,8 +111,8 @@ class RegionModelFitter:
         n_errors = self._held_out_errors(rows, regions, recipes)
         made: dict[int, RegionModel] = {}
         for recipe in recipes:
-            wanted = [region for region in regions if recipe == min(recipes, key=lambda own: n_errors[own][region])]
-            made |= dict(self._made(recipe, rows, regions, wanted))
+            wanted = [region for region in regions if recipe == min(recipes, key=lambda each: n_errors[each][region])]
+            made |= dict(self._make_models(recipe, rows, regions, wanted))
         return made
 
     def _recipes(self, regions: Sequence[int]) -> list[Recipe]:
@@ -129,33 +129,35 @@ class RegionModelFitter:
         left_out = rows.folds(N_THIRDS, self.seed) == 0
         for recipe in recipes:
             wanted = _worth_trying(recipe, rows, regions)
-            for region, made in self._made(recipe, rows.take(~left_out), regions, wanted):
-                own = rows.take(left_out & (rows.region == region))
-                errors[recipe][region] = int(np.sum(made.labels_of(own) != own.labels)) if len(own) else 0
+            for region, made in self._make_models(recipe, rows.take(~left_out), regions, wanted):
+                held_out = rows.take(left_out & (rows.region == region))
+                errors[recipe][region] = (
+                    int(np.sum(made.labels_of(held_out) != held_out.labels)) if len(held_out) else 0
+                )
         return errors
 
-    def _made(
+    def _make_models(
         self, recipe: Recipe, rows: RowsInRegions, regions: Sequence[int], wanted: Sequence[int]
     ) -> Iterator[tuple[int, RegionModel]]:
         """The models of the wanted regions by one recipe; regions with too few rows get none."""
-        everywhere = self._fitted(recipe, rows, regions) if recipe.shared and wanted else None
+        everywhere = self._fit(recipe, rows, regions) if recipe.shared and wanted else None
         for region in wanted:
-            made = everywhere if recipe.shared else self._fitted(recipe, rows, [region])
+            made = everywhere if recipe.shared else self._fit(recipe, rows, [region])
             if made is not None:
                 yield region, made
 
-    def _fitted(self, recipe: Recipe, rows: RowsInRegions, regions: Sequence[int]) -> RegionModel | None:
+    def _fit(self, recipe: Recipe, rows: RowsInRegions, regions: Sequence[int]) -> RegionModel | None:
         """A model fitted on the rows of these regions; None if there are too few, or no values of some feature."""
         rows = rows.within(regions)
         if self.old is not None and recipe.with_old:
             rows = rows.and_others(self.old.within(regions))
         if len(rows) < FEWEST_ROWS or _has_empty_column(rows.X):
             return None
-        own = clone(self.partition).set_params(min_trust=self.min_trust)
+        classifier = clone(self.partition).set_params(min_trust=self.min_trust)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlatSetWarning)
-            own.fit_like(self.partition, rows.X, rows.labels)
-        return RegionModel(own, len(rows))
+            classifier.fit_like(self.partition, rows.X, rows.labels)
+        return RegionModel(classifier, len(rows))
 
 
 RECIPES = tuple(Recipe(shared, with_old) for with_old in (False, True) for shared in (True, False))

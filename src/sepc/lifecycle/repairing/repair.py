@@ -77,33 +77,33 @@ def repair(
         on held-out feedback, since they may be outdated; never to judge one, and never more than there is feedback in
         the regions.
     confidence : float, default=0.9
-        A new model is kept if the chance that one which is no better does as well is at most 1 - `confidence`, in each
-        region. With 0, every new model is kept.
+        A new model is kept if one that is no better would do as well with probability at most 1 - `confidence`, in
+        each region. With 0, every new model is kept.
     cv : int, default=5
         Number of folds. New models are judged on each fold by models that were chosen and fitted without it; the model
         that is kept is fitted on all folds.
     random_state : int, default=0
         For folds and audits. Folds depend on the values of rows, not on their order.
     despite_moved_columns : bool, default=False
-        Whether to repair although columns of the feedback are not as in training: another unit, names of categories, an
+        Whether to repair although columns of the feedback differ from training: another unit, renamed categories, an
         empty column. A repair would fit new models to what is probably an error in the data.
 
     Returns
     -------
     RepairedClassifier
         Its `summary()` says what was changed. Its `fit` is a full refit. For a pipeline, a pipeline with the same first
-        steps that ends in one. The promise of a `SelectiveClassifier` was about other labels and is gone; make a new
+        steps that ends in one. The promise of a `SelectiveClassifier` was about other labels and is dropped; make a new
         one on rows that were not used here: ``SelectiveClassifier(FrozenEstimator(repaired), ...).fit(X, y)``.
 
     Raises
     ------
     MovedColumnsError
-        If columns of the feedback were changed in a way that can be told, or moved far within the classes.
+        If columns of the feedback changed in a recognisable way, or moved far within the classes.
 
     Notes
     -----
     Rows on which just one of the two models is wrong are counted, and the exact one-sided sign test (McNemar's) tells
-    whether more of them were set right than would be by chance. Regions with fewer than 20 rows of feedback are tested
+    whether more of them were corrected than chance explains. Regions with fewer than 20 rows of feedback are tested
     together, and of these only those with fewer errors than before are kept.
 
     Examples
@@ -131,18 +131,18 @@ def repair(
     feedback = feedback_of(model, X, labels)
     if not despite_moved_columns:
         _refuse_moved_columns(feedback.decisions, X, labels)
-    rows = _located(feedback.decisions, labels)
+    rows = _locate(feedback.decisions, labels)
     folds = rows.folds(cv, random_state)
     if regions is None:
         audit = audit_feedback(feedback, X, labels, FDR, random_state) if audit is None else audit
         regions = audit.to_repair.tolist()
-    choice = _RegionChoice.given(_checked(regions, inside), cv)
+    choice = _RegionChoice.given(_check_regions(regions, inside), cv)
     if audit is not None and _is_of(audit, feedback):
         choice = _RegionChoice.by_audits(audit, feedback, X, labels, folds, cv, random_state)
     n_rows = len(rows.within(choice.regions))
     old = None if X_train is None else _old_rows(model, X_train, y_train, inside, choice.regions, n_rows, random_state)
     fitter = RegionModelFitter(partition_of(inside.fitted), inside.fitted.min_trust, old, random_state)
-    judgement = judged(fitter, rows, ~feedback.right, folds, choice.without)
+    judgement = judge_models(fitter, rows, ~feedback.right, folds, choice.without)
     made = fitter.models(rows, choice.regions)
     tested = [test for group in groups_to_test(choice.regions, rows) for test in judgement.tests(group)]
     changes = [
@@ -155,10 +155,10 @@ def repair(
 
 
 def _refuse_moved_columns(decisions: Decisions, X: Any, labels: NDArray[Any]) -> None:
-    """Raise if columns of the feedback are so far from training that the data are to be looked at first."""
+    """Raise if columns of the feedback are so far from training that the data need a look first."""
     moved = moved_far(column_changes(column_rows(decisions, X, labels)))
     if moved:
-        it = "it is as it should be" if len(moved) == 1 else "they are as they should be"
+        it = "it is correct" if len(moved) == 1 else "they are correct"
         raise MovedColumnsError(
             f"{columns_in_words(moved)} A repair would fit new models to this. If it is an error, correct the rows; if "
             f"{it}, give despite_moved_columns=True (sepc repair: --despite-moved-columns).",
@@ -172,13 +172,13 @@ def _known_labels(y: Any, inside: _Inside) -> NDArray[Any]:
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(
-            f"The rows have labels that the model does not know: {listed([shown(label) for label in unknown])}. "
-            "A repair keeps the classes as they are; fit the model anew."
+            f"The rows have labels that are not classes of the model: {listed([shown(label) for label in unknown])}. "
+            "A repair keeps the classes as they are; refit the model."
         )
     return np.asarray(classes[positions_of(labels, classes)])
 
 
-def _located(decisions: Decisions, labels: NDArray[Any]) -> RowsInRegions:
+def _locate(decisions: Decisions, labels: NDArray[Any]) -> RowsInRegions:
     partition = partition_behind(decisions)
     assert partition is not None  # `inside_of` refuses models without one.
     return RowsInRegions(partition.given_rows, labels, decisions.region)
@@ -188,11 +188,11 @@ def _old_rows(
     model: Any, X_train: Any, y_train: Any, inside: _Inside, regions: list[int], most: int, seed: int
 ) -> RowsInRegions:
     """At most `most` training rows of the regions, drawn at random, so that they do not outweigh the feedback."""
-    old = _located(decide_in_memory(model, X_train), _known_labels(y_train, inside)).within(regions)
+    old = _locate(decide_in_memory(model, X_train), _known_labels(y_train, inside)).within(regions)
     return old.take(np.sort(np.random.default_rng(seed).permutation(len(old))[:most]))
 
 
-def _checked(regions: Iterable[int], inside: _Inside) -> list[int]:
+def _check_regions(regions: Iterable[int], inside: _Inside) -> list[int]:
     chosen, n_regions = [int(region) for region in regions], len(partition_of(inside.fitted).regions_)
     for region in chosen:
         if not -1 <= region < n_regions:
@@ -221,8 +221,8 @@ def _change(test: _RegionTest, made: RegionModel | None, where: str, level: floa
 class _RegionChoice:
     """The regions to repair.
 
-    If the feedback itself says which regions fail, then errors in these are more than those to come. So a fold judges
-    new models only in regions that the others choose without it.
+    If the feedback itself says which regions fail, its errors there are pessimistic. So a fold judges new models only
+    in regions that the other folds chose.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ def _is_of(audit: Audit, feedback: Feedback) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What became of rows that new models were judged on, each by a model that was not fitted on it.
+    """The errors before and after on rows that new models were judged on, each by a model not fitted on it.
 
     Attributes
     ----------
@@ -283,8 +283,8 @@ class Judgement:
         return [self._test(region, sign_test(n_right, n_broken), len(group)) for region in group]
 
     def _test(self, region: int, p_value: float, n_together: int) -> _RegionTest:
-        own = self.region == region
-        counts = int(own.sum()), int(self.before[own].sum()), int(self.after[own].sum())
+        here = self.region == region
+        counts = int(here.sum()), int(self.before[here].sum()), int(self.after[here].sum())
         return _RegionTest(region, *counts, p_value, n_together)
 
 
@@ -300,7 +300,7 @@ class _RegionTest:
     n_together: int
 
 
-def judged(
+def judge_models(
     fitter: RegionModelFitter,
     rows: RowsInRegions,
     wrong: BoolArray,
@@ -322,15 +322,15 @@ def judged(
     after, is_judged = wrong.copy(), np.zeros(len(rows), dtype=bool)
     for fold, regions in enumerate(regions_without):
         for region, made in fitter.models(rows.take(folds != fold), regions).items():
-            own = np.flatnonzero((folds == fold) & (rows.region == region))
-            if len(own):
-                after[own] = made.labels_of(rows.take(own)) != rows.labels[own]
-                is_judged[own] = True
+            here = np.flatnonzero((folds == fold) & (rows.region == region))
+            if len(here):
+                after[here] = made.labels_of(rows.take(here)) != rows.labels[here]
+                is_judged[here] = True
     return Judgement(rows.region[is_judged], wrong[is_judged], after[is_judged])
 
 
 def groups_to_test(regions: Sequence[int], rows: RowsInRegions) -> list[list[int]]:
-    """Regions to test together: those with few rows; the others are tested alone. It depends on no label."""
+    """Regions to test together: those with few rows; the others are tested alone. The choice depends on no label."""
     few = [region for region in regions if int(np.sum(rows.region == region)) < FEWEST_ALONE]
     return [[region] for region in regions if region not in few] + ([few] if few else [])
 
@@ -346,7 +346,7 @@ class _Inside:
     earlier : dict of int to SEPClassifier
         The models that earlier repairs gave its regions.
     lost_promise : bool
-        Whether the model makes a promise, which will not hold for other labels.
+        Whether the model makes a promise, which will not hold for new labels.
     """
 
     fitted: HasRegions
@@ -369,7 +369,7 @@ def _inside_of(model: Any) -> _Inside:
         raise TypeError(
             "repair needs the regions of an SEPClassifier or of a TrustedClassifier, alone or inside a "
             f"SelectiveClassifier, a pipeline or a search; a {type(inner).__name__} has none. Wrap it in a "
-            "TrustedClassifier, or fit it anew."
+            "TrustedClassifier, or refit it."
         )
     check_is_fitted(inner)
     return _Inside(inner, {}, lost_promise)

@@ -1,4 +1,4 @@
-"""Charts of results as SVG: names above their lines, so that long ones fit a narrow screen."""
+"""Charts of results as SVG: names stand above their lines, so that long ones fit a narrow screen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sepc.lifecycle.results.charts import BarChart, Chart, Pair, PairChart
 from sepc.reporting.markup import Markup, tag
-from sepc.reporting.svg import LETTER, Frame, drawing, hatch, number, text_at, tick_text, ticks
+from sepc.reporting.svg import LETTER, PlotArea, drawing, hatch, number, text_at, tick_text, ticks
 from sepc.wording import percent, short
 
 # Narrow, so that text is large enough on a phone.
@@ -16,42 +16,42 @@ TOP, BELOW, STEP, NOTE = 34.0, 42.0, 40.0, 15.0
 LONGEST_NAME = int((WIDTH - LEFT) / LETTER)
 HATCH = "hatch-result"
 
-Marks = Callable[[Pair, float, Frame], list[Markup | None]]
+Marks = Callable[[Pair, float, PlotArea], list[Markup | None]]
 
 
 def svg_of(chart: Chart) -> Markup:
     """The chart as an SVG drawing."""
     step = STEP + NOTE * any(pair.note for pair in chart.shown)
     bottom = TOP + step * len(chart.shown)
-    frame = Frame(0.0, chart.largest * 1.04 or 1.0, 0.0, 1.0, LEFT, RIGHT, TOP, bottom)
+    plot = PlotArea(0.0, chart.largest * 1.04 or 1.0, 0.0, 1.0, LEFT, RIGHT, TOP, bottom)
     is_share = isinstance(chart, PairChart) and chart.is_share
     entry = _pair if isinstance(chart, PairChart) else _bar
-    entries = [_entry(pair, TOP + step * i, frame, chart, entry) for i, pair in enumerate(chart.shown)]
+    entries = [_entry(pair, TOP + step * i, plot, chart, entry) for i, pair in enumerate(chart.shown)]
     axis = text_at(chart.axis, (LEFT + RIGHT) / 2, bottom + 34, "middle", "axis")
-    description = "; ".join(_told(pair, chart) for pair in chart.shown)
-    parts = [hatch(HATCH), _grid(frame, is_share), _keys(chart), entries, axis]
+    description = "; ".join(_describe(pair, chart) for pair in chart.shown)
+    parts = [hatch(HATCH), _grid(plot, is_share), _keys(chart), entries, axis]
     return drawing("result", chart.title, description, WIDTH, bottom + BELOW, *parts)
 
 
-def _grid(frame: Frame, is_share: bool) -> list[Markup]:
+def _grid(plot: PlotArea, is_share: bool) -> list[Markup]:
     drawn = []
-    for value in ticks(frame.x_from, frame.x_to, 5):
+    for value in ticks(plot.x_from, plot.x_to, 5):
         if is_share or value == round(value):
-            x = number(frame.x(value))
-            drawn.append(tag("line", x1=x, x2=x, y1=number(frame.top), y2=number(frame.bottom), class_="grid"))
-            drawn.append(text_at(tick_text(value, is_share), frame.x(value), frame.bottom + 16, "middle"))
+            x = number(plot.x(value))
+            drawn.append(tag("line", x1=x, x2=x, y1=number(plot.top), y2=number(plot.bottom), class_="grid"))
+            drawn.append(text_at(tick_text(value, is_share), plot.x(value), plot.bottom + 16, "middle"))
     return drawn
 
 
-def _entry(pair: Pair, y: float, frame: Frame, chart: Chart, marks: Marks) -> Markup:
+def _entry(pair: Pair, y: float, plot: PlotArea, chart: Chart, marks: Marks) -> Markup:
     """Name and note of an entry, and its marks below them."""
-    name = text_at(short(pair.name, LONGEST_NAME), frame.left, y + 13, "start", "note")
-    note = text_at(short(pair.note, LONGEST_NAME), frame.left, y + 13 + NOTE, "start") if pair.note else None
-    return tag("g", tag("title", _told(pair, chart)), name, note, marks(pair, y + NOTE * bool(pair.note), frame))
+    name = text_at(short(pair.name, LONGEST_NAME), plot.left, y + 13, "start", "note")
+    note = text_at(short(pair.note, LONGEST_NAME), plot.left, y + 13 + NOTE, "start") if pair.note else None
+    return tag("g", tag("title", _describe(pair, chart)), name, note, marks(pair, y + NOTE * bool(pair.note), plot))
 
 
-def _pair(pair: Pair, y: float, frame: Frame) -> list[Markup | None]:
-    first, second, at = number(frame.x(pair.first)), number(frame.x(pair.second)), number(y + 27)
+def _pair(pair: Pair, y: float, plot: PlotArea) -> list[Markup | None]:
+    first, second, at = number(plot.x(pair.first)), number(plot.x(pair.second)), number(y + 27)
     return [
         tag("line", x1=first, x2=second, y1=at, y2=at, class_="whisker"),
         tag("circle", cx=first, cy=at, r=5, class_="here"),
@@ -59,9 +59,9 @@ def _pair(pair: Pair, y: float, frame: Frame) -> list[Markup | None]:
     ]
 
 
-def _bar(pair: Pair, y: float, frame: Frame) -> list[Markup | None]:
-    ends = frame.x(pair.first), frame.x(pair.first + pair.second)
-    first, second = _part(frame.left, ends[0], y + 19, "first"), _part(*ends, y + 19, "second", f"url(#{HATCH})")
+def _bar(pair: Pair, y: float, plot: PlotArea) -> list[Markup | None]:
+    ends = plot.x(pair.first), plot.x(pair.first + pair.second)
+    first, second = _part(plot.left, ends[0], y + 19, "first"), _part(*ends, y + 19, "second", f"url(#{HATCH})")
     return [first, second]
 
 
@@ -82,7 +82,7 @@ def _keys(chart: Chart) -> list[Markup | None]:
     return [*marks, *texts]
 
 
-def _told(pair: Pair, chart: Chart) -> str:
+def _describe(pair: Pair, chart: Chart) -> str:
     values = (pair.first, pair.second)
     is_share = isinstance(chart, PairChart) and chart.is_share
     first, second = (percent(value) if is_share else f"{value:,.4g}" for value in values)

@@ -1,4 +1,4 @@
-"""Result: what audits, repairs, monitors and reviews give has a summary, a table, a picture and a page."""
+"""Result: audits, repairs, monitors and reviews all have a summary, a table, a picture and a page."""
 
 from __future__ import annotations
 

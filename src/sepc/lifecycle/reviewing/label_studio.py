@@ -99,8 +99,8 @@ def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | 
     if isinstance(annotations, str | Path):
         annotations = json.loads(Path(annotations).read_text(encoding="utf-8"))
     if not isinstance(annotations, Sequence) or not all(isinstance(task, Mapping) for task in annotations):
-        raise ValueError("The annotations are no list of tasks; export them from Label Studio as JSON.")
-    known = {str(own): own for own in json_value(classes)}
+        raise ValueError("The annotations are not a list of tasks; export them from Label Studio as JSON.")
+    known = {str(label): label for label in json_value(classes)}
     labels = {}
     for task in _of_one_review(annotations, review):
         label = _label_of(task)
@@ -134,9 +134,9 @@ def _task(review: Review, i: int, row: Sequence[Any], names: Sequence[str], hide
 def _label_of(task: Mapping[str, Any]) -> str | None:
     """The label that most people gave."""
     try:
-        return _agreed([_choice(given) for given in task["annotations"] if not given.get("was_cancelled")])
+        return _majority([_choice(given) for given in task["annotations"] if not given.get("was_cancelled")])
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise ValueError(f"Task {task.get('id')} has annotations that Label Studio does not write.") from error
+        raise ValueError(f"Task {task.get('id')} has annotations that are not in Label Studio's format.") from error
 
 
 def _choice(annotation: Mapping[str, Any]) -> str | None:
@@ -146,7 +146,7 @@ def _choice(annotation: Mapping[str, Any]) -> str | None:
     return chosen[0][0] if chosen and chosen[0] else None
 
 
-def _agreed(said: Sequence[str | None]) -> str | None:
+def _majority(said: Sequence[str | None]) -> str | None:
     """The most frequent label; None if there is none, or a tie."""
     counts = Counter(label for label in said if label is not None).most_common(2)
     if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):

@@ -50,7 +50,7 @@ class PendingReview:
         """What is wrong with the draws or the labels, if anything."""
         least, total = self.drawn.min(initial=1.0, where=self.drawn > 0.0), self.drawn.sum()
         if len(self.drawn) == 0 or least < TINY or total > 1.0 + 1e-9:
-            return "has draws that are no probabilities"
+            return "has draws that are not probabilities"
         is_counted = self.n_counted <= len(self.band) <= len(self.outcome)
         if not is_counted or (self.outcome[: self.n_counted] == OPEN).any():
             return "counts labels that it does not have"
@@ -87,7 +87,7 @@ class PendingReview:
         outcome = np.where((self.outcome == OPEN) & known, np.where(wrong, WRONG, RIGHT), self.outcome)
         return replace(self, outcome=np.where((outcome == OPEN) & complete, WRONG, outcome))
 
-    def counted(self, evidence: Evidence) -> tuple[PendingReview, Evidence]:
+    def count(self, evidence: Evidence) -> tuple[PendingReview, Evidence]:
         """Count, in whole bets, all labels up to the first open row; return the review and the evidence after that."""
         n = len(self.band)
         n_ready = int(np.argmax(np.append(self.outcome[:n] == OPEN, True)))

@@ -64,7 +64,7 @@ def _strategy_class() -> type:
             rows, where = self._transform_candidates(candidates, X, y, enforce_mapping=True)
             self._learn(y)
             review, trust = self.queue.choose(rows, n_rows=batch_size), decide_in_memory(self.queue.model, rows).trust
-            picked = _filled(review.positions, trust, batch_size)
+            picked = _fill_up(review.positions, trust, batch_size)
             self._asked = [*self._waiting(), (review, where[review.positions])]
             chosen = where[picked]
             return (chosen, _utilities(review, trust, picked, where, len(X))) if return_utilities else chosen
@@ -84,7 +84,7 @@ def _strategy_class() -> type:
     return CertifyingQueryStrategy
 
 
-def _filled(positions: IntArray, trust: FloatArray, n: int) -> IntArray:
+def _fill_up(positions: IntArray, trust: FloatArray, n: int) -> IntArray:
     """Exactly `n` rows: those of the queue, filled up with the least trusted of the others."""
     least_trusted = np.argsort(trust, kind="stable")
     others = least_trusted[~np.isin(least_trusted, positions)]

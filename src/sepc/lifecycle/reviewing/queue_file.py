@@ -58,17 +58,17 @@ class QueueState:
 def queue_to_bytes(state: QueueState, model: Any) -> bytes:
     """The state of a queue for this model as bytes."""
     writer = Writer()
-    own = writer.under("queue")
+    queue = writer.under("queue")
     node: Node = {
         "model": _fingerprint(model),
         "settings": state.settings,
         "n_chosen": state.n_chosen,
         "features": list(state.features),
         "draws": _draws_to_node(state.draws),
-        "begun": [record_to_node(pending, own.under(f"begun/{i}")) for i, pending in enumerate(state.begun)],
-        "reviews": [_review_to_node(review, own.under(f"reviews/{i}")) for i, review in enumerate(state.reviews)],
+        "begun": [record_to_node(pending, queue.under(f"begun/{i}")) for i, pending in enumerate(state.begun)],
+        "reviews": [_review_to_node(review, queue.under(f"reviews/{i}")) for i, review in enumerate(state.reviews)],
     }
-    node |= {"target": None} if state.evidence is None else record_to_node(state.evidence, own)
+    node |= {"target": None} if state.evidence is None else record_to_node(state.evidence, queue)
     return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "queue": node})
 
 
@@ -76,7 +76,7 @@ def queue_from_bytes(data: bytes, model: Any) -> QueueState:
     """Read the state of a queue, and check that it belongs to this model."""
     arrays, content = decode(data)
     if "queue" not in content:
-        raise FormatError("The file holds no review queue; read models with sepc.load.")
+        raise FormatError("The file is not a review queue; read models with sepc.load.")
     front = Reader(content, arrays)
     reader = front.part("queue")
     if reader.text("model") != _fingerprint(model):
@@ -87,7 +87,7 @@ def queue_from_bytes(data: bytes, model: Any) -> QueueState:
     n_bands = 0 if evidence is None else len(evidence.bands)
     begun = tuple(record_from(PendingReview, part, {"H": n_bands}) for part in reader.parts("begun"))
     features = reader.texts("features")
-    named = _named(model, features, reader)
+    named = _named_model(model, features, reader)
     reviews = tuple(_review_from(part, evidence, named) for part in reader.parts("reviews"))
     _check_pairs(reader, begun, reviews, n_chosen)
     draws = _draws_from(reader.part("draws"))
@@ -109,7 +109,7 @@ def _models(model: Any) -> list[SEPModel]:
         return []
 
 
-def _named(model: Any, features: tuple[str, ...], reader: Reader) -> SEPModel | None:
+def _named_model(model: Any, features: tuple[str, ...], reader: Reader) -> SEPModel | None:
     """The regions' model with features named as in the table; None if the queue saw no regions."""
     models = _models(model)
     if features and (not models or len(models[0].feature_names) != len(features)):
@@ -121,7 +121,7 @@ def _settings_from(reader: Reader) -> dict[str, Any]:
     shares = {name: reader.number(name, 0.0, 1.0) for name in ("max_risk", "confidence", "certify_share")}
     coverage = reader.number("coverage", 0.0, 1.0) if reader.has("coverage") else None
     if not (TINY < shares["max_risk"] < 1.0 and TINY < shares["confidence"] < 1.0) or coverage == 0.0:
-        raise reader.wrong("has shares that no queue has")
+        raise reader.wrong("has shares out of range")
     return {"budget": reader.integer("budget", 1), "coverage": coverage, **shares}
 
 
@@ -143,7 +143,7 @@ def _review_to_node(review: Review, writer: Writer) -> Node:
 def _review_from(reader: Reader, evidence: Evidence | None, model: SEPModel | None) -> Review:
     positions, n_certify = reader.ints("positions", None), reader.integer("n_certify")
     if evidence is None or n_certify > len(positions) or len(np.unique(positions)) < len(positions):
-        raise reader.wrong("is no review of this queue")
+        raise reader.wrong("is not a review of this queue")
     n, n_bands, classes = len(positions), len(evidence.bands), labels_from(reader.part("classes"))
     aim = reader.integer("aim", below=n_bands) if reader.has("aim") else None
     n_more = reader.number("n_more", 0.0) if reader.has("n_more") else np.inf
@@ -164,7 +164,7 @@ def _review_from(reader: Reader, evidence: Evidence | None, model: SEPModel | No
 
 def _regions_from(reader: Reader, n: int, model: SEPModel | None) -> RowRegions:
     if model is None:
-        raise reader.wrong("has regions, and its queue saw none")
+        raise reader.wrong("has regions, but its queue saw none")
     n_regions = len(model.table.counts) + model.n_places
     numbers = reader.ints("region", n, low=-1, below=n_regions)
     return RowRegions.of(numbers, reader.floats("region_share", n, low=0.0, high=1.0), model)
@@ -180,9 +180,13 @@ def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tupl
     if not in_order or numbers != still_open:
         raise reader.wrong("has open reviews that do not match their labels")
     for review in reviews:
-        own, certify = pending[review.number], review.purpose == Purpose.CERTIFY
-        same_draws = np.array_equal(own.drawn, review.plan.drawn)
-        if not same_draws or len(own.outcome) != len(review) or not np.array_equal(own.band, review.band[certify]):
+        labels, certify = pending[review.number], review.purpose == Purpose.CERTIFY
+        same_draws = np.array_equal(labels.drawn, review.plan.drawn)
+        if (
+            not same_draws
+            or len(labels.outcome) != len(review)
+            or not np.array_equal(labels.band, review.band[certify])
+        ):
             raise reader.wrong("has labels or draws that do not match those of their review")
 
 
@@ -196,9 +200,9 @@ def _draws_to_node(draws: dict[str, Any]) -> Node:
 def _draws_from(reader: Reader) -> dict[str, Any]:
     texts = {name: reader.text(name) for name in ("state", "inc")}
     if not all(text.isascii() and text.isdigit() and len(text) < 40 for text in texts.values()):
-        raise reader.wrong("has draws that no generator makes")
+        raise reader.wrong("has an impossible generator state")
     inner = {name: int(text) for name, text in texts.items()}
     has, rest = reader.integer("has_uint32"), reader.integer("uinteger")
     if max(inner.values()) >= 2**128 or inner["inc"] % 2 == 0 or has > 1 or rest >= 2**32:
-        raise reader.wrong("has draws that no generator makes")
+        raise reader.wrong("has an impossible generator state")
     return {"bit_generator": "PCG64", "state": inner, "has_uint32": has, "uinteger": rest}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 N_BARS = 10
 HEAD = ("row", "purpose", "label", "trust")
 TO_DO = (
-    "Give each of these rows its true label. Rows to certify were drawn at random, so their labels speak for all rows "
+    "Give each of these rows its true label. Rows to certify were drawn at random, so their labels represent all rows "
     "like them: one without a label counts as an error of the model. Rows to decide are settled by your label alone."
 )
 
@@ -159,8 +159,8 @@ class Review(Result, ShownAsCard):
 
     def _model_reason(self, i: int) -> str:
         """What the model says about its decision; empty for a review from a file, which holds no decisions."""
-        own: Any = None if self.decisions is None else self.decisions[i]
-        return str(own.why()) if hasattr(own, "why") else ""
+        decision: Any = None if self.decisions is None else self.decisions[i]
+        return str(decision.why()) if hasattr(decision, "why") else ""
 
     def _short_reason(self, i: int) -> str:
         """The reason for a row in a table that has its label and trust in other columns."""
@@ -202,7 +202,7 @@ class Review(Result, ShownAsCard):
 
     def _chart(self) -> Chart:
         certify, edges = self.purpose == Purpose.CERTIFY, np.linspace(0.0, 1.0, N_BARS + 1)
-        counts = [np.histogram(self.trust[own], edges)[0] for own in (certify, ~certify)]
+        counts = [np.histogram(self.trust[chosen], edges)[0] for chosen in (certify, ~certify)]
         used = [h for h in range(N_BARS) if counts[0][h] + counts[1][h]][::-1]
         pairs = [
             Pair(f"trust {edges[h]:.1f} to {edges[h + 1]:.1f}", float(counts[0][h]), float(counts[1][h])) for h in used

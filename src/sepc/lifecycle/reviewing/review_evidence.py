@@ -19,7 +19,7 @@ N_PER_BET = 20
 # The claims of the model count as much as this many errors. They are scaled down until this share of the allowed
 # errors is expected in the target: optimism costs little, and may be justified.
 CLAIM_ERRORS, HOPED_SHARE = 1.0, 0.5
-# The least expected error rate of a band, as a share of the allowed one. Without it, a model that claims to be never
+# The least expected error rate of a band, as a share of the allowed one. Without it, a model that claims never to be
 # wrong would lose all its evidence with the first error.
 LEAST_SHARE = 0.1
 
@@ -81,7 +81,7 @@ class Evidence(ShownOnOneLine):
 
     @property
     def expected(self) -> FloatArray:
-        """The expected error rate of each band: the claimed one, scaled by all labels, adjusted by the band's own."""
+        """The expected error rate of each band: the claimed one, scaled by all labels and adjusted by the band's."""
         within = float(self.bands.weights(self.bands.target) @ self.bands.claimed_risk)
         least = LEAST_SHARE * self.max_risk
         claimed = np.maximum(least, self.bands.claimed_risk * min(1.0, HOPED_SHARE * self.max_risk / within))
@@ -129,8 +129,8 @@ class Evidence(ShownOnOneLine):
             right, error = log_factors(
                 drawn[inside] / drawn[inside].sum(), expected[inside], self.bands.weights(int(k))[inside], self.max_risk
             )
-            own = band <= k
-            path = now[k] + np.cumsum(np.where(wrong[own], error[band[own]], right[band[own]]))
+            in_set = band <= k
+            path = now[k] + np.cumsum(np.where(wrong[in_set], error[band[in_set]], right[band[in_set]]))
             if len(path):
                 now[k], peak[k] = path[-1], max(peak[k], path.max())
         n = len(self.bands)

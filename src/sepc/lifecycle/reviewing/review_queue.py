@@ -25,7 +25,7 @@ from sepc.lifecycle.reviewing.trust_bands import bands_of
 from sepc.lifecycle.synchronized import SharedState, synchronized
 from sepc.wording import counted
 
-# Shares of bands counted in fewer rows are too far off: docs/explanation/reviewing.md says how often that broke a
+# With fewer rows, the shares of bands are too inaccurate: docs/explanation/reviewing.md says how often that broke a
 # certificate.
 FEWEST_ROWS = 300
 # Sets that would take longer than this to certify are not aimed at.
@@ -39,7 +39,7 @@ class ReviewQueue(SharedState, ShownAsCard):
     are expected, and then a random row of that band. Places left over go to the least trusted rows, which a person
     should decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it
     accepts is wrong. It is valid at any time, after any number of labels, as long as new rows come from the same
-    source. Labels count in the order of the draws, whenever they come: a review without labels holds up all after it.
+    source. Labels count in the order of the draws, whenever they arrive: a review without labels delays later ones.
 
     Threads may share a queue: calls wait for one another.
 
@@ -136,15 +136,15 @@ class ReviewQueue(SharedState, ShownAsCard):
         Review
             At most this many rows.
         """
-        return self._chosen(decide_in_memory(self.model, X), self.budget if n_rows is None else n_rows)
+        return self._choose(decide_in_memory(self.model, X), self.budget if n_rows is None else n_rows)
 
     @synchronized
-    def _chosen(self, decisions: Decisions, n_rows: int) -> Review:
+    def _choose(self, decisions: Decisions, n_rows: int) -> Review:
         trust = decisions.trust
         if not hasattr(self, "evidence_"):
             self._start(trust)
         plan, band = self._plan(), self.evidence_.bands.of(trust)
-        certify = self._drawn(plan, band, round(self.certify_share * n_rows))
+        certify = self._draw(plan, band, round(self.certify_share * n_rows))
         decide = self._least_trusted(trust, band, certify)[: n_rows - len(certify)]
         positions = np.concatenate([certify, decide])
         purpose = np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [len(certify), len(decide)])
@@ -210,10 +210,10 @@ class ReviewQueue(SharedState, ShownAsCard):
         return self.learn(review, [], [])
 
     def _check_open(self, review: Review) -> None:
-        own = self.reviews_.get(review.number)
-        if own is None and 0 < review.number <= self._n_chosen:
+        known = self.reviews_.get(review.number)
+        if known is None and 0 < review.number <= self._n_chosen:
             raise ValueError(f"Review {review.number} is complete already; its labels would count twice.")
-        if own is None or not np.array_equal(own.positions, review.positions):
+        if known is None or not np.array_equal(known.positions, review.positions):
             raise ValueError(f"Review {review.number} is not one of this queue; its open reviews are in reviews_.")
 
     @synchronized
@@ -278,7 +278,7 @@ class ReviewQueue(SharedState, ShownAsCard):
     def _count(self) -> None:
         """Count the labels of pending reviews in the order of `choose`, up to the first open row."""
         for number, begun in list(self._pending.items()):
-            self._pending[number], self.evidence_ = begun.counted(self.evidence_)
+            self._pending[number], self.evidence_ = begun.count(self.evidence_)
             if not self._pending[number].is_counted:
                 return
             if begun.is_complete:
@@ -287,8 +287,8 @@ class ReviewQueue(SharedState, ShownAsCard):
     def _start(self, trust: FloatArray) -> None:
         if len(trust) < FEWEST_ROWS:
             raise ValueError(
-                f"There are {counted(len(trust), 'row')} to define bands of trust, and their shares take at least "
-                f"{FEWEST_ROWS}; give more to choose, or recent rows without labels as the parameter rows."
+                f"There are {counted(len(trust), 'row')} to define bands of trust, but their shares need at least "
+                f"{FEWEST_ROWS}; give choose more rows, or pass recent rows without labels as rows=."
             )
         bands = bands_of(trust, self.coverage, self.max_risk)
         self.evidence_ = Evidence.none(bands, self.max_risk, self.confidence)
@@ -314,7 +314,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         rest = np.setdiff1d(np.flatnonzero(band > self.evidence_.certified), taken)
         return np.asarray(rest[np.argsort(trust[rest], kind="stable")])
 
-    def _drawn(self, plan: Plan, band: IntArray, n: int) -> IntArray:
+    def _draw(self, plan: Plan, band: IntArray, n: int) -> IntArray:
         """Positions of rows drawn to certify, in the order of the draws.
 
         Draws stop when a band runs out of rows: skipping it would change the probabilities.
@@ -328,8 +328,10 @@ class ReviewQueue(SharedState, ShownAsCard):
         turn = np.empty(n, dtype=np.int64)
         for h in range(len(plan.drawn)):
             turn[bands == h] = np.arange(np.count_nonzero(bands == h))
-        used_up = [np.flatnonzero((bands == h) & (turn == len(own) - 1)) for h, own in enumerate(rows)]
-        end = min([n, *(int(draws[0]) + 1 for draws in used_up if len(draws)), *(0 for own in rows if len(own) == 0)])
+        used_up = [np.flatnonzero((bands == h) & (turn == len(in_band) - 1)) for h, in_band in enumerate(rows)]
+        end = min(
+            [n, *(int(draws[0]) + 1 for draws in used_up if len(draws)), *(0 for in_band in rows if len(in_band) == 0)]
+        )
         return np.array([rows[h][t] for h, t in zip(bands[:end], turn[:end], strict=True)], dtype=np.int64)
 
 

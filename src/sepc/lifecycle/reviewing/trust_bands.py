@@ -13,7 +13,7 @@ from sepc.records import floats, record, whole
 N_WITHIN, N_BEYOND = 4, 2
 # Coverages to try if the user gives none.
 COVERAGES = np.arange(1, 21) / 20.0
-# Smaller shares and risks would make numbers overflow that are divided by them.
+# Dividing by smaller shares or risks would overflow.
 TINY = 1e-100
 
 
@@ -41,10 +41,10 @@ class Bands(ShownOnOneLine):
     def flaw(self) -> str | None:
         """What is wrong with the bands, if anything."""
         if len(self) > N_WITHIN + N_BEYOND:
-            return "has more bands of trust than a queue makes"
+            return "has more trust bands than a queue makes"
         is_nested = (np.diff(self.least_trust) < 0.0).all() and (self.share > TINY).all()
         if not is_nested or self.target >= len(self) or self.coverage[-1] != 1.0:
-            return "has bands of trust that are none"
+            return "has trust bands that are not nested, or a wrong target"
         return None
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Features that alone tell the label, which most often means that they come from the answer."""
+"""Features that predict the label alone, which usually means target leakage: they come from the answer."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sepc.columns.kinds import Column, Kind
 from sepc.looking.findings import Finding, Severity
 from sepc.wording import percent, shown
 
-# Rows that rules are made from and tested on, half each: at most this many, and at least so many that go wrong
+# Rows that rules are fitted and tested on, half each: at most this many, and at least this many that are wrong
 # without a feature.
 MOST_ROWS = 4_000
 FEWEST_WRONG = 20
-# A feature alone tells the label if it leaves at most this share of the errors of the most common label.
+# A feature predicts the label alone if it leaves at most this share of the errors of the most common label.
 LEFT_WRONG = 0.02
-# With more labels, a rule has no rows to learn them from.
+# With more labels than this, a rule has too few rows to learn them from.
 MOST_LABELS = 50
 LEAF_ROWS = 5
 
 
-def telling_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any]], y: NDArray[Any]) -> list[Finding]:
-    """A finding for each feature that alone tells the label of rows that its rule was not made from.
+def leakage_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any]], y: NDArray[Any]) -> list[Finding]:
+    """A finding for each feature that predicts the label alone, on rows that its rule was not fitted on.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def telling_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any
     read : mapping of name to (n,) array
         The values of the columns that are used: numbers, dates or categories.
     y : (n,) array
-        The labels, without gaps.
+        The labels, none of them missing.
     """
     labels, codes = np.unique(y.astype(str), return_inverse=True)
     if not 2 <= len(labels) <= MOST_LABELS:
@@ -50,7 +50,7 @@ def telling_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any
     found = []
     for column in columns:
         if column.kind is not Kind.LEFT_OUT:
-            told = _told(column.kind, read[column.name][drawn], codes, is_rule, LEFT_WRONG * n_wrong)
+            told = _predict(column.kind, read[column.name][drawn], codes, is_rule, LEFT_WRONG * n_wrong)
             if told is not None and (told != codes[~is_rule]).sum() <= LEFT_WRONG * n_wrong:
                 found.append(_finding(column.name, float((told == codes[~is_rule]).mean()), len(told)))
     return found
@@ -60,16 +60,18 @@ def _finding(name: str, right: float, n_rows: int) -> Finding:
     return Finding(
         name,
         Severity.DOUBTFUL,
-        f"it alone tells the label of {percent(right)} of {n_rows:,} rows that its rule has not seen",
-        "What is only known once the answer is known makes results look better than they are",
-        f"Used all the same; does {shown(name)} come from the answer? If so, take it out",
+        f"it alone predicts the label of {percent(right)} of {n_rows:,} rows that its rule has not seen",
+        "A feature known only once the answer is known (leakage) makes results look better than they are",
+        f"Used anyway; does {shown(name)} come from the answer? If so, remove it",
     )
 
 
-def _told(kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray, most_wrong: float) -> IntArray | None:
-    """The labels that a rule of one feature tells of the rows that it was not made from.
+def _predict(
+    kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray, most_wrong: float
+) -> IntArray | None:
+    """The labels that a rule of one feature predicts for the rows that it was not fitted on.
 
-    None if it is plain that more than `most_wrong` of them would be wrong.
+    None if more than `most_wrong` of them are sure to be wrong.
     """
     if kind is Kind.CATEGORY:
         return _by_category([category(value) for value in values], codes, is_rule)
@@ -87,10 +89,10 @@ def _told(kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray,
 
 
 def _fewest_wrong(numbers: NDArray[Any], codes: IntArray, leaves: int) -> float:
-    """The least number of rows that a tree with so many leaves gets wrong, whatever it has learnt.
+    """A lower bound on the rows that a tree with this many leaves gets wrong, whatever it has learnt.
 
-    In the order of the numbers, with gaps last, a leaf tells one label. Every change of label beyond those between
-    leaves is next to a row that is told wrong, which has two such changes at most.
+    In the order of the numbers, with missing ones last, a leaf predicts one label. Every change of label beyond those
+    between leaves is next to a wrong row, which has at most two such changes.
     """
     n_changes = int(np.count_nonzero(np.diff(codes[np.argsort(numbers)])))
     return (n_changes - leaves) / 2
@@ -99,9 +101,9 @@ def _fewest_wrong(numbers: NDArray[Any], codes: IntArray, leaves: int) -> float:
 def _by_category(values: list[Any], codes: IntArray, is_rule: BoolArray) -> IntArray:
     """The most common label of each category; the most common of all for others."""
     counts: dict[Any, Counter[int]] = {}
-    for value, code, own in zip(values, codes.tolist(), is_rule, strict=True):
-        if own:
+    for value, code, fitted in zip(values, codes.tolist(), is_rule, strict=True):
+        if fitted:
             counts.setdefault(value, Counter())[code] += 1
     usual = int(np.bincount(codes[is_rule]).argmax())
     best = {value: count.most_common(1)[0][0] for value, count in counts.items()}
-    return np.array([best.get(value, usual) for value, own in zip(values, is_rule, strict=True) if not own])
+    return np.array([best.get(value, usual) for value, fitted in zip(values, is_rule, strict=True) if not fitted])
