@@ -93,7 +93,7 @@ def test_what_would_have_to_change(moons, classifier, decisions):
     assert len(letter.changes.points) == len(found.answers[0].changes)
     assert all(point.startswith(tuple(words.values())) for point in letter.changes.points)
     assert "sex" not in " ".join(letter.changes.points)
-    with pytest.raises(ValueError, match="about another row"):
+    with pytest.raises(ValueError, match="about a different row"):
         decisions[i + 1].letter(**GIVEN, recourse=found)
     nowhere = replace(found, answers=())
     assert "Within what can change, nothing was found" in decisions[i].letter(**GIVEN, recourse=nowhere).changes.lead

@@ -23,7 +23,9 @@ MISSING_TYPES = ("NAType", "NaTType")
 
 
 def is_gap(value: Any) -> bool:
-    """Whether a single value is missing: None, NaN, or one of pandas' markers."""
+    """Whether a single value is missing: None, NaN, NaT, or one of pandas' markers."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     # Comparisons with NA have no truth value.
     is_nan = isinstance(value, float | np.floating) and value != value
     return value is None or bool(is_nan) or type(value).__name__ in MISSING_TYPES
