@@ -10,7 +10,6 @@ nautilus-sampler's function at its defaults.
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -222,4 +221,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,7 +6,6 @@ geometric mean over the sets of (AURC + 0.002), "best" how often a choice has th
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 
@@ -84,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

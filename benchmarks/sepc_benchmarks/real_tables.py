@@ -6,7 +6,6 @@ trust is the largest class probability. A row is accepted with a trust of at lea
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -157,4 +156,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -13,7 +13,6 @@ out. Classes are Gaussian, two deviations apart; sets get smaller from round to 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -284,4 +283,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
