@@ -12,7 +12,7 @@ import pytest
 OPTIONAL = {
     *("pandas", "polars", "matplotlib", "dask", "pyarrow", "pyspark", "onnx", "onnxruntime", "mlflow", "skl2onnx"),
     *("openpyxl", "cvxpy", "clarabel", "piqp", "mapie", "nautilus", "interpret", "hbbrain", "build", "skactiveml"),
-    *("duckdb", "psycopg", "nbclient", "nbformat", "jupyter_client", "traitlets"),
+    *("shtab", "tqdm", "duckdb", "psycopg", "nbclient", "nbformat", "jupyter_client", "traitlets"),
 }
 
 

@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.points.class_split import Labels, points_by_class
+from sepc.points.class_split import BlockLabels, points_by_class
 
 ARRAYS = ("centers", "roots", "owners", "isolated", "isolated_owners", "shift", "scale", "class_counts", "is_terminal")
 
@@ -22,7 +22,7 @@ def draw(n, d=3, seed=0):
 
 def fitted_on_blocks(classifier, blocks, labels):
     """The classifier, fitted on blocks in memory."""
-    points = points_by_class([np.asarray(block, float) for block in blocks], [*map(Labels.of, labels)])
+    points = points_by_class([np.asarray(block, float) for block in blocks], [*map(BlockLabels.of, labels)])
     training = TrainingSet(*points, GivenColumns(blocks[0].shape[1]))
     # The workers of a cluster have one thread each, and BLAS rounds differently with more.
     with threadpool_limits(1):

@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 TABLES = (
     *("rows.py", "csv_table.py", "parquet_table.py", "decision_files.py", "result_files.py"),
-    *("source.py", "tables.py", "column_reading.py", "dates.py"),
+    *("source.py", "tables.py", "column_reading.py", "dates.py", "text_encoding.py"),
 )
 ENGINES = {
     "dask": {"dask_points.py", "inputs.py", "drawn_table.py", "dask_scoring.py", "base.py"},
@@ -62,6 +62,8 @@ OPTIONAL = [
     "psycopg",
     "mlflow",
     "openpyxl",
+    "shtab",
+    "tqdm",
     "cvxpy",
     "IPython",
 ]
@@ -171,8 +173,6 @@ def test_underscore_modules_stay_in_their_folder():
 # Underscore attributes of other libraries: their only way, or their own advice to those who build on them.
 OF_OTHERS = {
     ("completion.py", "_actions"),  # argparse tells what options a parser has nowhere else
-    ("completion.py", "_choices_actions"),
-    ("completion.py", "_SubParsersAction"),
     ("entry.py", "_exit"),  # a public function of os
     ("progress.py", "_init_callback_context"),  # what scikit-learn's CallbackSupportMixin is for
 }

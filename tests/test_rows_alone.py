@@ -60,7 +60,7 @@ def bits(decisions):
     """Every array of the decisions with an entry for each row, and the estimator's own columns, as bytes."""
     found = {field.name: getattr(decisions, field.name) for field in fields(decisions)}
     arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
-    arrays |= {name: np.asarray(column) for name, column in decisions._own_columns().items()}
+    arrays |= {name: np.asarray(column) for name, column in decisions._extra_columns().items()}
     return {
         name: [repr(entry) if array.dtype == object else entry.tobytes() for entry in np.ascontiguousarray(array)]
         for name, array in arrays.items()

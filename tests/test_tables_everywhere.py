@@ -190,7 +190,7 @@ def test_every_display_draws_a_table():
 
 def test_a_landscape_refuses_what_is_no_number_and_keeps_every_column():
     table, y = patients()
-    with pytest.raises(ValueError, match="Feature 'ward' is not numeric: row 0 holds"):
+    with pytest.raises(ValueError, match="Feature 'ward' is not numeric: row 0 contains"):
         sepc.Landscape(table, y)
     with pytest.raises(ValueError, match="X contains NaN or infinity in"):
         sepc.Landscape(table[["age", "dose"]], y)

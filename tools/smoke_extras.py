@@ -24,7 +24,7 @@ BROUGHT = {
     "plot": ("matplotlib",),
     "mlflow": ("mlflow",),
     "excel": ("openpyxl",),
-    "table": ("pyarrow", "pandas"),
+    "table": ("pyarrow", "pandas", "shtab", "tqdm"),
     "dask": ("dask", "distributed"),
     "spark": ("pyspark",),
 }

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.model.certain import cuts_of
+from sepc.model.certain import sections_of
 from sepc_benchmarks.holes import SETS, Rows, at_random, folds, rows_of
 from sepc_benchmarks.measure import arguments, save, show
 
@@ -25,7 +25,7 @@ N_ASKED, N_CERTAIN, N_COMPLETIONS = 100, 20, 100_000
 
 def completions(model: Any, row: Rows, n: int, rng: np.random.Generator) -> Rows:
     """Draw rows from what is known leaves of the ellipsoids, the same number from each."""
-    cuts = list(cuts_of(model, row).values())
+    cuts = list(sections_of(model, row).values())
     parts = []
     for i, cut in enumerate(cuts):
         n_own = n // len(cuts) + (i < n % len(cuts))

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import sepc
 from sepc.geometry import ArrayPoints, nearest_points
-from sepc.model.membership import stacked, tiles_of_squared_radii
+from sepc.model.membership import stack_ellipsoids, tiles_of_squared_radii
 from sepc_benchmarks.measure import save, show
 
 SIDE = 256
@@ -36,7 +36,7 @@ def kernels(scale: int) -> dict[str, Callable[[], object]]:
     rows = rng.standard_normal((20_000 // scale, 6))
     other = rows[: 2_000 // scale] + 8.0
     centers = rng.standard_normal((40, 6))
-    stack = stacked(centers, np.repeat(np.eye(6)[None], 40, axis=0))
+    stack = stack_ellipsoids(centers, np.repeat(np.eye(6)[None], 40, axis=0))
     y = rows[:, 0] + 0.3 * rng.standard_normal(len(rows)) > 0.0
     few = slice(0, 1_000 // scale)
     model = sepc.SEPClassifier().fit(rows[few], y[few])

@@ -28,7 +28,7 @@ from sepc_benchmarks.measure import arguments, save, show
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]
 PARTS = {
-    "labelled_rows": "table",
+    "rows_by_class": "table",
     "class_ellipsoids": "ellipsoids",
     "overlaps_of": "overlaps",
     "_fit": "partition",

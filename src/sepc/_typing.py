@@ -1,4 +1,4 @@
-"""The types that annotations speak of."""
+"""Types used in annotations."""
 
 from typing import Any, Protocol, TypeAlias
 
@@ -14,4 +14,4 @@ class LazyTable(Protocol):
     """A Dask collection."""
 
     def __dask_graph__(self) -> Any:
-        """The tasks that would compute it."""
+        """The task graph that computes it."""

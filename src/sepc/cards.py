@@ -12,18 +12,18 @@ import numpy as np
 
 from sepc.wording import columns_of, counted, visible
 
-# A card should be read at a glance, and fit above the prompt of an 80 x 24 terminal.
+# A card should be readable at a glance, and fit above the prompt of an 80 x 24 terminal.
 MOST_LINES = 15
 MOST_COLUMNS = 80
 
-# The longest names and table cells in a terminal, and either of them in a notebook; longer ones are cut in the middle.
+# The longest names and table cells in a terminal, and either in a notebook; longer ones are shortened in the middle.
 LONGEST_NAME = 28
 LONGEST_CELL = 40
 LONGEST_HTML = 120
 # A note in a notebook, such as the reason for a decision.
 LONGEST_NOTE = 1_200
 
-# The most entries of an array or tuple that are shown in full; of longer ones only the size.
+# The most entries of an array or tuple to show in full; for longer ones only the size is shown.
 MOST_IN_FULL = 4
 
 INDENT = "  "
@@ -49,8 +49,8 @@ MUTED = "opacity:0.7"
 class Card:
     """A short summary of a result: at most 15 lines when printed, a small table in a notebook.
 
-    Names and values may come from a user's data: they are shown on one line, cut where they are long, and escaped in
-    HTML. Columns of numbers are aligned on the right, all others on the left.
+    Names and values may come from a user's data: they are shown on one line, shortened if long, and escaped in HTML.
+    Columns of numbers are right-aligned, all others left-aligned.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Card:
     rows : tuple of tuple of str, optional
         The table itself. Rows that do not fit are left out and counted.
     note : str, optional
-        The last line, such as where to find more.
+        The last line, for instance where to find more.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Card:
 
     def text(self) -> str:
         """The card as lines of text, at most 15 of at most 80 columns."""
-        shown = self._fitted()
+        shown = self._fit()
         lines = [_cut(shown.title, MOST_COLUMNS), *_fact_lines(shown.facts)]
         if shown.rows:
             lines += [""] * bool(shown.facts) + _table_lines(shown.head, shown.rows)
@@ -95,7 +95,7 @@ class Card:
 
     def html(self) -> str:
         """The card as one HTML element, without scripts or external resources; colours follow the page."""
-        shown = self._fitted()
+        shown = self._fit()
         parts = [_element("div", shown.title, TITLE)]
         if shown.facts:
             parts.append(_html_facts(shown.facts))
@@ -106,8 +106,8 @@ class Card:
             parts.append(_element("div", shown.note, style, LONGEST_NOTE))
         return f'<div style="{BOX}">{"".join(parts)}</div>'
 
-    def _fitted(self) -> Card:
-        """The card with clean text, without the facts and rows that do not fit."""
+    def _fit(self) -> Card:
+        """Clean the text, and drop the facts and rows that do not fit."""
         note = visible(self.note)
         facts = tuple((visible(name), visible(value)) for name, value in self.facts)
         left = MOST_LINES - 1 - bool(note)
@@ -142,7 +142,7 @@ class ShownAsCard:
 
 
 class ShownInLists(ShownAsCard):
-    """Mixin for objects that often come in lists: printed as the title of their card, shown whole in a notebook."""
+    """Mixin for objects that often come in lists: printed as the title of their card, shown in full in a notebook."""
 
     __slots__ = ()
 
@@ -153,15 +153,15 @@ class ShownInLists(ShownAsCard):
 class ShownOnOneLine:
     """Mixin for dataclasses that print on one line, with the shapes of long arrays instead of their numbers.
 
-    They must set ``repr=False`` too.
+    They too must set ``repr=False``.
     """
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        own: Any = self
-        shown = ", ".join(f"{field.name}={brief(getattr(own, field.name))}" for field in fields(own))
-        return f"{type(own).__name__}({shown})"
+        record: Any = self
+        shown = ", ".join(f"{field.name}={brief(getattr(record, field.name))}" for field in fields(record))
+        return f"{type(record).__name__}({shown})"
 
 
 def brief(value: Any) -> str:
@@ -192,7 +192,7 @@ def brief(value: Any) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """The text on one line, without invisible characters, and cut in the middle if it is long."""
+    """The text on one line, without invisible characters, and shortened in the middle if long."""
     return _cut(visible(text), LONGEST_HTML)
 
 
@@ -216,7 +216,7 @@ def _fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
     widest = max(map(columns_of, names), default=0)
     room = MOST_COLUMNS - len(INDENT) - widest - len(GAP)
     return [
-        INDENT + _padded(name, widest, right=False) + GAP + _cut(value, room)
+        INDENT + _pad(name, widest, right=False) + GAP + _cut(value, room)
         for name, (_, value) in zip(names, facts, strict=True)
     ]
 
@@ -224,15 +224,15 @@ def _fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
 def _table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     right = _numeric_columns(rows)
     lines = [[_cut(cell, LONGEST_CELL) for cell in line] for line in ([head] if head else []) + list(rows)]
-    widths = _fitting([max(map(columns_of, column)) for column in zip(*lines, strict=True)])
+    widths = _fitting_widths([max(map(columns_of, column)) for column in zip(*lines, strict=True)])
     return [
-        INDENT + GAP.join(_padded(_cut(cell, w), w, r) for cell, w, r in zip(line, widths, right, strict=False))
+        INDENT + GAP.join(_pad(_cut(cell, w), w, r) for cell, w, r in zip(line, widths, right, strict=False))
         for line in lines
     ]
 
 
-def _fitting(widths: list[int]) -> list[int]:
-    """Widths of the columns that fit on a line; wide columns are narrowed before any is left out."""
+def _fitting_widths(widths: list[int]) -> list[int]:
+    """Widths of the columns that fit on a line; wide columns are narrowed before any are left out."""
     narrowest = 8
     while sum(widths) + len(GAP) * (len(widths) - 1) + len(INDENT) > MOST_COLUMNS:
         widest = max(widths)
@@ -247,7 +247,7 @@ def _numeric_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
     return [all(NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
 
 
-def _padded(text: str, width: int, right: bool) -> str:
+def _pad(text: str, width: int, right: bool) -> str:
     space = " " * (width - columns_of(text))
     return space + text if right else text + space
 
@@ -270,7 +270,7 @@ def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
     lines += [("td", "", row) for row in rows]
     return _html_lines(
-        [_element(tag, _cut(cell, LONGEST_CELL), f"{own};{more}") for cell, own in zip(line, styles, strict=True)]
+        [_element(tag, _cut(cell, LONGEST_CELL), f"{style};{more}") for cell, style in zip(line, styles, strict=True)]
         for tag, more, line in lines
     )
 

@@ -125,12 +125,12 @@ class Dataset:
 
     @property
     def numeric(self) -> pd.DataFrame:
-        """The features that are quantities: neither text nor numbers that stand for categories."""
+        """The quantitative features: neither text nor category codes."""
         return self.features.drop(columns=list(self.categorical))
 
     @property
     def categorical(self) -> tuple[str, ...]:
-        """Names of the features that are not quantities."""
+        """Names of the features that are not quantitative."""
         text = self.features.select_dtypes(exclude="number").columns
         return tuple(name for name in self.features.columns if name in self.origin.nominal or name in text)
 
@@ -140,7 +140,7 @@ class Dataset:
 
 
 def load(name: str) -> Dataset:
-    """Read a data set from the folder that `SEPC_DATA_HOME` names.
+    """Read a data set from the folder named by `SEPC_DATA_HOME`.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def load(name: str) -> Dataset:
     Raises
     ------
     FileNotFoundError
-        If the folder does not hold the data set. The message says where to get it.
+        If the data set is not in the folder. The message says where to get it.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def _how_to_get(name: str) -> str:
         f"Data set {name!r} was not found: {reason}. "
         f"It has {origin.n_rows:,} rows and {origin.n_features} features and comes from {origin.source}. "
         f"Save it as {files}, with a header row and the class in a last column {TARGET!r}, "
-        f"and let {HOME_VARIABLE} name the folder."
+        f"and set {HOME_VARIABLE} to the folder."
     )
 
 

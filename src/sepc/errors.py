@@ -10,23 +10,23 @@ class FlatSetWarning(UserWarning):
 
 
 class LeftOutWarning(UserWarning):
-    """Columns that are left out (ids, indexes, constants, free text), read as numbers or dates, or in doubt."""
+    """Columns were left out (ids, indexes, constants, free text), read as numbers or dates, or are in doubt."""
 
 
 class TrainingRowsWarning(UserWarning):
-    """Rows that should be new to a model are among those it was trained on, so it does better on them than it will."""
+    """Some supposedly new rows are training rows, so scores on them are optimistic."""
 
 
 class BrokenPromiseWarning(UserWarning):
-    """A promise does not hold, since a search chose it as the best of several."""
+    """A promise does not hold, because a search chose it as the best of several."""
 
 
 class NoPromiseWarning(UserWarning):
-    """No threshold can keep the promise that was asked for, so no row will be accepted."""
+    """No threshold can keep the requested promise, so no row will be accepted."""
 
 
 class MovedColumnsError(ValueError):
-    """Columns of rows for a repair are not as in training, so that a repair would fit models to an error in the data.
+    """Columns of the rows for a repair differ from training, so a repair would fit models to a data error.
 
     Attributes
     ----------

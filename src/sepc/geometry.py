@@ -1,4 +1,4 @@
-"""Solvers and shapes on their own: ellipsoids, nearest points of hulls, logistic regression, point sets."""
+"""Standalone solvers and shapes: ellipsoids, nearest points of hulls, logistic regression, point sets."""
 
 from sepc.kernels.enclose import Enclosure
 from sepc.kernels.hulls import NearestPoints, nearest_points

@@ -51,7 +51,7 @@ def aurc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> aurc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])
     0.0625
 
-    If all are trusted alike, the error may come anywhere: risk 1/4 everywhere.
+    If all are trusted equally, the error may come anywhere: risk 1/4 everywhere.
 
     >>> aurc([True, True, True, False], [0.5, 0.5, 0.5, 0.5])
     0.25
@@ -73,7 +73,7 @@ def risk_coverage_curve(correct: ArrayLike, trust: ArrayLike) -> tuple[FloatArra
     >>> coverage, risk
     (array([0.25, 0.5 , 0.75, 1.  ]), array([0.        , 0.        , 0.16666667, 0.25      ]))
     """
-    errors = _expected_errors(*checked(correct, trust))
+    errors = _expected_errors(*check_ranking(correct, trust))
     n_accepted = np.arange(1, len(errors) + 1)
     return n_accepted / len(errors), errors / n_accepted
 
@@ -88,19 +88,19 @@ def augrc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> augrc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])  # (0 + 0 + 0 + 1) / 4 rows / 4 coverages
     0.0625
     """
-    errors = _expected_errors(*checked(correct, trust))
+    errors = _expected_errors(*check_ranking(correct, trust))
     return float(np.mean(errors) / len(errors))
 
 
 def excess_aurc(correct: ArrayLike, trust: ArrayLike) -> float:
-    """`aurc` beyond that of the best order, in which all errors come last (E-AURC; Geifman et al., 2019).
+    """`aurc` in excess of the optimal order, in which all errors come last (E-AURC; Geifman et al., 2019).
 
     Examples
     --------
     >>> excess_aurc([True, True, True, False], [0.9, 0.8, 0.7, 0.6])
     0.0
     """
-    right, scores = checked(correct, trust)
+    right, scores = check_ranking(correct, trust)
     return aurc(right, scores) - aurc(right, right)
 
 
@@ -114,7 +114,7 @@ def auroc(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> auroc([True, True, False, False], [0.9, 0.6, 0.6, 0.1])
     0.875
     """
-    right, scores = checked(correct, trust)
+    right, scores = check_ranking(correct, trust)
     n_right, n_wrong = int(right.sum()), int((~right).sum())
     if n_right == 0 or n_wrong == 0:
         return float("nan")
@@ -124,7 +124,7 @@ def auroc(correct: ArrayLike, trust: ArrayLike) -> float:
 
 
 def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> float:
-    """Error rate among the most trusted share `coverage` of the rows, rounded up to whole rows.
+    """Selective risk: error rate among the most trusted share `coverage` of the rows, rounded up to whole rows.
 
     Examples
     --------
@@ -132,22 +132,22 @@ def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> f
     0.3333333333333333
     """
     if not 0.0 < coverage <= 1.0:
-        raise ValueError(f"coverage is {coverage}; it is a share of the rows, so it must lie in (0, 1].")
-    errors = _expected_errors(*checked(correct, trust))
-    # A share such as 0.1 of 30 rows is 3 of them, whatever the rounding of 0.1.
+        raise ValueError(f"coverage is {coverage}; as a share of the rows, it must be in (0, 1].")
+    errors = _expected_errors(*check_ranking(correct, trust))
+    # A share such as 0.1 of 30 rows is 3 rows, whatever the rounding of 0.1.
     n_accepted = max(1, int(np.ceil(coverage * len(errors) - 1e-9)))
     return float(errors[n_accepted - 1] / n_accepted)
 
 
 def coverage_at_risk(correct: ArrayLike, trust: ArrayLike, risk: float) -> float:
-    """Largest share of the rows that some threshold of trust accepts with an error rate of at most `risk`.
+    """Largest coverage that a threshold on trust reaches with a selective risk of at most `risk`.
 
     Examples
     --------
     >>> coverage_at_risk([True, True, False, True], [0.9, 0.8, 0.7, 0.7], 0.1)
     0.5
     """
-    right, scores = checked(correct, trust)
+    right, scores = check_ranking(correct, trust)
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
     accepted = np.cumsum(sizes)
     errors = np.cumsum(np.bincount(group, weights=~right))
@@ -162,7 +162,7 @@ def brier(correct: ArrayLike, trust: ArrayLike) -> float:
     >>> brier([True, False], [0.9, 0.2])
     0.025
     """
-    right, scores = checked(correct, trust)
+    right, scores = check_ranking(correct, trust)
     return float(np.mean((scores - right) ** 2))
 
 
@@ -174,7 +174,7 @@ def ece(correct: ArrayLike, trust: ArrayLike, n_bins: int = 15) -> float:
     >>> ece([True, True, False, False], [0.75, 0.75, 0.25, 0.25], n_bins=2)
     0.25
     """
-    right, scores = checked(correct, trust)
+    right, scores = check_ranking(correct, trust)
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
     values, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
@@ -193,8 +193,8 @@ def neg_aurc_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     return -aurc(decisions.label == np.asarray(y), decisions.trust)
 
 
-def checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    """Both as arrays; raises if their rows cannot be ranked."""
+def check_ranking(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
+    """Convert both to arrays; raises if their rows cannot be ranked."""
     given: NDArray[Any] = np.asarray(correct)
     right, scores = given.astype(bool), np.asarray(trust, dtype=np.float64)
     if right.shape != scores.shape or right.ndim != 1 or right.size == 0:
@@ -203,13 +203,13 @@ def checked(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray
             f"{scores.shape}."
         )
     if not np.isfinite(scores).all():
-        raise ValueError("trust holds NaN or infinite values; such rows cannot be ranked.")
+        raise ValueError("trust contains NaN or infinity; such rows cannot be ranked, so leave them out.")
     return right, scores
 
 
 def _expected_errors(right: BoolArray, scores: FloatArray) -> FloatArray:
-    """Expected number of errors among the first 1, 2, ..., n rows by falling trust."""
+    """Expected number of errors among the first 1, 2, ..., n rows by decreasing trust."""
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
-    # Every row of a tie adds the same expected number of errors.
+    # Each of a group of tied rows adds the same expected number of errors.
     rates = np.bincount(group, weights=~right) / sizes
     return np.asarray(np.cumsum(np.repeat(rates, sizes)))

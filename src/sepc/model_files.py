@@ -34,7 +34,7 @@ MOST_NESTED = 8
 
 
 class State(Protocol):
-    """How one kind of estimator is written and read; implemented by the module `state` of its folder."""
+    """How one kind of estimator is written and read; implemented by the `state` module of its package."""
 
     def write(self, estimator: Any, writer: Writer, inner: InnerModels) -> Node:
         """The node of a fitted estimator."""
@@ -43,7 +43,7 @@ class State(Protocol):
         """The estimator of a node."""
 
 
-# A new kind of estimator is a folder in `estimators`, and a line here.
+# A new kind of estimator needs a package in `estimators`, and a line here.
 STATES: dict[type, State] = {
     SEPClassifier: cast(State, sep_state),
     TrustedClassifier: cast(State, trusted_state),
@@ -55,12 +55,12 @@ BY_NAME = {kind.__name__: state for kind, state in STATES.items()}
 
 
 def save(estimator: Any, path: str | Path) -> None:
-    """Write a fitted estimator of this library to one file, which holds no code and only isolated training rows.
+    """Write a fitted estimator of this library to one file, which contains no code and only isolated training rows.
 
     Parameters
     ----------
     estimator : SEPClassifier or any other estimator of this library
-        A fitted estimator, or a search around one. Of a model of another library inside it, only a fingerprint is
+        A fitted estimator, or a search around one. For a model of another library inside it, only a fingerprint is
         written.
     path : str or Path
         By convention it ends in ``.sepc``. An existing file is replaced in one step, or not at all.
@@ -103,9 +103,9 @@ def load(path: str | Path, *, estimator: Any = None, transformer: Any = None) ->
     Raises
     ------
     FormatError
-        If the file is damaged, hostile, or of a format that this version does not read.
+        If the file is damaged, hostile, or in a format that this version does not read.
     ForeignModelError
-        If the file was saved around a model of another library, and that same model is not given.
+        If the file was saved around a model of another library, and that same model is not passed.
     """
     return from_bytes(read_bytes(path), estimator=estimator, transformer=transformer)
 
@@ -116,10 +116,10 @@ def to_bytes(estimator: Any) -> bytes:
     if inside.before:
         steps = ", ".join(type(step).__name__ for before in inside.before for _, step in before.steps)
         raise TypeError(
-            f"The pipeline prepares rows with {steps}, which a model file cannot hold. Save its last step, "
+            f"The pipeline prepares rows with {steps}, which a model file cannot store. Save its last step, "
             "pipeline[-1], and prepare rows in the same way before you pass them to the loaded model."
         )
-    node = _written(estimator if isinstance(estimator, FrozenEstimator) else inside.classifier, writer.under("model"))
+    node = _write(estimator if isinstance(estimator, FrozenEstimator) else inside.classifier, writer.under("model"))
     if node is None:
         known = ", ".join(BY_NAME)
         raise TypeError(
@@ -129,24 +129,24 @@ def to_bytes(estimator: Any) -> bytes:
 
 
 def from_bytes(data: bytes, *, estimator: Any = None, transformer: Any = None) -> Any:
-    """The estimator in the bytes of a file."""
+    """Read an estimator from the bytes of a file."""
     arrays, content = decode(data)
     reader = Reader(content, arrays)
-    loaded = _read(reader.part("model"), InnerModels(_written, _never, estimator, transformer), MOST_NESTED)
+    loaded = _read(reader.part("model"), InnerModels(_write, _never, estimator, transformer), MOST_NESTED)
     left = set(arrays) - reader.used
     if left:
-        raise FormatError(f"The file holds an array that no model has: {sorted(left)[0][:80]!r}.")
+        raise FormatError(f"The file has an array that belongs to no model: {sorted(left)[0][:80]!r}.")
     return loaded
 
 
-def _written(estimator: Any, writer: Writer) -> Node | None:
-    """The node of a fitted estimator of this library; None for anything else."""
+def _write(estimator: Any, writer: Writer) -> Node | None:
+    """Write a fitted estimator of this library as a node; None for anything else."""
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     state = STATES.get(type(inner))
     if state is None:
         return None
     check_is_fitted(inner)
-    node = state.write(inner, writer, InnerModels(_written, _never))
+    node = state.write(inner, writer, InnerModels(_write, _never))
     return {"kind": type(inner).__name__, "frozen": inner is not estimator, **node}
 
 

@@ -22,9 +22,9 @@ def plain(value: Any) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """Convert a value to dicts, lists, strings and numbers; NaN and infinity, which JSON does not have, become None.
+    """Convert a value to dicts, lists, strings and numbers; NaN and infinity, which JSON lacks, become None.
 
-    `to_dict` is used where a value has it. Values of other types are returned unchanged.
+    A value's own `to_dict` is used if it has one. Values of other types are returned unchanged.
 
     Examples
     --------

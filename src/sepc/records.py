@@ -1,9 +1,9 @@
 """Declare records: the type, shape and limits of every field, once, beside its annotation.
 
-A record is a frozen dataclass whose fields are made by the functions below. Whatever writes records to files, reads,
-checks or sizes them, or documents the format goes by these declarations alone. Sizes are named by letters, which stand
-for the same number in a record and all of its parts. Relations between values are left to a record's method `flaw`,
-which says what is wrong with it, or gives None.
+A record is a frozen dataclass whose fields are made by the functions below. Everything that writes, reads, checks or
+measures records, or documents the format, relies on these declarations alone. Sizes are named by letters, which stand
+for the same number in a record and all of its parts. Relations between values are checked by a record's method `flaw`,
+which says what is wrong with it, or returns None.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, dataclass_transform, runti
 
 import numpy as np
 
-# Numbers of rows, features and the like are below this, so that doubles hold them, and their sums, exactly.
+# Numbers of rows, features and so on are below this, so that they and their sums are exact as doubles.
 MOST = 2**53
 
 DECLARATION, NAME = "declaration", "name"
@@ -28,15 +28,15 @@ RECORDS: list[type[Any]] = []
 
 @runtime_checkable
 class HasFlaw(Protocol):
-    """A record whose values must fit together."""
+    """A record whose values must be consistent."""
 
     def flaw(self) -> str | None:
-        """What is wrong with it, to complete the sentence "The part ..."; None if nothing is."""
+        """What is wrong with it, completing the sentence "The part ..."; None if nothing is."""
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array of doubles, whole numbers or truth values.
+    """An array of doubles, integers or booleans.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class Array:
     low, high : number
         Limits of the entries, both included.
     below : str
-        The letter of a size that all entries are below; "" for none.
+        The letter of a size that bounds all entries from above, exclusive; "" for none.
     is_count : bool
-        Whether entries are numbers of rows, whose sum must be possible as well.
+        Whether entries are numbers of rows, whose sum is bounded too.
     may_lack : bool
         Whether files of earlier versions do not have it; it is then empty.
     """
@@ -64,7 +64,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number within limits, both included; with `or_infinite` also infinity, which is null in a file."""
+    """A finite number within limits, both included; with `or_infinite`, also infinity, which is null in a file."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -73,7 +73,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number of at least `low` and below `below`."""
+    """An integer of at least `low` and below `below`."""
 
     low: int = 0
     below: int = MOST
@@ -81,7 +81,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Flag:
-    """A truth value."""
+    """A boolean."""
 
 
 @dataclass(frozen=True)
@@ -93,21 +93,21 @@ class Text:
 
 @dataclass(frozen=True)
 class Texts:
-    """A list of strings, whose length is the size of this letter."""
+    """A list of strings, whose length is the size named by this letter."""
 
     size: str
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Distinct labels in order, whose number is the size of this letter."""
+    """Distinct labels in order, whose number is the size named by this letter."""
 
     size: str
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Labels, categories, counts or None in a list, or in lists within lists, with a size for each level."""
+    """Labels, categories, counts or None in a list or nested lists, with a size for each level."""
 
     shape: tuple[str, ...]
 
@@ -120,9 +120,9 @@ class Part:
     ----------
     kind : type
     is_inline : bool
-        Whether its fields stand among those of the record it belongs to.
+        Whether its fields are stored among those of the record it belongs to.
     has_node : bool
-        Whether it has a node; of a record of arrays alone, a file may hold just these.
+        Whether it has a node; for a record of arrays alone, a file may store just the arrays.
     """
 
     kind: type[Any]
@@ -132,7 +132,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """A list of records of one kind; with `may_lack` files of earlier versions have none, and the field its default."""
+    """A list of records of one kind; with `may_lack`, it may be absent from older files, which gives the default."""
 
     kind: type[Any]
     may_lack: bool = False
@@ -140,84 +140,84 @@ class Parts:
 
 @dataclass(frozen=True)
 class Given:
-    """Not in a file: taken from the record around it, or given when it is read."""
+    """Not in a file: taken from the enclosing record, or given when the record is read."""
 
 
 Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Part | Parts | Given
 
 
-def _declared(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
+def _declare(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
     return field(default=default, metadata={DECLARATION: declaration, NAME: name})
 
 
 def floats(*shape: str, low: float = -math.inf, high: float = math.inf, name: str = "") -> Any:
     """Finite doubles of this shape; `name` is what files call them, by default the name of the field."""
-    return _declared(Array(np.float64, shape, low, high), name)
+    return _declare(Array(np.float64, shape, low, high), name)
 
 
 def ints(*shape: str, low: int = 0, high: int = MOST - 1, below: str = "", name: str = "") -> Any:
-    """Whole numbers of this shape, from `low` to `high`, or below a size."""
-    return _declared(Array(np.int64, shape, low, high, below), name)
+    """Integers of this shape, from `low` to `high`, or below a size."""
+    return _declare(Array(np.int64, shape, low, high, below), name)
 
 
 def counts(*shape: str, may_lack: bool = False) -> Any:
     """Numbers of rows; with `may_lack` files of earlier versions have none."""
-    return _declared(Array(np.int64, shape, 0, MOST - 1, is_count=True, may_lack=may_lack))
+    return _declare(Array(np.int64, shape, 0, MOST - 1, is_count=True, may_lack=may_lack))
 
 
 def bools(*shape: str) -> Any:
-    """Truth values of this shape."""
-    return _declared(Array(np.bool_, shape))
+    """Booleans of this shape."""
+    return _declare(Array(np.bool_, shape))
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, or_infinite: bool = False) -> Any:
     """A finite number, or infinity."""
-    return _declared(Number(low, high, or_infinite))
+    return _declare(Number(low, high, or_infinite))
 
 
 def whole(low: int = 0, below: int = MOST) -> Any:
-    """A whole number."""
-    return _declared(Whole(low, below))
+    """An integer."""
+    return _declare(Whole(low, below))
 
 
 def flag() -> Any:
     """True or false."""
-    return _declared(Flag())
+    return _declare(Flag())
 
 
 def text(*among: str) -> Any:
-    """A string, one of these if there are any."""
-    return _declared(Text(among))
+    """A string; one of `among`, if any are given."""
+    return _declare(Text(among))
 
 
 def texts(size: str, *, name: str = "") -> Any:
     """A list of strings."""
-    return _declared(Texts(size), name)
+    return _declare(Texts(size), name)
 
 
 def labels(size: str) -> Any:
     """Labels of classes."""
-    return _declared(Labels(size))
+    return _declare(Labels(size))
 
 
 def lists(*shape: str) -> Any:
-    """A tuple of labels, categories or counts, or tuples within tuples."""
-    return _declared(Lists(shape))
+    """A tuple of labels, categories or counts, or nested tuples of these."""
+    return _declare(Lists(shape))
 
 
 def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, default: Any = MISSING) -> Any:
-    """Another record; without it, the field has its default."""
-    return _declared(Part(kind, is_inline, has_node), default=default)
+    """Another record; if absent, the field has its default."""
+    return _declare(Part(kind, is_inline, has_node), default=default)
 
 
 def parts(kind: type[Any], *, name: str = "", default: Any = MISSING, may_lack: bool = False) -> Any:
-    """A tuple of records of one kind; with `may_lack` it may be missing in a file of an earlier version."""
-    return _declared(Parts(kind, may_lack), name, default)
+    """A tuple of records of one kind; with `may_lack`, it may be absent from files of earlier versions."""
+    return _declare(Parts(kind, may_lack), name, default)
 
 
 def given(*, default: Any = MISSING) -> Any:
-    """A field that files do not hold."""
-    return _declared(Given(), default=default)
+    """A field that is not stored in files."""
+    return _declare(Given(), default=default)
 
 
 @dataclass_transform(
@@ -225,8 +225,8 @@ def given(*, default: Any = MISSING) -> Any:
     field_specifiers=(floats, ints, counts, bools, number, whole, flag, text, texts, labels, lists, part, parts, given),
 )
 def record(kind: type[Kind]) -> type[Kind]:
-    """Make a class a record; one of plain values can be compared, and one without a representation gets one."""
-    declared = [own.metadata[DECLARATION] for own in vars(kind).values() if isinstance(own, Field)]
+    """Turn a class into a record; adds `==` if all values are plain, and a `repr` if it has none."""
+    declared = [each.metadata[DECLARATION] for each in vars(kind).values() if isinstance(each, Field)]
     made = dataclass(frozen=True, eq=all(map(_is_plain, declared)), repr=kind.__repr__ is object.__repr__)(kind)
     RECORDS.append(made)
     return made
@@ -241,7 +241,7 @@ def _is_plain(declaration: Declaration) -> bool:
 
 def declarations(kind: type[Any]) -> Mapping[str, Declaration]:
     """The declaration of each field of a record."""
-    return {own.name: own.metadata[DECLARATION] for own in fields(kind)}
+    return {each.name: each.metadata[DECLARATION] for each in fields(kind)}
 
 
 def size_in_bytes(record: Any) -> int:

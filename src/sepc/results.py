@@ -1,4 +1,4 @@
-"""What estimators and functions give back, for annotations and isinstance; nobody needs to make one."""
+"""What estimators and functions return, for annotations and isinstance; users need not construct any."""
 
 from sepc.decisions.kinds import Rule
 from sepc.decisions.letter import Letter

@@ -1,4 +1,4 @@
-"""Format names, numbers and lists in messages, in the same way throughout the library."""
+"""Format names, numbers and lists consistently in messages throughout the library."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from typing import Any
 
 from sepc.plain_values import plain
 
-# Digits that show a percentage exactly as the user set it, such as a confidence of 99.999 %.
+# Enough digits to show a percentage exactly as the user set it, such as a confidence of 99.999 %.
 AS_SET = 10
 
 # Ratios of volumes are formatted as percentages too, and may be as large as any float.
 ROOM = Context(prec=400)
 
-# The most names that a message lists; it counts the rest.
+# The most names that a message lists; the rest are counted.
 MOST_NAMES = 12
 
-# The most terminal columns of a list of labels with their counts, and of each label in it.
+# The most terminal columns for a list of labels with their counts, and for each label in it.
 LONGEST_LIST = 46
 LONGEST_LABEL = 28
 
-# The most numbers that a card shows.
+# The most numbers that a card lists.
 MOST_NUMBERS = 4
 
 # Larger numbers are written with an exponent.
 LARGEST_WRITTEN_OUT = 1e9
 
-# Smaller p-values are not told apart.
+# Smaller p-values are shown as below this.
 SMALL_P = 1e-4
 
-# Longer names are cut in the middle, since the difference between two names is often at the end.
+# Longer names are shortened in the middle, since names often differ at the end.
 LONGEST_NAME = 80
 
-# Characters that end lines, move the cursor, turn the direction of writing or are not characters at all; what joins
-# emoji and letters (U+200C, U+200D) stays.
+# Characters that end lines, move the cursor, change the direction of writing or are not characters at all; those that
+# join emoji and letters (U+200C, U+200D) stay.
 HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
@@ -69,7 +69,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def points(difference: float) -> str:
-    """Format a difference of shares in points of per cent, with its sign.
+    """Format a difference of shares in percentage points, with its sign.
 
     Examples
     --------
@@ -80,14 +80,14 @@ def points(difference: float) -> str:
 
 
 def floored_percent(share: float, digits: int = 1) -> str:
-    """Format a share rounded down, for lower bounds and for progress.
+    """Format a share as a percentage rounded down, for lower bounds and progress.
 
     Examples
     --------
     >>> floored_percent(0.97299), floored_percent(0.9999), floored_percent(0.0004)
     ('97.2 %', '99.9 %', '0 %')
     """
-    return _written(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, ROOM))
+    return _format_percentage(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, ROOM))
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:
@@ -107,10 +107,10 @@ def _percent(share: float, digits: int, rounding: str) -> str:
     exact, step = _hundredfold(share), _step(digits)
     rounded = exact.quantize(step, rounding, ROOM)
     if rounded == exact or rounded not in (0, 100):
-        return _written(rounded)
+        return _format_percentage(rounded)
     if rounded == 0:
-        return f"under {_written(step if exact > 0 else rounded)}"
-    return f"over {_written(rounded if exact > 100 else 100 - step)}"
+        return f"under {_format_percentage(step if exact > 0 else rounded)}"
+    return f"over {_format_percentage(rounded if exact > 100 else 100 - step)}"
 
 
 def _hundredfold(share: float) -> Decimal:
@@ -122,13 +122,13 @@ def _step(digits: int) -> Decimal:
     return Decimal(1).scaleb(-digits)
 
 
-def _written(value: Decimal) -> str:
+def _format_percentage(value: Decimal) -> str:
     text = f"{value:f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
 def counted(n: int, singular: str, plural: str | None = None) -> str:
-    """A number with a noun, in singular or plural.
+    """A number with its noun in the singular or plural.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def visible(text: str) -> str:
 def printable(text: str) -> str:
     r"""The text, with control and invisible characters replaced by codes such as ``\x1b``; line breaks stay.
 
-    For all that goes to a terminal, where names from a file could otherwise move the cursor or hide what follows.
+    For everything written to a terminal, where names from a file could otherwise move the cursor or hide what follows.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def numbers(values: Any) -> str:
 
 
 def with_counts(labels: Iterable[Any], counts: Iterable[int]) -> str:
-    """Labels with their numbers of rows, as in "benign (357), malignant (212)"; as many as fit on a line."""
+    """Labels with their row counts, as in "benign (357), malignant (212)"; as many as fit on a line."""
     pairs = [f"{short(name_of(label), LONGEST_LABEL)} ({n:,})" for label, n in zip(labels, counts, strict=True)]
     n_kept, width = 0, 0
     while n_kept < len(pairs) and (width := width + columns_of(pairs[n_kept]) + 2) <= LONGEST_LIST:
@@ -287,7 +287,7 @@ def with_number(where: str, region: int) -> str:
 
 
 def p_in_short(p: float, equal: str = "") -> str:
-    """A p-value with two digits, after `equal`; the smallest ones are not told apart.
+    """A p-value with two digits, after `equal`; the smallest ones are only bounded.
 
     Examples
     --------
@@ -330,7 +330,7 @@ def deviations(value: float) -> str:
 
 
 def quantity(value: float) -> str:
-    """A value of a feature: whole numbers as they are, others to three digits or, from 1,000 on, rounded.
+    """A feature value: whole numbers as they are, others to three digits or, from 1,000 up, rounded to integers.
 
     Examples
     --------
@@ -345,7 +345,7 @@ def quantity(value: float) -> str:
 
 
 def calendar_day(days: float) -> str:
-    """A date, given in days since the beginning of 1970.
+    """A date, given in days since 1 January 1970.
 
     Examples
     --------

@@ -90,7 +90,7 @@ def test_scores_are_the_decisions(kind, suffix, models, wdbc, folder, tmp_path, 
 def test_kept_columns_come_first_and_as_they_stand(folder, write_csv, capsys, tmp_path):
     table = write_csv(["nr", *FEATURES, "note"], ("007", 12, 15, 500, "a, b"), ("x", 13, 16, 600, "ü"))
     output = tmp_path / "out.csv"
-    assert run_here(capsys, "score", folder / "model.sepc", table, "--output", output, "--keep", "note,nr").code == 0
+    assert run_here(capsys, "score", folder / "model.sepc", table, "--output", output, "--copy", "note,nr").code == 0
     found = pd.read_csv(output, dtype=str)
     assert list(found.columns[:3]) == ["note", "nr", "label"]
     assert found["nr"].tolist() == ["007", "x"]
@@ -99,8 +99,8 @@ def test_kept_columns_come_first_and_as_they_stand(folder, write_csv, capsys, tm
 
 def test_a_kept_column_cannot_be_called_as_a_decision(folder, write_csv, capsys, tmp_path):
     table = write_csv([*FEATURES, "trust"], (12, 15, 500, 1))
-    words = ["score", folder / "model.sepc", table, "--output", tmp_path / "o.csv", "--keep", "trust"]
-    assert "--keep names 'trust'" in complaint(run_here(capsys, *words))
+    words = ["score", folder / "model.sepc", table, "--output", tmp_path / "o.csv", "--copy", "trust"]
+    assert "--copy names 'trust'" in complaint(run_here(capsys, *words))
     assert "has no column 'nr'" in complaint(run_here(capsys, *words[:-1], "nr"))
 
 
@@ -147,7 +147,7 @@ def forms(text):
 def test_csv_is_read_however_it_is_written(name, folder, wdbc, tmp_path, capsys):
     data, options = forms(wdbc.rename(columns={"ward": "größe"}).to_csv(index=False))[name]
     (tmp_path / name).write_bytes(data)
-    words = ["score", folder / "model.sepc", tmp_path / name, *options, "--keep", "größe", "--output"]
+    words = ["score", folder / "model.sepc", tmp_path / name, *options, "--copy", "größe", "--output"]
     assert run_here(capsys, *words, tmp_path / "out.csv").err == ""
     found = pd.read_csv(tmp_path / "out.csv")
     np.testing.assert_array_equal(found["trust"], load(folder / "model.sepc").decide(wdbc[FEATURES]).trust)
@@ -158,7 +158,7 @@ def test_csv_is_read_however_it_is_written(name, folder, wdbc, tmp_path, capsys)
 def test_standard_input_and_output(suffix, folder, wdbc, capsys, monkeypatch):
     given = io.TextIOWrapper(io.BytesIO((folder / f"wdbc.{suffix}").read_bytes()))
     monkeypatch.setattr(sys, "stdin", given)
-    ran = run_here(capsys, "score", folder / "model.sepc", "-", "--format", suffix, "--output", "-", "--keep", "id")
+    ran = run_here(capsys, "score", folder / "model.sepc", "-", "--format", suffix, "--output", "-", "--copy", "id")
     found = pd.read_csv(io.StringIO(ran.out))
     np.testing.assert_array_equal(found["trust"], load(folder / "model.sepc").decide(wdbc[FEATURES]).trust)
     assert "Written" not in ran.out

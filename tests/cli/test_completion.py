@@ -2,11 +2,15 @@
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 from command_runs import complaint, run_here
+from optional import package_or_skip
 
 from sepc.cli.entry import COMMANDS
+
+package_or_skip("shtab")
 
 CASES = [
     (["sepc", ""], {*COMMANDS}),
@@ -38,17 +42,24 @@ def ask(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-@pytest.mark.parametrize(("words", "wanted"), CASES)
-def test_bash(words, wanted, script):
+def bash_completes(words, script, folder):
+    """What bash offers for the last word, in a folder."""
     quoted = " ".join(f"'{word}'" for word in words)
-    asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _sepc; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    found = set(ask("bash", "-c", f"source {script('bash')}; {asked}").split())
+    asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _shtab_sepc; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    return set(ask("bash", "-c", f'cd {folder}; eval "$(cat {script("bash")})"; {asked}').split())
+
+
+@pytest.mark.parametrize(("words", "wanted"), CASES)
+def test_bash(words, wanted, script, tmp_path):
+    found = bash_completes(words, script, tmp_path)
     assert wanted <= found
     assert found <= wanted | {"--help", "--version"}
 
 
-def test_bash_falls_back_to_files(script):
-    assert "complete -o default -F _sepc sepc" in ask("bash", "-c", f"source {script('bash')}; complete -p sepc")
+@pytest.mark.parametrize("words", [["sepc", "fit", "tab"], ["sepc", "score", "m", "d", "--output", "tab"]])
+def test_bash_knows_files(words, script, tmp_path):
+    (tmp_path / "table.csv").touch()
+    assert bash_completes(words, script, tmp_path) == {"table.csv"}
 
 
 @pytest.mark.parametrize(("words", "wanted"), CASES)
@@ -61,8 +72,16 @@ def test_fish(words, wanted, script, monkeypatch, tmp_path):
 
 def test_zsh_reads_the_script(script):
     path = script("zsh")
-    assert ask("zsh", "-f", "-c", f"autoload -U compinit; compinit -D; source {path}; echo $_comps[sepc]") == "_sepc\n"
+    assert (
+        ask("zsh", "-f", "-c", f'autoload -U compinit; compinit -D; eval "$(cat {path})"; echo $_comps[sepc]')
+        == "_shtab_sepc\n"
+    )
 
 
 def test_an_unknown_shell(capsys):
     assert "invalid choice: 'tcsh'" in complaint(run_here(capsys, "completion", "tcsh"))
+
+
+def test_without_shtab(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert 'pip install "sepc[table]"' in complaint(run_here(capsys, "completion", "bash"), code=1)

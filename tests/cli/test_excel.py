@@ -70,7 +70,7 @@ def test_a_model_scores_what_it_was_fitted_on(write_book, capsys, tmp_path):
     rows = [[*(rng.normal(size=2) + 3.0 * (i % 2)), ["a", "b"][i % 2]] for i in range(60)]
     book = write_book(data=[["p", "q", "y"], *rows])
     assert run_here(capsys, "fit", book, "--target", "y", "--output", tmp_path / "m.sepc").code == 0
-    ran = run_here(capsys, "score", tmp_path / "m.sepc", book, "--output", tmp_path / "o.csv", "--keep", "y")
+    ran = run_here(capsys, "score", tmp_path / "m.sepc", book, "--output", tmp_path / "o.csv", "--copy", "y")
     assert "60 rows" in ran.out
 
 

@@ -36,7 +36,7 @@ def formulas(folder, wdbc, tmp_path):
 
 
 def scored(capsys, folder, data, output, *more):
-    words = ["score", folder / "m.sepc", folder / data, "--keep", "=name", "--output", folder / output, *more]
+    words = ["score", folder / "m.sepc", folder / data, "--copy", "=name", "--output", folder / output, *more]
     ran = run_here(capsys, *words)
     assert (ran.code, ran.err) == (0, "")
     if output.endswith("parquet"):
@@ -68,7 +68,7 @@ def test_two_columns_stay_two(folder, wdbc, tmp_path, capsys):
     """Also if only the apostrophe tells their names apart."""
     table = wdbc[FEATURES][:2].assign(**{"=a": ["p", "q"], "'=a": ["r", "s"]})
     table.to_csv(tmp_path / "two.csv", index=False)
-    words = ["score", folder / "model.sepc", tmp_path / "two.csv", "--keep", "=a,'=a", "--output", tmp_path / "o.csv"]
+    words = ["score", folder / "model.sepc", tmp_path / "two.csv", "--copy", "=a,'=a", "--output", tmp_path / "o.csv"]
     assert run_here(capsys, *words).code == 0
     with (tmp_path / "o.csv").open(encoding="utf-8") as file:
         assert [row[:2] for row in csv.reader(file)][1:] == [["p", "r"], ["q", "s"]]
@@ -133,7 +133,7 @@ def test_no_name_acts_on_the_terminal(hidden, capsys):
     table_of = pd.read_csv(table, dtype=str).set_axis(csv_names(table), axis=1)
     moved = table_of.assign(**{f"{FEATURES[0]}{HIDDEN}": "99"})
     moved.to_csv(hidden / "moved.csv", index=False, lineterminator="\r\n")
-    chosen = ["--budget", "20", "--keep", quoted(ward), "--output", hidden / "asked.csv"]
+    chosen = ["--budget", "20", "--copy", quoted(ward), "--output", hidden / "asked.csv"]
     runs += [
         ["monitor", path, hidden / "moved.csv", "--state", watch, "--reference", table],
         ["monitor", path, "--state", watch],
@@ -184,13 +184,13 @@ def test_warnings_and_progress_name_nothing_that_acts(hidden, capsys):
     assert "sepc: warning: left out, since they are no features: 'flat" in ran.err
     assert ran.err.count("\n") == 1
     assert SEEN.findall(ran.err) == []
-    assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").line(0.0, 200)) == []
+    assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").what) == []
 
 
 def test_decisions_on_a_terminal_hold_nothing_that_acts(folder, wdbc, tmp_path):
     """A pipe gets every cell as it is; a terminal does not."""
     wdbc[FEATURES][:3].assign(note=HIDDEN).to_csv(tmp_path / "notes.csv", index=False)
-    words = command("score", folder / "model.sepc", tmp_path / "notes.csv", "--keep", "note", "--output", "-")
+    words = command("score", folder / "model.sepc", tmp_path / "notes.csv", "--copy", "note", "--output", "-")
     piped = subprocess.run(words, capture_output=True, check=True).stdout.decode()
     assert HIDDEN in piped
     ours, theirs = pty.openpty()

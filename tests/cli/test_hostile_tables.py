@@ -169,8 +169,8 @@ def test_text_that_a_file_repeats_from_a_dictionary(command, folder, tmp_path):
     text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2_000, dtype=np.int32)), pa.array(["x" * 10**6]))
     pq.write_table(pa.table(numbers | {"target": text}), tmp_path / "text.parquet", store_schema=False)
     assert pq.read_schema(tmp_path / "text.parquet").field("target").type == pa.string()
-    keep = ["--keep", "target"] if command == "score" else []
-    ran, megabytes = measured(*words_of(command, folder, tmp_path / "text.parquet", tmp_path), *keep)
+    copied = ["--copy", "target"] if command == "score" else []
+    ran, megabytes = measured(*words_of(command, folder, tmp_path / "text.parquet", tmp_path), *copied)
     assert "column 'target' holds more than 256 MB of text in 2,000 rows; leave it out." in complaint(ran)
     assert megabytes < 400
 
@@ -185,7 +185,7 @@ def test_lists_are_no_columns(folder, tmp_path, wdbc, capsys):
     table = wdbc[FEATURES].assign(readings=[[1.0, 2.0]] * len(wdbc))
     table.to_parquet(tmp_path / "lists.parquet")
     words = words_of("score", folder, tmp_path / "lists.parquet", tmp_path)
-    line = complaint(run_here(capsys, *words, "--keep", "readings"))
+    line = complaint(run_here(capsys, *words, "--copy", "readings"))
     assert "column 'readings' holds lists or structures" in line
 
 

@@ -335,7 +335,7 @@ def test_nothing_to_repair(place, tmp_path, capsys):
 def asked(place, tmp_path, capsys):
     """A review of the quiet rows, and its words without them."""
     words = ["review", place / "model.sepc", "--state", tmp_path / "queue.sepc"]
-    more = ["--budget", "60", "--keep", "side", "--seed", "0", "--output", tmp_path / "asked.csv"]
+    more = ["--budget", "60", "--copy", "side", "--seed", "0", "--output", tmp_path / "asked.csv"]
     ran = run_here(capsys, *words, place / "quiet.csv", *more)
     assert (ran.code, ran.err) == (0, "")
     return words, more, ran
@@ -464,7 +464,7 @@ def test_what_a_review_needs(place, tmp_path, capsys, write_csv):
         ([rows, *output, "--labels", rows], "one after the other"),
         ([rows, *output, "--complete"], "belong to --labels"),
         ([rows, "--output", tmp_path / "asked.docx", "--budget", "5"], "must end in .csv or .parquet"),
-        ([rows, *output, "--budget", "5", "--keep", "none"], "has no column 'none'"),
+        ([rows, *output, "--budget", "5", "--copy", "none"], "has no column 'none'"),
         ([write_csv(NAMES, *[(0.1, 0.2)] * 20), *output, "--budget", "5"], "Here: --reference FILE"),
     ):
         assert said in complaint(run_here(capsys, *words, *more))

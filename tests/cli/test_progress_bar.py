@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 
-from command_runs import command
+import pytest
+from command_runs import command, wait_for
 
 from sepc.cli.fitting import RoundNotes
-from sepc.cli.progress_bar import ProgressBar, clock
+from sepc.cli.progress_bar import ProgressBar
 from sepc.partition.sequence import Round
 
 
@@ -20,36 +21,38 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_line_has_the_share_or_the_time():
-    bar = ProgressBar("scoring rows.csv")
-    bar.started = 100.0
-    bar.update("4,600 rows", 0.5)
-    assert bar.line(now=165.0, width=100) == "scoring rows.csv  [############............]  50 %  4,600 rows"
-    assert len(bar.line(now=165.0, width=30)) == 29
-    bar.update("4,600 rows")
-    assert bar.line(now=165.0, width=100) == "scoring rows.csv  4,600 rows  1:05"
-
-
-def test_pace_and_time_left():
-    bar = ProgressBar("scoring")
-    bar.update_rows(10, 40, 0.25)
-    assert bar.note == "10 of 40 rows"
-    bar.started = time.monotonic() - 30.0
-    bar.update_rows(3000, 12_000, 0.25)
-    assert bar.note == "3,000 of 12,000 rows, 100 a second, 1:30 left"
-    bar.update_rows(3000, None, None)
-    assert bar.note == "3,000 rows, 100 a second"
-
-
-def test_it_wipes_itself(monkeypatch):
+def drawn(bar, monkeypatch, pattern):
+    """All that a bar has drawn on a terminal, once some of it matches."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr("sepc.cli.progress_bar.FIRST", 0.01)
-    with ProgressBar("fitting") as bar:
-        bar.update("round 3")
-        while "round 3" not in terminal.getvalue():
-            time.sleep(0.01)
-    assert terminal.getvalue().endswith("\r\x1b[K")
+    monkeypatch.setattr(bar, "shown", True)
+    with bar:
+        wait_for(lambda: re.search(pattern, terminal.getvalue()))
+    return terminal.getvalue()
+
+
+def test_rows_of_how_many_how_fast_and_how_long(monkeypatch):
+    pytest.importorskip("tqdm")
+    bar = ProgressBar("scoring rows.csv")
+    bar.started -= 30.0
+    bar.update_rows(3000, None, 0.25)
+    drawn(bar, monkeypatch, r"scoring rows.csv:  25%\|.*\| 3.00k/12.0k \[00:30<01:\d\d, [\d.]+ rows/s\]")
+    bar = ProgressBar("scoring -")
+    bar.update_rows(3000, None, None)
+    drawn(bar, monkeypatch, r"scoring -: 3.00k rows \[00:00, .* rows/s\]")
+
+
+def test_a_note_and_the_time_and_a_line_that_wipes_itself(monkeypatch):
+    pytest.importorskip("tqdm")
+    bar = ProgressBar("fitting")
+    bar.update("round 3")
+    assert re.search(r"\r +\r$", drawn(bar, monkeypatch, r"fitting, round 3 \[00:00\]"))
+
+
+def test_without_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert drawn(ProgressBar("fitting"), monkeypatch, "") == ""
 
 
 def test_nothing_is_shown_without_a_terminal(monkeypatch):
@@ -72,12 +75,9 @@ def test_rounds_in_words():
     assert told[2:] == ["partition 2, round 1, 1,000 rows left", "partition 2, round 2, 700 rows left"]
 
 
-def test_clock():
-    assert [clock(seconds) for seconds in (0, 59.9, 61, 3725)] == ["0:00", "0:59", "1:01", "1:02:05"]
-
-
 def test_rounds_are_seen_on_a_terminal(folder, tmp_path, wdbc):
     """A fit whose standard error is a terminal shows its rounds there, and on standard output only the account."""
+    pytest.importorskip("tqdm")
     ours, theirs = pty.openpty()
     slow = tmp_path / "slow.parquet"
     wdbc.drop(columns=["id", "ward"]).sample(3_000, replace=True, random_state=0).pipe(shaken).to_parquet(slow)
@@ -87,8 +87,8 @@ def test_rounds_are_seen_on_a_terminal(folder, tmp_path, wdbc):
         seen = read_all(ours)
         out = process.stdout.read().decode()
     assert process.returncode == 0, seen
-    assert re.search(r"fitting  round \d+, [\d,]+ rows left  \d:\d\d", seen), seen[-500:]
-    assert seen.endswith("\r\x1b[K")
+    assert re.search(r"fitting, round \d+, [\d,]+ rows left \[\d\d:\d\d\]", seen), seen[-500:]
+    assert re.search(r"\r +\r$", seen)
     assert "rows left" not in out
 
 

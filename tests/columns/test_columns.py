@@ -150,7 +150,7 @@ def test_what_is_no_feature_is_left_out_with_one_warning():
     with pytest.warns(LeftOutWarning, match="'key' .an id. and 'site'"):
         kept = SEPClassifier(keep=["patient"]).fit(table, y)
     assert "patient" in kept.model_.feature_names
-    with pytest.raises(ValueError, match=r"No column can be used: 'key' \(an id\). Name those to use in keep."):
+    with pytest.raises(ValueError, match=r"No column can be used: 'key' \(an id\). Name the ones to use in keep."):
         SEPClassifier().fit(table[["key"]], y)
 
 
@@ -161,7 +161,7 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
     labels = rng.integers(2, size=600)
     categories, encoded = fit_categories("town", given, labels, 1.0, rng.integers(5, size=600))
     assert abs(np.corrcoef(encoded[:, 0], labels)[0, 1]) < 0.1
-    assert np.corrcoef(categories.encoded(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
+    assert np.corrcoef(categories.encode(categories.codes_of(given))[:, 0], labels)[0, 1] > 0.5
     table = pd.DataFrame({"noise": rng.standard_normal(1200), "key": np.repeat([f"c{i}" for i in range(300)], 4)})
     y = rng.integers(2, size=1200)
     fresh = SEPClassifier().fit(table[::2], y[::2]).decide(table[1::2])
@@ -173,7 +173,7 @@ def test_names_of_columns_that_are_not_there_are_refused(parameter):
     table, y = people()
     with pytest.raises(ValueError, match=r"There is no column 'jop'; there are 'age', 'pay', 'job'"):
         SEPClassifier(**{parameter: ["jop"]}).fit(table, y)
-    with pytest.raises(TypeError, match="name columns of a table, and X is none"):
+    with pytest.raises(TypeError, match="name columns of a table, but X is not a table"):
         SEPClassifier(**{parameter: ["job"]}).fit(table[["age", "pay"]].to_numpy(), y)
 
 
@@ -181,7 +181,7 @@ def test_columns_that_held_numbers_in_training_must_hold_them_later():
     table, y = people()
     numbers = table[["age", "pay"]]
     classifier = SEPClassifier().fit(numbers, y)
-    with pytest.raises(ValueError, match="was fitted to numbers, and column 'pay' now holds something else"):
+    with pytest.raises(ValueError, match="was fitted to numbers, but column 'pay' now holds something else"):
         classifier.decide(numbers.assign(pay="much"))
     with pytest.raises(ValueError, match="columns 'age' and 'pay' now hold something else"):
         classifier.decide(numbers.assign(age="old", pay=table["since"]))
@@ -255,7 +255,7 @@ def test_encodings_of_several_classes(n_classes):
     assert categories.encodings.shape == (len(categories.values), k)
     assert encoded.shape == (600, k)
     assert np.isfinite(encoded).all()
-    assert (categories.encoded(np.array([len(categories.values)])) == 0).all()
+    assert (categories.encode(np.array([len(categories.values)])) == 0).all()
 
 
 def test_gaps_of_any_kind_are_taken():
@@ -308,10 +308,10 @@ def test_dates_are_dates_in_any_dress():
 
 def test_columns_of_other_kinds_are_refused_by_name():
     table, y = people()
-    with pytest.raises(ValueError, match="Column 'pay' has infinite numbers"):
+    with pytest.raises(ValueError, match="Column 'pay' contains infinite values"):
         SEPClassifier().fit(table.assign(pay=table["pay"].where(table["pay"] > 2, np.inf)), y)
     classifier = SEPClassifier().fit(table, y)
-    with pytest.raises(ValueError, match="Column 'age' held numbers in training, and now holds 'old'"):
+    with pytest.raises(ValueError, match="Column 'age' held numbers in training, but now holds 'old'"):
         classifier.decide(table.assign(age="old"))
     with pytest.raises(ValueError, match="Column 'since' held dates in training"):
         classifier.decide(table.assign(since=1.0))
@@ -336,7 +336,7 @@ def test_a_file_whose_columns_have_other_names_is_refused():
     table, y = people()
     arrays, content = decode(to_bytes(SEPClassifier().fit(table, y)))
     content["model"]["feature_names_in"][0] = "aged"
-    with pytest.raises(FormatError, match="other columns than its names of features"):
+    with pytest.raises(FormatError, match="columns that do not match its feature names"):
         from_bytes(encode(arrays, content))
 
 

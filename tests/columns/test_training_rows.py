@@ -24,7 +24,7 @@ def sample():
 def fitted(sample):
     table, y = sample
     classes = np.unique(y, return_inverse=True)[1]
-    return Preparation.fitted(*read_columns(table, (), ()), classes, 1.0, 0)
+    return Preparation.fit(*read_columns(table, (), ()), classes, 1.0, 0)
 
 
 def test_rows_of_the_sample_are_those_to_train_on(sample, fitted):
@@ -47,7 +47,7 @@ def test_other_rows_are_encoded_as_new_ones(sample, fitted):
 def test_copies_of_a_row_have_one_encoding_whatever_their_labels():
     table = pd.DataFrame({"colour": ["red", "blue", "green"] * 20, "size": [1.0, 2.0, 3.0, 4.0] * 15})
     classes = np.random.default_rng(0).integers(0, 2, size=60)
-    preparation, rows = Preparation.fitted(*read_columns(table, (), ()), classes, 1.0, 0)
+    preparation, rows = Preparation.fit(*read_columns(table, (), ()), classes, 1.0, 0)
     given = TrainingRows.of(preparation, table, rows).rows_of(table)
     assert len(np.unique(given, axis=0)) == len(table.drop_duplicates())
 

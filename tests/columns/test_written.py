@@ -8,7 +8,7 @@ from optional import package_or_skip
 from sepc import LeftOutWarning, SEPClassifier
 from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.number_texts import number_text, read_number, read_numbers, value_of
-from sepc.columns.recognition import Doubt, written_of
+from sepc.columns.recognition import Doubt, recognise
 from sepc.columns.time_texts import Order, date_of, duration_of
 from sepc.columns.written import What, Written
 from sepc.model_files import from_bytes, to_bytes
@@ -72,7 +72,7 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_are_recognised_and_read(name):
     texts, numbers, expected = NUMBERS[name]
-    written = written_of(distinct(texts))
+    written = recognise(distinct(texts))
     assert written == expected
     read = written.read(np.array(texts, dtype=object))
     assert np.isnan(read).mean() < 0.05
@@ -108,7 +108,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_stays_text(name):
-    assert written_of(distinct(TEXTS[name])) is None
+    assert recognise(distinct(TEXTS[name])) is None
 
 
 DOUBTS = {
@@ -139,7 +139,7 @@ DOUBTS = {
 @pytest.mark.parametrize("name", DOUBTS)
 def test_what_a_column_does_not_tell_is_a_doubt_and_no_guess(name):
     texts, seen = DOUBTS[name]
-    found = written_of(distinct(texts))
+    found = recognise(distinct(texts))
     assert isinstance(found, Doubt)
     assert seen in found.seen
 
@@ -166,7 +166,7 @@ def test_dates_are_recognised_and_read(name):
     form, order = DATES[name]
     every = "37h" if "%H" in form else "D" if "%d" in form else "MS"
     days = pd.date_range("2010-01-01", periods=150, freq=every)
-    written = written_of(distinct(days.strftime(form)))
+    written = recognise(distinct(days.strftime(form)))
     assert written == Written.date(order)
     np.testing.assert_array_equal(written.read(days.strftime(form).to_numpy(dtype=object)), days.to_numpy())
 
@@ -189,9 +189,9 @@ def test_parts_of_numbers_and_dates():
 
 
 def test_durations_are_in_the_unit_that_they_are_written_in():
-    assert written_of(["1 day", "2 days", "14 days"]) == Written.duration("day")
-    assert written_of(["1h", "2h 30m", "45 min"]) == Written.duration("second")
-    assert written_of([f"00:{i:02}:11" for i in range(40)]) == Written.duration("second")
+    assert recognise(["1 day", "2 days", "14 days"]) == Written.duration("day")
+    assert recognise(["1h", "2h 30m", "45 min"]) == Written.duration("second")
+    assert recognise([f"00:{i:02}:11" for i in range(40)]) == Written.duration("second")
     times = pd.DataFrame({"took": pd.to_timedelta([90, 30, None], unit="s"), "x": [1, 2, 3]})
     column, _ = kinds_of(times, (), ())
     assert (column.kind, column.written.what) == (Kind.NUMBER, What.DURATION)
@@ -217,7 +217,7 @@ def test_numbers_and_dates_beside_marks_for_gaps_are_not_categories():
     table = pd.DataFrame({"x": numbers, "day": days, "half": half, "size": [1, 2, "A"] * 100})
     columns = kinds_of(table, (), ())
     assert [own.kind for own in columns] == [Kind.NUMBER, Kind.DATE, Kind.NUMBER, Kind.CATEGORY]
-    assert columns[0].seen == "most cells are no text; '-' in 15 rows cannot be read"
+    assert columns[0].seen == "most cells are not text; '-' in 15 rows cannot be read"
     assert np.isnan(columns[0].read(numbers)).sum() == 15
     np.testing.assert_array_equal(columns[2].read(half), half.astype(float))
 

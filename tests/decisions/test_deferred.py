@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from sepc.decisions.decisions import Decisions, refused
+from sepc.decisions.decisions import Decisions, refuse
 from sepc.decisions.deferred import Deferred
 from sepc.decisions.kinds import Cause
-from sepc.decisions.row_wise import given_fields, replaced
+from sepc.decisions.row_wise import given_fields, replace_columns
 
 
 def doubled(calls, numbers):
@@ -83,9 +83,9 @@ def decisions():
 def test_nothing_but_the_cause_needs_the_cause(decisions):
     own, calls = decisions
     assert len(own[1:][[0]]) == len(own[:1]) == 1
-    assert replaced(own, by="somebody").by == "somebody"
+    assert replace_columns(own, by="somebody").by == "somebody"
     assert own[0].label == "a"
-    refused(own, np.array([True, False, False]), Cause.DRIFTED)
+    refuse(own, np.array([True, False, False]), Cause.DRIFTED)
     assert calls == []
 
 
@@ -97,7 +97,7 @@ def test_one_decision_looks_up_one_cause(decisions):
 
 def test_rows_are_refused_for_another_cause(decisions):
     own, calls = decisions
-    without = refused(own, np.array([True, False, True]), Cause.DRIFTED)
+    without = refuse(own, np.array([True, False, True]), Cause.DRIFTED)
     assert without.accepted.tolist() == [False, False, False]
     assert without[2].cause is Cause.DRIFTED
     assert calls == [1]

@@ -17,7 +17,7 @@ import sepc
 from sepc import BrokenPromiseWarning, Costs, NoPromiseWarning, SelectiveClassifier, SEPClassifier
 
 BROKEN = (
-    r"The promise is not kept: GridSearchCV chose it as the best of 2, and the best is the luckiest\. Search inside "
+    r"The promise does not hold: GridSearchCV chose it as the best of 2, and the best is the luckiest\. Search inside "
     r"the promise instead, SelectiveClassifier\(GridSearchCV\(\.\.\.\)\), or calibrate the model that was found on rows"
 )
 TWO = {"estimator__C": [0.1, 1.0]}
@@ -56,7 +56,7 @@ def test_the_words_of_a_promise_begin_with_why_it_is_not_kept(around, data):
     with pytest.warns(BrokenPromiseWarning):
         text, card = str(sepc.report(around, *data)), sepc.model_card(around)
     for words in (" ".join(text.split()), card):
-        assert words.index("The promise is not kept") < words.index("of accepted rows are wrong, with 95 %")
+        assert words.index("The promise does not hold") < words.index("of accepted rows are wrong, with 95 %")
 
 
 @pytest.mark.parametrize("wrapped", ["pipeline around", "pipeline inside", "frozen"])

@@ -69,13 +69,13 @@ def test_numbers_without_digits_or_beyond_range_are_refused_by_name(model, scale
     X, y = rows()
     X = np.column_stack([X[:, 0], X[:, 1] * scale, X[:, 2:]])
     action = "Multiply" if scale < 1 else "Divide"
-    with pytest.raises(ValueError, match=f"^Feature 'x1' runs from .* {action} it by a constant first.$"):
+    with pytest.raises(ValueError, match=f"^Feature 'x1' ranges from .* {action} it by a constant first.$"):
         model.fit(X, y)
 
 
 def test_a_feature_of_the_smallest_number_is_refused_by_name():
     X, y = rows()
-    with pytest.raises(ValueError, match="Feature 'x4' runs from 0 to 4.94e-324"):
+    with pytest.raises(ValueError, match="Feature 'x4' ranges from 0 to 4.94e-324"):
         SEPClassifier().fit(np.column_stack([X, np.where(y == 1, 5e-324, 0.0)]), y)
 
 

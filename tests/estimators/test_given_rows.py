@@ -191,7 +191,7 @@ def test_what_is_no_row_is_refused():
     row = NEW.iloc[0]
     with pytest.raises(ValueError, match="two values of the same name"):
         model.decide(pd.concat([row, row[["age"]]]))
-    with pytest.raises(ValueError, match="There are two columns 'age', and no telling which"):
+    with pytest.raises(ValueError, match="There are two columns 'age'; it is unclear which is meant"):
         model.decide(pd.concat([NEW, NEW[["age"]]], axis=1))
 
 
@@ -214,7 +214,7 @@ def test_a_model_without_names_takes_positions(model):
     same(sepc.decide(model, rows), expected)
     same(sepc.decide(model, pd.Series(rows[0])), sepc.decide(model, X[300:301]))
     for row in (NUMBERS.iloc[0], {"x0": 1.0}, [{"age": 1.0, "glucose": 2.0}]):
-        with pytest.raises(ValueError, match=r"fitted to an array, or to columns .* call their values 'x0' and 'x1'\."):
+        with pytest.raises(ValueError, match=r"fitted to an array, or to columns .* name their values 'x0' and 'x1'\."):
             sepc.decide(model, row)
     with pytest.warns(UserWarning, match="was fitted without feature names"):
         by_position = sepc.decide(model, NUMBERS[300:302])

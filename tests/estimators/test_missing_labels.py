@@ -57,5 +57,7 @@ def test_one_missing_label_is_one():
 def test_cells_that_hold_several_values_are_refused_by_the_name_of_their_column(cell, kind):
     table = pd.DataFrame(rows(), columns=["u", "v"])
     table["tags"] = [None, *[cell] * 59]
-    with pytest.raises(ValueError, match=rf"Column 'tags' holds {kind}; a cell must hold one value\. Make a column of"):
+    with pytest.raises(
+        ValueError, match=rf"Column 'tags' holds {kind}; a cell must hold one value\. Make a column for"
+    ):
         SEPClassifier().fit(table, np.arange(60) % 2)

@@ -375,7 +375,7 @@ def test_certificates_hold_together():
     assert len(lines) == len(certificates) + 1
     assert lines[0].endswith(f"right, 95 % confidence, {certificates.n_rows[largest]} rows.")
     plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match="Certificates are for regions, and LogisticRegression has none"):
+    with pytest.raises(TypeError, match="Certificates are for regions, but LogisticRegression has none"):
         plain.certificates(X, y)
 
 

@@ -294,5 +294,5 @@ def test_errors_say_what_is_wrong(options, target, message):
 
 def test_a_model_without_regions_is_refused():
     X, y = drawn(np.random.default_rng(0), 300, CALIBRATION)
-    with pytest.raises(TypeError, match="X_target is about regions, and LogisticRegression has none"):
+    with pytest.raises(TypeError, match="X_target is about regions, but LogisticRegression has none"):
         SelectiveClassifier(LogisticRegression(), random_state=0).fit(X, y, X_target=X)

@@ -14,7 +14,7 @@ from zoo import fitted_once
 
 import sepc
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
-from sepc.decisions.decisions import refused, renamed
+from sepc.decisions.decisions import refuse, rename_features
 from sepc.decisions.kinds import Rule
 from sepc.model import causes as causes_module
 from sepc.model.causes import causes
@@ -39,9 +39,9 @@ WAYS = {
     "pickled": lambda decisions: pickle.loads(pickle.dumps(decisions)).cause,
     "copied": lambda decisions: copy.deepcopy(copy.copy(decisions)).cause,
     "replaced": lambda decisions: replace(decisions, by="somebody").cause,
-    "renamed": lambda decisions: renamed(decisions, [f"feature {j}" for j in range(5)]).cause,
+    "renamed": lambda decisions: rename_features(decisions, [f"feature {j}" for j in range(5)]).cause,
     "sliced after looking": lambda decisions: decisions.cause[:0].tolist() + decisions[::-1].cause[::-1].tolist(),
-    "with nothing refused": lambda decisions: refused(decisions, np.zeros(N, dtype=bool), Cause.DRIFTED).cause,
+    "with nothing refused": lambda decisions: refuse(decisions, np.zeros(N, dtype=bool), Cause.DRIFTED).cause,
 }
 
 

@@ -201,9 +201,9 @@ def test_collections_that_do_not_fit_together_are_told_so(client, rows):
     X, y = rows
     lazy = da.from_array(X, (1000, D))
     unknown = lazy[lazy[:, 0] > 0]
-    with pytest.raises(ValueError, match="X has 4,000 rows and y has 3,999"):
+    with pytest.raises(ValueError, match="X has 4,000 rows but y has 3,999 labels; give one for each row"):
         classifier().fit(lazy, y[:-1])
-    with pytest.raises(ValueError, match=r"y is in memory and the sizes of the blocks of X are not known"):
+    with pytest.raises(ValueError, match=r"y is in memory, but the block sizes of X are unknown"):
         classifier().fit(unknown, y)
     with pytest.raises(ValueError, match="X has 4 blocks and y has 2; give both the same blocks"):
         classifier().fit(unknown, da.from_array(y, 2000))
@@ -221,7 +221,7 @@ def test_collections_that_do_not_fit_together_are_told_so(client, rows):
 
 def test_without_a_client_one_line_says_how_to_get_one(rows):
     X, y = rows
-    with pytest.raises(ValueError, match=r"there is none\. Make a client first: from dask\.distributed") as error:
+    with pytest.raises(ValueError, match=r"there is none\. Create a client first: from dask\.distributed") as error:
         classifier().fit(da.from_array(X, (1000, D)), da.from_array(y, 1000))
     assert "\n" not in str(error.value)
     assert error.value.__suppress_context__
@@ -312,7 +312,7 @@ def test_collections_that_cannot_be_decided_on_are_told_so_at_once(fitted, fitte
         fitted.predict(da.zeros((10, 2)))
     with pytest.raises(ValueError, match=r"There is no column 'depth', .* Did you mean 'deepth'\?"):
         fitted_on_names.decide(table.rename(columns={"depth": "deepth"}))
-    with pytest.raises(ValueError, match="was fitted to numbers, and column 'depth' now holds"):
+    with pytest.raises(ValueError, match="was fitted to numbers, but column 'depth' now holds"):
         fitted_on_names.decide(table.assign(depth="red"))
     with pytest.raises(ValueError, match="expected a DataFrame, or an array with rows and columns"):
         fitted.predict(da.zeros(10))

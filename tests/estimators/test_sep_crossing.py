@@ -9,9 +9,9 @@ from sepc.estimators.sep.crossing import (
     N_FOLDS,
     Recoder,
     cross,
+    cross_unseen,
     folds_by_hash,
     left_out_radii,
-    unseen,
 )
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.metrics import ece
@@ -63,7 +63,7 @@ def test_no_partition_has_seen_the_rows_it_is_shown():
 
 def test_rows_that_were_partitioned_are_not_used_and_copies_are_not_either():
     X, y = np.array([[0.0], [1.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 0, 1, 1])
-    crossing = unseen(Recoder(X, y), samples_of(X[[1, 4]], y[[1, 4]]), None)
+    crossing = cross_unseen(Recoder(X, y), samples_of(X[[1, 4]], y[[1, 4]]), None)
     np.testing.assert_array_equal(crossing.folds, [0, -1, -1, 0, -1])
 
 

@@ -8,7 +8,7 @@ from optional import package_or_skip
 
 from sepc import RepairedClassifier, SEPClassifier
 from sepc.model import certain
-from sepc.model.certain import cuts_of
+from sepc.model.certain import sections_of
 from sepc.model.rules import labels_of
 
 pd = package_or_skip("pandas")
@@ -52,7 +52,7 @@ def completions(model, row, n, rng):
     if not np.isnan(row[:d]).any():
         return row[None]
     rows = [np.empty((0, len(row)))]
-    for cut in cuts_of(model, row).values():
+    for cut in sections_of(model, row).values():
         u = rng.standard_normal((n, len(cut.root)))
         u *= rng.random((n, 1)) ** (1 / len(cut.root)) / np.linalg.norm(u, axis=1, keepdims=True)
         drawn = np.repeat(cut.center[None], n, axis=0)

@@ -10,8 +10,8 @@ from sepc import SEPClassifier
 from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
-from sepc.model.certain import cuts_of, likely_values, value_of_information
-from sepc.model.completion import completed, kinds_of
+from sepc.model.certain import likely_values, sections_of, value_of_information
+from sepc.model.completion import draw_completions, imputation_mixture
 from sepc.model.mixture import Mixture, Pattern, _points
 
 
@@ -110,7 +110,7 @@ def test_what_is_certain_is_never_contradicted_by_rows_of_the_ellipsoids(fitted)
             continue
         n_certain += 1
         row = np.where(decision.missing, np.nan, decision.rows)
-        for cut in cuts_of(model.model_, row).values():
+        for cut in sections_of(model.model_, row).values():
             u = rng.standard_normal((200, len(cut.root)))
             u /= np.linalg.norm(u, axis=1, keepdims=True)
             u[100:] *= rng.random((100, 1)) ** (1 / len(cut.root))
@@ -182,7 +182,7 @@ def test_completions_of_columns_that_are_mostly_zero_are_mostly_zero():
     X, y = zero_heavy()
     model = SEPClassifier().fit(X[::2], y[::2]).model_
     gone = with_gaps(X[1::2], 0.4)
-    for where, completions in completed(model, gone):
+    for where, completions in draw_completions(model, gone):
         lacks = np.isnan(gone[where])
         drawn = completions.transpose(0, 2, 1)[lacks]
         # Equal values share one rank, so that the most frequent one comes out a little too often.
@@ -213,7 +213,7 @@ def test_a_sum_of_features_is_completed_exactly():
         model = SEPClassifier().fit(X, y).model_
     gone = X[:50].copy()
     gone[:, 1] = np.nan
-    ((where, completions),) = completed(model, gone)
+    ((where, completions),) = draw_completions(model, gone)
     np.testing.assert_allclose(completions[:, :, 1], np.repeat((X[where, 2] - X[where, 0])[:, None], 20, 1), atol=2e-3)
 
 
@@ -251,7 +251,7 @@ def test_gaps_of_very_many_features_take_little_memory_and_see_both_classes():
     rows, labels = rng.normal(size=(300, 400)), rng.integers(2, size=300)
     rows[labels == 1] += 0.5
     model = SEPClassifier().fit(rows, labels).model_
-    kinds = kinds_of(model)
+    kinds = imputation_mixture(model)
     assert model.row_kinds is None
     assert kinds.covariances.size <= 2**22
     assert (kinds.class_rows.sum(axis=0) > 0).all()

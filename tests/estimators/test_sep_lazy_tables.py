@@ -158,9 +158,7 @@ def test_classes_that_the_sample_lacks_are_classes(stored, monkeypatch):
 def test_gaps_in_numbers_and_dates_are_refused_by_name(stored, name):
     table = rows()
     table.loc[table.index[700], name] = None
-    with pytest.raises(
-        ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill such cells or leave these rows out"
-    ):
+    with pytest.raises(ValueError, match=rf"[Ff]eature '{name}' .*in row 100.* Fill these cells or leave the rows out"):
         SEPClassifier().fit(stored(table), "target")
 
 
@@ -262,7 +260,7 @@ def test_what_cannot_be_fitted_is_told(client, stored):
     with pytest.raises(ValueError, match="has 1 missing label, the first in row 0.*; leave these rows out or give"):
         SEPClassifier().fit(stored(holes), "target")
     array = dask.array.zeros((10, 2), chunks=5)
-    with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, and X is none"):
+    with pytest.raises(TypeError, match="categorical_features and keep name columns of a table, but X is not a table"):
         SEPClassifier(keep=["x"]).fit(array, dask.array.zeros(10, chunks=5))
 
 
@@ -281,8 +279,8 @@ def test_labels_are_checked_as_in_memory(stored, columns):
 
 def test_checks_of_labels_read_no_row_again(tmp_path, monkeypatch):
     path, reads = in_files(rows(300), tmp_path), []
-    read = on_parquet.ParquetTable._read
-    monkeypatch.setattr(on_parquet.ParquetTable, "_read", lambda *given: reads.append(given[1:]) or read(*given))
+    read = on_parquet.ParquetSource._read
+    monkeypatch.setattr(on_parquet.ParquetSource, "_read", lambda *given: reads.append(given[1:]) or read(*given))
     SEPClassifier().fit(path, "target")
     n_reads = len(reads)
     for check in ("refuse_numbers", "warn_of_misspellings"):

@@ -52,10 +52,10 @@ def test_what_a_listener_raises_ends_the_fit():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "All 120 rows were partitioned and counted, and all were weighed."),
-        ({"trust": "counts"}, "All 120 rows were partitioned and counted."),
-        ({"fit_rows": 50}, "53 of 120 rows were partitioned, all were counted, and all were weighed."),
-        ({"fit_rows": 50, "trust": "counts"}, "53 of 120 rows were partitioned, all were counted."),
+        ({}, "Fitted on all 120 rows."),
+        ({"trust": "counts"}, "Fitted on all 120 rows."),
+        ({"fit_rows": 50}, "Partitioned 53 of 120 rows, counted all, and fitted weights to all."),
+        ({"fit_rows": 50, "trust": "counts"}, "Partitioned 53 of 120 rows and counted all."),
     ],
 )
 def test_the_rows_used_are_told_in_words(options, words, capsys):

@@ -83,8 +83,8 @@ def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
         return X.to_numpy(dtype=float)
     classes = np.unique(y, return_inverse=True)[1]
     columns = model.preparation_.columns
-    values = {own.name: own.read(exact_column_of(X, own.name)) for own in columns}
-    return Preparation.fitted(columns, values, classes, 1.0, model._settings().seed())[1]
+    values = {column.name: column.read(exact_column_of(X, column.name)) for column in columns}
+    return Preparation.fit(columns, values, classes, 1.0, model._settings().seed())[1]
 
 
 class Recomputed:

@@ -74,7 +74,7 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path):
 def test_links_in_a_circle_are_refused(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    with pytest.raises(OSError, match="lead in a circle"):
+    with pytest.raises(OSError, match="form a loop"):
         write_whole(tmp_path / "a", b"new")
 
 

@@ -166,7 +166,7 @@ def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, messag
         ("weights", {"width": -1.0}, "out of range"),
         ("weights", {"width": None}, "wrong type"),
         ("published", 1, "wrong type"),
-        ("feature_names", [1, 2], "must hold strings"),
+        ("feature_names", [1, 2], "must contain only strings"),
         ("feature_names", [], "shape"),
         ("classes", {"type": "<i8", "values": [1, 0]}, "not sorted"),
         ("classes", {"type": "<i8", "values": [0, 0]}, "not sorted"),
@@ -218,7 +218,7 @@ def test_a_trust_layer_and_its_partition_speak_of_the_same_labels():
 
 def test_kinds_and_arrays_that_are_not_known(parts):
     arrays, content = parts
-    with pytest.raises(FormatError, match="an array that no model has: 'extra'"):
+    with pytest.raises(FormatError, match="an array that belongs to no model: 'extra'"):
         from_bytes(encode(arrays | {"extra": np.zeros(3)}, content))
     content["model"]["kind"] = "os.system"
     with pytest.raises(FormatError, match="'os.system', which this version does not know"):
@@ -265,7 +265,7 @@ def with_text(text):
         (with_text('{"content":{},"format":1e999,"sha256":""}'), "1e999 is not a finite number"),
         (with_text('{"content":{},"content":{},"format":2,"sha256":""}'), "repeated"),
         (with_text('{"content": {}, "format":2,"sha256":""}'), "not written as sepc writes"),
-        (with_text(canonical({"content": {}, "format": "1", "sha256": ""})), "whole number"),
+        (with_text(canonical({"content": {}, "format": "1", "sha256": ""})), "must be an integer"),
         (with_text(canonical({"content": {}, "format": 2, "sha256": ""})), "damaged"),
         (with_text(canonical({"content": {}, "format": 99, "sha256": ""})), "format 99.*reads 2. Upgrade sepc"),
         (with_text(canonical({"content": {}, "format": 1, "sha256": ""})), "format 1.*reads 2. Fit and save it again"),
@@ -296,7 +296,7 @@ def test_a_huge_file_is_not_read(tmp_path):
     with path.open("wb") as file:
         file.write(struct.pack("<Q", 2) + b"{}")
         file.truncate(2**41)
-    with pytest.raises(FormatError, match="no model has more than"):
+    with pytest.raises(FormatError, match="no model file exceeds"):
         sepc.load(path)
 
 

@@ -56,9 +56,9 @@ def test_any_malformed_node_is_described(parts, value, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"library": "sepc", "model": []}, "model is of the wrong type"),
+        ({"library": "sepc", "model": []}, "model has the wrong type"),
         ({"library": "sepc"}, "model is missing"),
-        ({"library": 3, "model": {}}, "library is of the wrong type"),
+        ({"library": 3, "model": {}}, "library has the wrong type"),
         ({"model": {}}, "library is missing"),
     ],
 )

@@ -12,7 +12,7 @@ from sepc.kernels.hulls import nearest_points
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points
 
-EXPLAINED = ("NaN", "infinit", "0 row(s)", "a range that double precision cannot work with")
+EXPLAINED = ("NaN", "infinit", "0 row(s)", "which double precision cannot handle")
 
 
 def poisoned(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:

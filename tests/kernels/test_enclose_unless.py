@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepc.kernels._core_set import RefusedError, enclose_whitened, surely_held
+from sepc.kernels._core_set import RefusedError, certified_size, enclose_whitened
 from sepc.kernels.enclose import enclose_points, enclose_unless
 from sepc.points.in_memory import ArrayPoints
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -46,7 +46,7 @@ def test_the_first_look_is_not_in_vain():
 
 
 def test_less_is_held_the_less_is_known():
-    held = [surely_held(excess, 5) for excess in (0.0, 1e-6, 1e-3, 0.1, 1.0)]
+    held = [certified_size(excess, 5) for excess in (0.0, 1e-6, 1e-3, 0.1, 1.0)]
     assert held == sorted(held, reverse=True)
     assert 0.99 < held[0] < 1.0
     assert held[-1] < 0.2
@@ -108,6 +108,6 @@ def test_a_set_too_thin_for_another_look_is_enclosed_all_the_same(monkeypatch):
 @pytest.mark.parametrize("r", [1, 3, 10, 40])
 @pytest.mark.parametrize("excess", [1e-6, 1e-3, 0.05, 0.5, 3.0])
 def test_no_eigenvalue_allowed_by_the_proof_exceeds_the_one_assumed(excess, r):
-    """The bound follows from ``x - 1 - log x <= k``; the eigenvalue behind `surely_held` must lie beyond that."""
-    largest = (r + 1) / (surely_held(excess, r) * r + 1)
+    """The bound follows from ``x - 1 - log x <= k``; the eigenvalue behind `certified_size` must lie beyond that."""
+    largest = (r + 1) / (certified_size(excess, r) * r + 1)
     assert largest - 1 - np.log(largest) >= (r + 1) * np.log1p(excess * r / (r + 1))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sepc.kernels.evidence import LARGEST_PENALTY, PRIOR_PENALTY, determined, learn_penalties
+from sepc.kernels.evidence import LARGEST_PENALTY, PRIOR_PENALTY, effective_degrees, learn_penalties
 from sepc.kernels.stepped_columns import SteppedColumns
 
 
@@ -38,11 +38,11 @@ def test_what_rows_determine_is_that_of_the_inverse(n):
     array = np.column_stack([columns.to_array(), np.ones(n)])
     second = (array * curvature[:, None]).T @ array + np.diag([*np.ones(columns.shape[1]), 0.0])
     wanted = 1.0 - np.linalg.inv(second).diagonal()[:-1]
-    np.testing.assert_allclose(determined(columns, curvature), wanted, atol=1e-4)
+    np.testing.assert_allclose(effective_degrees(columns, curvature), wanted, atol=1e-4)
 
 
 def test_rows_without_curvature_determine_nothing():
-    assert not determined(plain(np.eye(3)), np.zeros(3)).any()
+    assert not effective_degrees(plain(np.eye(3)), np.zeros(3)).any()
 
 
 def large_and_useless(n, rng, sizes=(30, 30), spread=1.0):

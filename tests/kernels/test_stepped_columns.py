@@ -58,8 +58,8 @@ def test_changes_are_those_of_the_matrix(kind):
     matrix, rng = columns.to_array(), np.random.default_rng(3)
     center, scale = rng.normal(size=matrix.shape[1]), rng.uniform(0.5, 2.0, size=matrix.shape[1] + 1)
     wanted = np.column_stack([(matrix - center) * scale[:-1], np.full(len(matrix), scale[-1])])
-    np.testing.assert_allclose(columns.centred(center, scale).to_array(), wanted, atol=1e-12)
-    np.testing.assert_allclose(DenseColumns(matrix).centred(center, scale).to_array(), wanted, atol=1e-12)
+    np.testing.assert_allclose(columns.standardise(center, scale).to_array(), wanted, atol=1e-12)
+    np.testing.assert_allclose(DenseColumns(matrix).standardise(center, scale).to_array(), wanted, atol=1e-12)
     assert columns.astype(np.float32).scores(np.zeros((1, matrix.shape[1]), np.float32)).dtype == np.float32
 
 

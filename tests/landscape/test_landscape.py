@@ -109,7 +109,7 @@ def test_one_class_is_a_landscape_of_one_class():
     told = landscape.figures
     assert told.overlaps == ()
     assert (told.n_ellipsoids, told.mixed_share, told.outside_share) == (1, 0.0, 0.0)
-    assert landscape.summary() == "All 50 rows are of one class, 'only': there is nothing to separate."
+    assert landscape.summary() == "All 50 rows belong to one class, 'only': there is nothing to separate."
 
 
 def test_class_of_one_row_has_a_flat_ellipsoid_and_no_ratio():
@@ -151,7 +151,7 @@ def test_flat_sample_of_a_full_table_does_not_warn():
     [
         ([[1.0, np.nan], [2.0, 3.0]], [0, 1], "the first is feature 'x1' in row 0"),
         ([[1.0, np.inf], [2.0, 3.0]], [0, 1], "NaN or infinity in 1 cell"),
-        ([["red", 1.0], ["blue", 2.0]], [0, 1], "Feature 'x0' is not numeric: row 0 holds"),
+        ([["red", 1.0], ["blue", 2.0]], [0, 1], "Feature 'x0' is not numeric: row 0 contains"),
         ([[1.0], [2.0], [3.0]], [0, 1], "X has 3 rows but y has 2 labels"),
         ([[1.0], [2.0]], [0.5, 1.25], "continuous"),
         ([[1.0], [2.0]], ["a", None], "y has 1 missing label, the first in row 1;"),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sepc import Landscape, SEPClassifier
-from sepc.landscape.labelled_rows import labelled_rows
 from sepc.landscape.landscape import count_in, figures_of
+from sepc.landscape.rows_by_class import rows_by_class
 from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.signatures import Signatures
@@ -48,7 +48,7 @@ def test_counting_in_one_product_is_counting_one_by_one():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 3)), rng.integers(3, size=3000)
     X[:, 0] += y
-    rows = labelled_rows(X, y)
+    rows = rows_by_class(X, y)
     model = SEPClassifier(max_ellipsoids=60).fit(X[:600], y[:600]).model_
     assert model.n_ellipsoids > 52, "more than one word of bits"
     ellipsoids = tuple(Ellipsoid(c, root) for c, root in zip(model.centers, model.roots, strict=True))

@@ -17,7 +17,7 @@ def test_two_classes_that_overlap():
     assert f"{overlap.n_first} rows of 'down' ({percent(overlap.n_first / 150)})" in words
     assert f"{percent(overlap.ratio_second)} of the volume of 'up'" in words
     assert f"A partition of all rows ({told.n_ellipsoids} ellipsoids, {told.n_regions} regions) leaves" in words
-    assert f"leaves {percent(told.mixed_share)} of the rows in regions that hold several labels" in words
+    assert f"leaves {percent(told.mixed_share)} of the rows in regions with several labels" in words
 
 
 def test_two_classes_apart():
@@ -37,14 +37,14 @@ def test_ellipsoids_that_overlap_without_a_row_in_both():
 def test_three_classes_name_the_pair_with_the_most_rows():
     words = Landscape(*load_iris(return_X_y=True)).summary()
     assert (
-        "Of 3 pairs of class ellipsoids 2 are disjoint. The pair with the most rows in both: 3 rows of '1' (6 %)"
+        "Of 3 pairs of class ellipsoids, 2 are disjoint. The pair with the most rows in both: 3 rows of '1' (6 %)"
         in words
     )
 
 
 def test_many_classes_are_counted_not_listed():
     X, y = make_blobs(160, centers=8, random_state=0)
-    assert Landscape(X, y).summary().startswith("160 rows of 8 classes. Of 28 pairs of class ellipsoids ")
+    assert Landscape(X, y).summary().startswith("160 rows of 8 classes. Of 28 pairs of class ellipsoids, ")
 
 
 def test_a_sample_is_called_a_sample():

@@ -69,18 +69,20 @@ def long_labels(arrays, node):
 
 QUEUES = {
     "more bands of trust than a queue makes": many_bands,
-    "much more than the file holds": long_labels,
+    "much more data than the file contains": long_labels,
     "n_chosen is out of range": lambda arrays, node: node.update(n_chosen=2**60),
     "budget is out of range": lambda arrays, node: node["settings"].update(budget=HUGE),
     "max_risk is inf, which is out of range": lambda arrays, node: node["settings"].update(max_risk=HUGE),
     "shares that no queue has": lambda arrays, node: node["settings"].update(max_risk=5e-324),
     "n_more is inf, which is out of range": lambda arrays, node: node["reviews"][0].update(n_more=HUGE),
-    "log_peak holds numbers out of range": lambda arrays, node: arrays["queue/log_peak"].fill(1e308),
-    "n_labels holds numbers out of range": lambda arrays, node: arrays["queue/n_labels"].fill(1e308),
-    "claimed_risk holds numbers out of range": lambda arrays, node: arrays["queue/claimed_risk"].fill(5e-324),
+    "log_peak contains numbers out of range": lambda arrays, node: arrays["queue/log_peak"].fill(1e308),
+    "n_labels contains numbers out of range": lambda arrays, node: arrays["queue/n_labels"].fill(1e308),
+    "claimed_risk contains numbers out of range": lambda arrays, node: arrays["queue/claimed_risk"].fill(5e-324),
     "draws that are no probabilities": lambda arrays, node: arrays["queue/begun/0/drawn"].fill(5e-324),
-    "trust holds numbers out of range": lambda arrays, node: arrays["queue/reviews/0/trust"].fill(1e308),
-    "region_share holds numbers out of range": lambda arrays, node: arrays["queue/reviews/0/region_share"].fill(-1.0),
+    "trust contains numbers out of range": lambda arrays, node: arrays["queue/reviews/0/trust"].fill(1e308),
+    "region_share contains numbers out of range": lambda arrays, node: arrays["queue/reviews/0/region_share"].fill(
+        -1.0
+    ),
 }
 
 

@@ -118,7 +118,7 @@ def test_what_stands_around_stays(name):
 def test_an_old_promise_does_not_stand(name):
     own = classifier_in(repaired(name))
     assert own.lost_promise_ is (name in PROMISED)
-    assert ("no longer stands. Make a new one on rows that were not used" in own.summary()) is (name in PROMISED)
+    assert ("no longer holds. Make a new one on rows that were not used" in own.summary()) is (name in PROMISED)
     assert not hasattr(own, "controls_")
     again = repair(repaired(name), *sides(300, 5, changed=True))
     assert classifier_in(again).lost_promise_ is (name in PROMISED)

@@ -103,7 +103,7 @@ def test_labels_are_learnt_once_and_of_rows_that_were_asked_for():
     stranger = int(np.setdiff1d(np.arange(1000), review.positions)[0])
     with pytest.raises(ValueError, match=f"Row {stranger} is not in this review"):
         queue.learn(review, [0], [stranger])
-    with pytest.raises(ValueError, match="give y as it was given to fit"):
+    with pytest.raises(ValueError, match="use the label type passed to fit"):
         queue.learn(review, review.label.astype(str))
     queue.learn(review, review.label)
     with pytest.raises(ValueError, match="is complete already"):

@@ -8,7 +8,7 @@ from sklearn.datasets import make_classification
 
 from sepc import SEPClassifier
 from sepc.model import membership, rules, sep_model, signature_table, weights
-from sepc.model.locate import packed, unpacked
+from sepc.model.locate import pack_sets, unpack_sets
 from sepc.model.signature_table import SignatureTable
 
 X, Y = make_classification(400, n_features=4, n_classes=3, n_informative=4, n_redundant=0, flip_y=0.2, random_state=0)
@@ -49,8 +49,8 @@ def test_tables_are_counted_in_blocks_of_any_size(sets, block, n_classes):
         alone = sets[:, k] & (sets.sum(axis=1) == 1)
         np.testing.assert_array_equal(one[k], counts[alone].sum(axis=0))
         assert rows[k] == counts[sets[:, k]].sum()
-    np.testing.assert_array_equal(unpacked(packed(sets), sets.shape[1]), sets)
-    np.testing.assert_array_equal(table.find(packed(sets)), np.arange(len(sets)))
+    np.testing.assert_array_equal(unpack_sets(pack_sets(sets), sets.shape[1]), sets)
+    np.testing.assert_array_equal(table.find(pack_sets(sets)), np.arange(len(sets)))
 
 
 def decided(trust):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from sepc import SEPClassifier
-from sepc.model.certain import Boxes, Lead, cuts_of, is_certain
+from sepc.model.certain import Lead, SectionBoxes, is_certain, sections_of
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def model():
 
 
 def leads(model, row):
-    for cut in cuts_of(model, row).values():
+    for cut in sections_of(model, row).values():
         yield cut, Lead.of(model, model.weights, cut, np.empty(0), 0, 1)
 
 
@@ -35,22 +35,22 @@ def test_bounds_hold_in_boxes_and_are_exact_at_points(model, missing):
     row[missing] = np.nan
     for cut, lead in leads(model, row):
         m = len(missing)
-        boxes = Boxes(rng.uniform(-0.5, 0.5, (20, m)), rng.uniform(0, 0.3, (20, m)))
+        boxes = SectionBoxes(rng.uniform(-0.5, 0.5, (20, m)), rng.uniform(0, 0.3, (20, m)))
         least = lead.least(boxes)
         points = boxes.middles[:, None] + boxes.halves[:, None] * rng.uniform(-1, 1, (20, 200, m))
         rows = np.tile(cut.center, (20 * 200, 1))
         rows[:, cut.missing] += points.reshape(-1, m) @ cut.root.T
         real = difference(model, rows).reshape(20, 200)
         assert (real >= least[:, None] - 1e-9).all()
-        at_points = lead.least(Boxes(points.reshape(-1, m), np.zeros((4000, m))))
+        at_points = lead.least(SectionBoxes(points.reshape(-1, m), np.zeros((4000, m))))
         np.testing.assert_allclose(at_points, real.ravel(), atol=1e-9)
 
 
 def test_halved_boxes_hold_all_that_the_ball_has():
     rng = np.random.default_rng(0)
-    boxes = Boxes(np.zeros((1, 3)), np.ones((1, 3)))
+    boxes = SectionBoxes(np.zeros((1, 3)), np.ones((1, 3)))
     for _ in range(7):
-        boxes = boxes.halved(np.array([1.0, 2.0, 0.5]))
+        boxes = boxes.split(np.array([1.0, 2.0, 0.5]))
     u = rng.standard_normal((500, 3))
     u *= rng.random((500, 1)) / np.linalg.norm(u, axis=1, keepdims=True)
     inside = (np.abs(u[:, None] - boxes.middles) <= boxes.halves + 1e-12).all(axis=2)

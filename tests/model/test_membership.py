@@ -13,7 +13,7 @@ from sepc.model.membership import (
     POLYNOMIAL_ERROR,
     SLAB_ROWS,
     squared_radii,
-    stacked,
+    stack_ellipsoids,
     tiles_of_squared_radii,
 )
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
@@ -100,7 +100,7 @@ def test_tiles_cover_all_rows_in_order(seed, n):
     rng = np.random.default_rng(seed)
     centers, roots, _ = draw_ellipsoids(rng, 2, 3, 0.1)
     rows = rng.normal(size=(n, 3))
-    walked = list(tiles_of_squared_radii(rows, stacked(centers, roots)))
+    walked = list(tiles_of_squared_radii(rows, stack_ellipsoids(centers, roots)))
     assert [i for place, _ in walked for i in range(place.start, place.stop)] == list(range(n))
     assert all(tile.shape == (place.stop - place.start, 2) for place, tile in walked)
     # A tile stays as it is while the walk goes on.
@@ -137,14 +137,14 @@ def test_units_do_not_matter(unit):
 def test_flat_ellipsoids_are_measured_only_where_rows_come_near_them(monkeypatch):
     rng = np.random.default_rng(3)
     centers, roots, boundary = draw_ellipsoids(rng, 6, 8, 1e-6)
-    assert len(stacked(centers, roots).rough) == 6
+    assert len(stack_ellipsoids(centers, roots).rough) == 6
     measured = []
 
     def count(columns, centers, roots):
         measured.extend(centers)
         return np.zeros((len(centers), columns.shape[1]))
 
-    monkeypatch.setattr("sepc.model.membership._measured", count)
+    monkeypatch.setattr("sepc.model.membership._measure", count)
     squared_radii(10.0 + rng.normal(size=(500, 8)), centers, roots)
     assert len(measured) < 6
     squared_radii(boundary.reshape(-1, 8), centers, roots)

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from sepc.model import nearest
 from sepc.model.membership import squared_radii
-from sepc.model.nearest import TIE_TOLERANCE, nearest_of, nearest_places, prepared
+from sepc.model.nearest import TIE_TOLERANCE, nearest_of, nearest_places, prepare_places
 from sepc.shapes.ellipsoid import Ellipsoid
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -103,7 +103,7 @@ def test_ties_are_relative_to_the_distance(gap, is_tied):
 def test_a_row_gets_the_same_answer_in_any_company(monkeypatch, shortest):
     rng = np.random.default_rng(4)
     centers, roots = draw_ellipsoids(rng, 12, 6, shortest)
-    places = prepared(centers, roots, rng.normal(size=(20, 6)))
+    places = prepare_places(centers, roots, rng.normal(size=(20, 6)))
     rows, squares = outside_rows(rng, 3000, centers, roots)
     together = nearest_of(places, rows, squares)
     monkeypatch.setattr(nearest, "BLOCK_ROWS", 97)
@@ -138,8 +138,8 @@ def test_no_rows_and_few_places(k, j):
 
 
 def test_no_places_are_refused():
-    with pytest.raises(ValueError, match="no place is nearest"):
-        prepared(np.empty((0, 2)), np.empty((0, 2, 2)), np.empty((0, 2)))
+    with pytest.raises(ValueError, match="so there is no nearest place"):
+        prepare_places(np.empty((0, 2)), np.empty((0, 2, 2)), np.empty((0, 2)))
 
 
 @pytest.mark.parametrize("size", [1e100, 1e200, 1e308, np.inf])

@@ -9,7 +9,7 @@ from sepc.model.normal_scores import N_QUANTILES, NormalScores
 def of(*columns, weights=None):
     rows = np.column_stack(columns).astype(float)
     weights = np.ones(len(rows)) if weights is None else weights
-    return NormalScores.fitted(rows, weights, np.nanmean(rows, axis=0), np.nanstd(rows, axis=0) + 1e-12), rows
+    return NormalScores.fit(rows, weights, np.nanmean(rows, axis=0), np.nanstd(rows, axis=0) + 1e-12), rows
 
 
 def test_normal_features_are_standardised_and_others_are_ranked():
@@ -61,6 +61,6 @@ def test_weights_are_copies():
 def test_no_size_of_numbers_overflows(size):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200, 1)) * size
-    scores = NormalScores.fitted(rows, np.ones(200), np.zeros(1), np.full(1, size))
+    scores = NormalScores.fit(rows, np.ones(200), np.zeros(1), np.full(1, size))
     assert scores.is_normal.all()
     np.testing.assert_allclose(scores.values(scores.of(rows)[:, 0], 0), rows[:, 0])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sepc.model.locate import packed
+from sepc.model.locate import pack_sets
 from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.signatures import Signatures
@@ -37,7 +37,7 @@ def test_rules_equal_a_recount_on_ten_thousand_queries(K):
     ):
         np.testing.assert_array_equal(counted, wanted)
     exact = (sets[:, None, :] == member[None]).all(axis=2) @ of_class
-    place = table.find(packed(sets))
+    place = table.find(pack_sets(sets))
     np.testing.assert_array_equal(np.where(place[:, None] >= 0, table.counts[place], 0), exact)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from sepc.model.trust import credible_interval, most_likely, published_probabilities, smoothed
+from sepc.model.trust import credible_interval, most_likely, published_probabilities, smooth
 
 
 def test_published_trust_of_region_61():
@@ -23,21 +23,21 @@ def test_published_trust_is_certain_in_any_pure_region():
 
 def test_evidence_by_hand():
     # q = (m + share) / (m + 1) = (3.6, 1.4) / 5; p = (n + 30 q) / (n + 30) = (2 + 21.6, 0 + 8.4) / 32.
-    probabilities = smoothed(np.array([[2.0, 0.0]]), np.array([[3.0, 1.0]]), np.array([0.6, 0.4]))
+    probabilities = smooth(np.array([[2.0, 0.0]]), np.array([[3.0, 1.0]]), np.array([0.6, 0.4]))
     np.testing.assert_allclose(probabilities, [[23.6 / 32, 8.4 / 32]])
 
 
 def test_evidence_without_rows_is_the_prior():
     shares = np.array([0.7, 0.2, 0.1])
-    np.testing.assert_allclose(smoothed(np.zeros((1, 3)), np.zeros((1, 3)), shares), [shares])
+    np.testing.assert_allclose(smooth(np.zeros((1, 3)), np.zeros((1, 3)), shares), [shares])
 
 
 @given(st.integers(1, 10_000), st.floats(0.05, 0.95))
 def test_evidence_grows_with_pure_rows_and_never_certifies_one(n, share):
     shares = np.array([share, 1 - share])
-    few, more = (smoothed(np.array([[k, 0.0]]), np.array([[k, 0.0]]), shares)[0, 0] for k in (n, n + 1))
+    few, more = (smooth(np.array([[k, 0.0]]), np.array([[k, 0.0]]), shares)[0, 0] for k in (n, n + 1))
     assert few < more < 1
-    assert smoothed(np.array([[1.0, 0]]), np.array([[1.0, 0]]), np.array([0.5, 0.5]))[0, 0] < 0.95
+    assert smooth(np.array([[1.0, 0]]), np.array([[1.0, 0]]), np.array([0.5, 0.5]))[0, 0] < 0.95
 
 
 def test_credible_interval_is_that_of_a_beta_distribution():

@@ -11,7 +11,7 @@ from zoo import fitted_once
 from sepc import SEPClassifier
 from sepc.model.membership import squared_radii
 from sepc.model.rules import judge
-from sepc.model.weights import Weights, depth, faded, fading, isolated_nearness, nearness
+from sepc.model.weights import Weights, depth, fade, fading, isolated_nearness, nearness
 
 
 def one_feature(**changes):
@@ -78,7 +78,7 @@ def test_isolated_rows_speak_for_what_is_near():
 
 def test_probabilities_fade_to_equal_ones_from_twice_the_size_on():
     np.testing.assert_allclose(fading(np.array([0.0, 1.0, 2.0, 4.0, np.inf])), [1.0, 1.0, 1.0, 1 / 16, 0.0])
-    probabilities = faded(np.array([[1.0, 0.0, 0.0]] * 3), np.array([1.0, 4.0, np.inf]))
+    probabilities = fade(np.array([[1.0, 0.0, 0.0]] * 3), np.array([1.0, 4.0, np.inf]))
     np.testing.assert_allclose(probabilities, [[1, 0, 0], [1 / 16 + 5 / 16, 5 / 16, 5 / 16], [1 / 3, 1 / 3, 1 / 3]])
 
 
@@ -102,7 +102,7 @@ def test_decisions_are_the_faded_softmax_of_the_scores(three_classes):
     decisions = classifier.decide(X)
     Z = model.standardize(X)
     squares = squared_radii(Z, model.centers, model.roots)
-    wanted = faded(softmax(model.weights.scores(Z.T, squares.T, model.isolated).T, axis=1), decisions.gauge)
+    wanted = fade(softmax(model.weights.scores(Z.T, squares.T, model.isolated).T, axis=1), decisions.gauge)
     np.testing.assert_allclose(decisions.probabilities, wanted, atol=1e-12)
     np.testing.assert_array_equal(decisions.label, classifier.classes_[decisions.probabilities.argmax(axis=1)])
     np.testing.assert_array_equal(decisions.trust, decisions.probabilities.max(axis=1))

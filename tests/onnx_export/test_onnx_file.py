@@ -25,18 +25,16 @@ def facts_of(path):
     return {entry.key: entry.value for entry in onnx.load(path).metadata_props}
 
 
-@pytest.mark.parametrize("trust", ["weights", "counts"])
-def test_the_same_model_gives_the_same_bytes(trust, tmp_path):
+def test_the_same_model_gives_the_same_bytes(tmp_path):
     X, y = load_iris(return_X_y=True)
     for name in ("one.onnx", "other.onnx"):
-        export(SEPClassifier(trust=trust).fit(X, y), tmp_path / name)
+        export(SEPClassifier().fit(X, y), tmp_path / name)
     assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "other.onnx").read_bytes()
 
 
-@pytest.mark.parametrize("trust", ["weights", "counts", "published"])
-def test_the_file_passes_the_full_check_and_uses_standard_operators_only(trust, tmp_path):
+def test_the_file_passes_the_full_check_and_uses_standard_operators_only(tmp_path):
     X, y = load_iris(return_X_y=True)
-    export(SEPClassifier(trust=trust).fit(X, y), str(tmp_path / "model.onnx"))
+    export(SEPClassifier().fit(X, y), str(tmp_path / "model.onnx"))
     model = onnx.load(tmp_path / "model.onnx")
     onnx.checker.check_model(model, full_check=True)
     assert [(one.domain, one.version) for one in model.opset_import] == [("", OPSET)]
@@ -62,6 +60,15 @@ def test_unfitted_models_are_refused(tmp_path):
     for model in (SEPClassifier(), SelectiveClassifier(SEPClassifier())):
         with pytest.raises(NotFittedError):
             export(model, tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [{"trust": "counts"}, {"trust": "published"}, {"published": True}])
+@pytest.mark.parametrize("terms", [False, True])
+def test_other_trusts_are_refused(options, terms, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="SEPClassifier with trust='.*' cannot be exported to ONNX; fit with"):
+        export(SEPClassifier(**options).fit(X, y), tmp_path / "model.onnx", terms=terms)
     assert not list(tmp_path.iterdir())
 
 

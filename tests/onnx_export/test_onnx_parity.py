@@ -18,7 +18,6 @@ from sepc.onnx.weights import _groups
 
 ort = package_or_skip("onnxruntime")
 
-COUNTS = {"trust": "counts"}
 NAMES = ("label", "probabilities", "trust", "region", "cause", "accepted")
 
 
@@ -66,13 +65,9 @@ def two_classes(draw, seed, n=150, d=3):
 @pytest.mark.quick_cases(
     "{}-*_*",
     "*False}-in_ball",
-    "*counts*-clustered",
-    "*counts*-rank_deficient",
-    "*True}-repeated",
-    "*True}-integer_grid",
 )
 @pytest.mark.parametrize("kind", cases.KINDS)
-@pytest.mark.parametrize("options", [{}, {"standardize": False}, COUNTS, {"published": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"standardize": False}], ids=str)
 def test_rows_of_every_awkward_kind(kind, options, tmp_path):
     X, y = two_classes(cases.KINDS[kind], seed=1)
     with warnings.catch_warnings():
@@ -82,20 +77,18 @@ def test_rows_of_every_awkward_kind(kind, options, tmp_path):
     assert_same(model, session_of(model, tmp_path), rows_around(X, 1500))
 
 
-@pytest.mark.parametrize("trust", ["weights", "counts", "published"])
-def test_every_kind_of_trust(trust, tmp_path):
+def test_every_rule_and_cause(tmp_path):
     X, y = load_wine(return_X_y=True)
-    model = SEPClassifier(trust=trust, min_trust=0.8, random_state=0).fit(X[:, :6], y)
+    model = SEPClassifier(min_trust=0.8, random_state=0).fit(X[:, :6], y)
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X[:, :6], 3000))
     assert set(decided.rule) >= {Rule.SINGLE, Rule.SHARED, Rule.NEAREST}
     assert set(decided.cause) == set(Cause) - {Cause.DRIFTED, Cause.UNEXPLAINED, Cause.MISSING}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trust", ["weights", "counts"])
-def test_more_ellipsoids_than_a_word_has_bits_and_sets_never_seen(trust, tmp_path):
+def test_more_ellipsoids_than_a_word_has_bits_and_sets_never_seen(tmp_path):
     X, y = make_moons(1000, noise=0.35, random_state=0)
-    model = SEPClassifier(0, trust=trust, max_ellipsoids=500).fit(X, y)
+    model = SEPClassifier(0, max_ellipsoids=500).fit(X, y)
     assert model.model_.n_ellipsoids > 52
     decided = assert_same(model, session_of(model, tmp_path), rows_around(X, 5000))
     assert np.sum(decided.region == -1) > 20
@@ -133,16 +126,6 @@ def test_one_feature_of_tiny_numbers(tmp_path):
     assert_same(model, session_of(model, tmp_path), np.linspace(0.0, 4e-9, 500)[:, None])
 
 
-@pytest.mark.parametrize("options", [COUNTS, {"published": True}, {"trust": "published"}], ids=str)
-def test_rows_as_near_to_several_places(options, tmp_path):
-    one = np.random.default_rng(0).standard_normal((40, 2)) + [4.0, 0.0]
-    X = np.vstack([one, one * [-1.0, 1.0]])
-    model = SEPClassifier(standardize=False, **options).fit(X, np.repeat([0, 1], 40))
-    between = np.column_stack([np.zeros(50), np.linspace(-30.0, 30.0, 50)])
-    decided = assert_same(model, session_of(model, tmp_path), between)
-    assert (decided.counts > 0).all()
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_labels_as_likely_as_others(n_classes, tmp_path):
     X = np.tile(np.random.default_rng(0).standard_normal((60, 2)), (n_classes, 1))
@@ -169,7 +152,7 @@ def test_far_away_only_the_nearest_region_may_differ(tmp_path):
 
 def test_rows_too_far_away_for_squares(tmp_path):
     X, y = load_iris(return_X_y=True)
-    for model in (SEPClassifier().fit(X, y), SEPClassifier(**COUNTS).fit(X, y), SEPClassifier().fit(X[::40], y[::40])):
+    for model in (SEPClassifier().fit(X, y), SEPClassifier().fit(X[::40], y[::40])):
         far = X[:5] * 10.0 ** np.array([20, 90, 150, 300, 306])[:, None]
         said = run(session_of(model, tmp_path), far)
         assert np.isfinite(said["probabilities"]).all()
@@ -180,18 +163,18 @@ def test_rows_too_far_away_for_squares(tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_rows_that_are_not_numbers_are_never_accepted_and_spoil_no_others(value, tmp_path):
     X, y = load_iris(return_X_y=True)
-    for model in (SEPClassifier(min_trust=0.0).fit(X, y), SEPClassifier(min_trust=0.0, **COUNTS).fit(X, y)):
-        session, spoilt = session_of(model, tmp_path), X.copy()
-        spoilt[::7, 1] = value
-        whole, said = run(session, X), run(session, spoilt)
-        bad = np.arange(len(X)) % 7 == 0
-        assert np.isnan(said["trust"][bad]).all()
-        assert np.isnan(said["probabilities"][bad]).all()
-        assert not said["accepted"][bad].any()
-        assert (said["cause"][bad] == (Cause.MISSING if np.isnan(value) else Cause.UNSEEN)).all()
-        assert (said["label"][bad] == model.classes_[model.model_.class_counts.argmax()]).all()
-        for name, values in whole.items():
-            np.testing.assert_array_equal(said[name][~bad], values[~bad])
+    model = SEPClassifier(min_trust=0.0).fit(X, y)
+    session, spoilt = session_of(model, tmp_path), X.copy()
+    spoilt[::7, 1] = value
+    whole, said = run(session, X), run(session, spoilt)
+    bad = np.arange(len(X)) % 7 == 0
+    assert np.isnan(said["trust"][bad]).all()
+    assert np.isnan(said["probabilities"][bad]).all()
+    assert not said["accepted"][bad].any()
+    assert (said["cause"][bad] == (Cause.MISSING if np.isnan(value) else Cause.UNSEEN)).all()
+    assert (said["label"][bad] == model.classes_[model.model_.class_counts.argmax()]).all()
+    for name, values in whole.items():
+        np.testing.assert_array_equal(said[name][~bad], values[~bad])
 
 
 @pytest.mark.parametrize("names", [["no", "perhaps", "yes ü"], [-5, 0, 2**40], [1.0, 2.0, 3.0]], ids=str)
@@ -273,7 +256,7 @@ def test_promise_about_a_classifier(max_risk, tmp_path):
 
 def test_promise_about_a_frozen_classifier(tmp_path):
     X, y = make_moons(500, noise=0.3, random_state=0)
-    frozen = FrozenEstimator(SEPClassifier(**COUNTS).fit(X[:250], y[:250]))
+    frozen = FrozenEstimator(SEPClassifier().fit(X[:250], y[:250]))
     model = SelectiveClassifier(frozen, 0.2).fit(X[250:], y[250:])
     assert_same(model, session_of(model, tmp_path), rows_around(X, 1000))
 
@@ -297,7 +280,7 @@ def test_promise_about_labels_the_classifier_does_not_know(max_risk, tmp_path):
 
 def test_no_rows_and_one_row_at_a_time(tmp_path):
     X, y = load_iris(return_X_y=True)
-    models = [SEPClassifier().fit(X, y), SEPClassifier(**COUNTS).fit(X, y), SEPClassifier().fit(X[::40], y[::40])]
+    models = [SEPClassifier().fit(X, y), SEPClassifier().fit(X[::40], y[::40])]
     for model in models:
         session, rows = session_of(model, tmp_path), rows_around(X, 60)
         none, whole = run(session, rows[:0]), run(session, rows)
@@ -312,10 +295,9 @@ def test_no_rows_and_one_row_at_a_time(tmp_path):
                     assert alone[name][0] == values[i], name
 
 
-@pytest.mark.parametrize("trust", ["weights", "counts"])
-def test_what_the_runtime_simplifies_changes_nothing(trust, tmp_path):
+def test_what_the_runtime_simplifies_changes_nothing(tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = SEPClassifier(trust=trust).fit(X, y)
+    model = SEPClassifier().fit(X, y)
     simplified, rows = session_of(model, tmp_path), rows_around(X, 2000)
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL

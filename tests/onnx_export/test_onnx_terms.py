@@ -48,10 +48,8 @@ def test_a_table_with_categories_and_dates(tmp_path):
     assert_same(said(model, lambda session: feeds(session, X), tmp_path), model.decide(X))
 
 
-def test_gaps_have_no_terms_and_models_by_counts_none_at_all(tmp_path):
+def test_gaps_have_no_terms(tmp_path):
     X, y = load_iris(return_X_y=True)
     rows = np.array([[np.nan, 3.0, 4.0, 1.0], X[0]])
     outputs = said(SEPClassifier().fit(X, y), lambda _: {"X": rows}, tmp_path)
     assert np.isnan(outputs["terms"]).all(axis=1).tolist() == [True, False]
-    with pytest.raises(TypeError, match="has no terms"):
-        export(SEPClassifier(trust="counts").fit(X, y), tmp_path / "counts.onnx", terms=True)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_circles, make_moons
 
-from sepc.partition.separate import Cut, Disjoint, Inseparable, Settings, find_cut, separate
+from sepc.partition.separate import Disjoint, Inseparable, ParallelCut, Settings, find_cut, separate
 from sepc.partition.sequence import Stop, partition
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 
@@ -33,10 +33,10 @@ def test_classes_far_apart_are_taken_whole():
 def test_a_cut_points_to_its_own_class_and_turns_around():
     pos, neg = overlapping(1)
     cut = find_cut(ArrayPoints(pos), ArrayPoints(neg), asked(2))
-    assert isinstance(cut, Cut)
+    assert isinstance(cut, ParallelCut)
     assert np.linalg.norm(cut.normal) == pytest.approx(1)
     assert pos.mean(axis=0) @ cut.normal > neg.mean(axis=0) @ cut.normal
-    turned = cut.turned()
+    turned = cut.reverse()
     np.testing.assert_array_equal(turned.own_side.contains(neg), neg @ cut.normal <= cut.other_offset)
 
 
@@ -44,7 +44,7 @@ def test_where_hulls_meet_the_default_cuts_through_the_means_and_the_paper_stops
     rng = np.random.default_rng(2)
     pos, neg = ArrayPoints(rng.standard_normal((100, 2))), ArrayPoints(0.1 * rng.standard_normal((20, 2)) + 0.05)
     cut = find_cut(pos, neg, asked(2))
-    assert isinstance(cut, Cut)
+    assert isinstance(cut, ParallelCut)
     assert cut.through_means
     assert isinstance(find_cut(pos, neg, asked(2, published=True)), Inseparable)
 
@@ -59,7 +59,7 @@ def test_pieces_hold_no_more_other_rows_than_allowed(n_impure, published):
     for ellipsoid in parts.ellipsoids:
         if ellipsoid.is_terminal:
             continue
-        assert ellipsoid.n_other <= settings_.allowed(ellipsoid.n_own)
+        assert ellipsoid.n_other <= settings_.n_allowed(ellipsoid.n_own)
         assert ellipsoid.n_own > 3
         own = (pos if ellipsoid.is_pos else neg)[ellipsoid.ellipsoid.contains(pos if ellipsoid.is_pos else neg)]
         assert len(own) >= ellipsoid.n_own

@@ -73,7 +73,7 @@ def test_several_on_the_same_axes_differ_in_colour_and_dashes(kind):
     assert first.line_.get_linestyle() != second.line_.get_linestyle()
     names = [text.split(" (")[0] for text in labels_of(first.ax_)]
     assert names[-2:] == ["first", "second"]
-    assert names.count("right as often as trusted") == (kind is ReliabilityDisplay)
+    assert names.count("perfectly calibrated") == (kind is ReliabilityDisplay)
     assert first.ax_.get_ylim()[1] > 0.75
     if kind is ReliabilityDisplay:
         assert second.ax_rows_ is first.ax_rows_
@@ -103,7 +103,7 @@ def test_a_long_curve_is_thinned_and_its_area_is_not():
 
 
 def test_scores_that_are_no_probabilities_are_refused():
-    with pytest.raises(ValueError, match="trust goes from -1 to 2; only a probability"):
+    with pytest.raises(ValueError, match="trust ranges from -1 to 2, but calibration needs probabilities"):
         ReliabilityDisplay.from_predictions([0, 1], [0, 1], [-1.0, 2.0])
 
 

@@ -130,4 +130,4 @@ def test_without_matplotlib_there_is_a_hint():
         "except ImportError as error: print(error)"
     )
     told = subprocess.run([*warm_python(), "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "Pictures need matplotlib: pip install 'sepc[plot]'"
+    assert told.strip() == "Plots need matplotlib: pip install 'sepc[plot]'"

@@ -12,7 +12,7 @@ from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.plot import PartitionDisplay, TrustDisplay, WeightsDisplay
 from sepc.plot.palette import look, strength
-from sepc.plot.partition import Rows, across
+from sepc.plot.partition import RowSample, across
 
 moons_X, moons_y = make_moons(300, noise=0.2, random_state=0)
 
@@ -143,7 +143,7 @@ def test_estimators_without_one_partition_are_refused(display):
         (trusted, "TrustedClassifier takes its labels from another model"),
         (pipeline, r"its last step, pipeline\[-1\]"),
         (LogisticRegression(max_iter=1_000).fit(X, y), "LogisticRegression has none"),
-        (RepairedClassifier(SEPClassifier()).fit(X, y), "give its estimator_"),
+        (RepairedClassifier(SEPClassifier()).fit(X, y), "pass its estimator_"),
     ]:
         with pytest.raises(TypeError, match=told):
             display.from_estimator(estimator, X, y)
@@ -154,14 +154,14 @@ def test_rows_that_do_not_fit_are_refused(moons):
         PartitionDisplay.from_estimator(moons, np.zeros((2, 3)))
     with pytest.raises(ValueError, match="y is given without X"):
         PartitionDisplay.from_estimator(moons, y=["lower"])
-    with pytest.raises(ValueError, match="y holds int64 such as"):
+    with pytest.raises(ValueError, match="y contains int64 such as"):
         PartitionDisplay.from_estimator(moons, moons_X, moons_y)
 
 
 def test_columns_come_in_any_order(wdbc):
     classifier, X, y = wdbc
-    reordered = Rows.checked(classifier, X[X.columns[::-1]], y)
-    np.testing.assert_array_equal(reordered.values, Rows.checked(classifier, X, y).values)
+    reordered = RowSample.from_user(classifier, X[X.columns[::-1]], y)
+    np.testing.assert_array_equal(reordered.values, RowSample.from_user(classifier, X, y).values)
 
 
 def test_lines_are_cut_off_at_the_border():

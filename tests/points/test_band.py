@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sepc.points.band import Band, Frame, SideSums
+from sepc.points.band import Band, ScaledFrame, SideSums
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 
-FRAME = Frame(np.array([1.0, -2.0, 0.5]), 0.5)
+FRAME = ScaledFrame(np.array([1.0, -2.0, 0.5]), 0.5)
 
 
 def band_of(max_rows: int = 1_000, radius: float = 0.2) -> Band:

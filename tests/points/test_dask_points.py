@@ -11,10 +11,10 @@ from optional import package_or_skip
 from threadpoolctl import threadpool_limits
 
 from sepc.model.signature_table import StackedSignatures
-from sepc.points.band import Band, Frame, SideSums
-from sepc.points.class_split import Labels, points_by_class
+from sepc.points.band import Band, ScaledFrame, SideSums
+from sepc.points.class_split import BlockLabels, points_by_class
 from sepc.points.dask import shards
-from sepc.points.dask.shards import KeptRows, Part, Wanted, joined_runs
+from sepc.points.dask.shards import KeptRows, Part, Wanted, join_runs
 from sepc.points.farthest import Farthest
 from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order, combine_runs
 from sepc.points.joint_reduction import JointReduction, reduce_each
@@ -33,7 +33,7 @@ D = 4
 SIZES = (700, 0, 1, 5000, 1, 0, 300)
 ELLIPSOIDS = tuple(Ellipsoid(np.full(D, k / 3.0), np.eye(D) / (1 + k) + 0.01) for k in range(3))
 DIRECTION = np.array([0.3, -0.2, 0.9, 0.1])
-FRAME = Frame(np.full(D, 0.25), 0.5)
+FRAME = ScaledFrame(np.full(D, 0.25), 0.5)
 REDUCTIONS = [
     Moments(),
     Moments(np.ones(D), np.arange(2.0 * D).reshape(D, 2)),
@@ -83,7 +83,7 @@ def sets(client, blocks, labels):
     from sepc.points.dask.inputs import labelled_points
 
     there, classes, labels_found = labelled_points(collection(blocks), collection(labels))
-    here, in_blocks, expected = points_by_class(blocks, [Labels.of(own) for own in labels])
+    here, in_blocks, expected = points_by_class(blocks, [BlockLabels.of(own) for own in labels])
     assert labels_found.tolist() == expected.tolist() == ["a", "b"]
     return [*zip((there, *classes), (here, *in_blocks), strict=True)]
 
@@ -166,7 +166,7 @@ def test_workers_join_states_as_the_tree_of_all_blocks_does(holders):
     states = [chr(ord("A") + i) for i in range(len(holders))]
     runs = []
     for worker in set(holders):
-        runs += joined_runs(Concatenated(), [(i, states[i]) for i, holder in enumerate(holders) if holder == worker])
+        runs += join_runs(Concatenated(), [(i, states[i]) for i, holder in enumerate(holders) if holder == worker])
     runs.sort()
     if len(set(holders)) == 1:
         assert len(runs) == len(holders).bit_count()

@@ -266,8 +266,11 @@ def test_gather_refuses_before_it_reads():
         (lambda: BlockPoints([np.zeros((1, 2)), np.zeros((1, 3))]), r"same columns.*\(1, 2\), \(1, 3\)"),
         (lambda: ArrayPoints(np.zeros((1, 2))).union(ArrayPoints(np.zeros((1, 3)))), "2 and 3 features"),
         (lambda: BlockPoints([np.zeros((1, 2))]).union(ArrayPoints(np.zeros((1, 3)))), "2 and 3 features"),
-        (lambda: BlockPoints([np.zeros((2, 1))], kept=[np.ones(3, dtype=bool)]), "3 marks for a block of 2 rows"),
-        (lambda: BlockPoints([np.zeros((2, 1))], kept=[None, None]), "2 masks for 1 blocks"),
+        (
+            lambda: BlockPoints([np.zeros((2, 1))], kept=[np.ones(3, dtype=bool)]),
+            "3 marks for a block of 2 rows; give one per row",
+        ),
+        (lambda: BlockPoints([np.zeros((2, 1))], kept=[None, None]), "2 masks for 1 blocks; give one per block"),
     ],
 )
 def test_what_is_no_set_is_refused(make, message):

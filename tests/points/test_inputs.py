@@ -98,9 +98,9 @@ def test_features_keep_their_names():
         (np.zeros((0, 3)), "X has 0 row(s) (shape=(0, 3))"),
         (np.zeros((3, 0)), "X has 0 feature(s) (shape=(3, 0)) while a minimum of 1 is required."),
         (TABLE * 1j, "Complex data not supported"),
-        (TABLE.astype("datetime64[s]"), "X holds datetime64[s] instead of numbers"),
-        (TABLE.astype("timedelta64[s]"), "X holds timedelta64[s] instead of numbers"),
-        ([["1", "2"], ["3", "?"]], "Feature 'x1' is not numeric: row 1 holds"),
+        (TABLE.astype("datetime64[s]"), "X contains datetime64[s] instead of numbers"),
+        (TABLE.astype("timedelta64[s]"), "X contains timedelta64[s] instead of numbers"),
+        ([["1", "2"], ["3", "?"]], "Feature 'x1' is not numeric: row 1 contains"),
         (np.array([[1.0, np.nan], [2.0, np.inf]]), "in 2 cells; the first is feature 'x1' in row 0."),
         (
             np.array([[1.0, 2.0], [-np.inf, 2.0]]),
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_said_in_the_users_terms(X, message):
         (lambda: pd.DataFrame({"age": []}), "X has 0 row(s) (shape=(0, 1))"),
         (
             lambda: pd.DataFrame({"age": [1, 2], "city": ["Oslo", "Rome"]}),
-            "Feature 'city' is not numeric: row 0 holds 'Oslo'",
+            "Feature 'city' is not numeric: row 0 contains 'Oslo'",
         ),
         (lambda: pd.DataFrame({"age": [1, None], "n": [1, 2]}), "in 1 cell; the first is feature 'age' in row 1."),
         (
@@ -148,10 +148,10 @@ def test_numbers_too_large_for_our_floats_are_infinite():
     [
         (
             lambda: {"foo": "bar"},
-            "Feature 'x1' is not numeric: row 1 holds {'foo': 'bar'} (float() argument must be a string",
+            "Feature 'x1' is not numeric: row 1 contains {'foo': 'bar'} (float() argument must be a string",
         ),
-        (lambda: 1j, "Feature 'x1' is not numeric: row 1 holds 1j"),
-        (lambda: pd.Timestamp("2024-01-01"), "Feature 'x1' is not numeric: row 1 holds Timestamp"),
+        (lambda: 1j, "Feature 'x1' is not numeric: row 1 contains 1j"),
+        (lambda: pd.Timestamp("2024-01-01"), "Feature 'x1' is not numeric: row 1 contains Timestamp"),
     ],
 )
 def test_cells_that_are_neither_text_nor_numbers_are_named(cell, message):

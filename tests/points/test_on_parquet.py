@@ -75,8 +75,8 @@ def test_fit_rows_draws_the_same_sample_as_in_blocks(file, rows):
 
 def test_fit_rows_reads_the_file_three_times(file, monkeypatch):
     read = []
-    reading = on_parquet.ParquetTable.rows
-    monkeypatch.setattr(on_parquet.ParquetTable, "rows", lambda self, i: read.append(i) or reading(self, i))
+    reading = on_parquet.ParquetSource.rows
+    monkeypatch.setattr(on_parquet.ParquetSource, "rows", lambda self, i: read.append(i) or reading(self, i))
     classifier(fit_rows=1500).fit(file, "target")
     # The block after the last that is asked for may have been begun.
     assert 9 <= len(read) <= 10
@@ -188,7 +188,7 @@ def test_few_blocks_are_in_memory_at_a_time(file, monkeypatch):
     whole = on_parquet.labelled_points(file, "target")[0]
     assert isinstance(whole, BlockPoints)
     alive, most = [], 0
-    reading = on_parquet.ParquetTable.rows
+    reading = on_parquet.ParquetSource.rows
 
     def counted(self, i):
         nonlocal most
@@ -197,7 +197,7 @@ def test_few_blocks_are_in_memory_at_a_time(file, monkeypatch):
         most = max(most, sum(reference() is not None for reference in alive))
         return block
 
-    monkeypatch.setattr(on_parquet.ParquetTable, "rows", counted)
+    monkeypatch.setattr(on_parquet.ParquetSource, "rows", counted)
     for _ in range(3):
         whole.reduce(Moments())
     assert len(alive) >= 9

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional import package_or_skip
 
-from sepc.points.class_split import Labels, points_by_class
+from sepc.points.class_split import BlockLabels, points_by_class
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.points.pass_log import CountedPoints
 from sepc.points.proportional_sample import HIGHEST_HASH, FrequentHashes, Room, RowCounts, sample_classes
@@ -170,7 +170,7 @@ def test_classes_of_the_same_blocks_share_passes():
     rows[::3] = 0.0
     parts, labels = np.array_split(rows, 3), np.array_split(np.arange(3000) % 2, 3)
     blocks = Blocks(parts)
-    _, classes, _ = points_by_class(blocks, [Labels.of(own) for own in labels], [part.shape for part in parts])
+    _, classes, _ = points_by_class(blocks, [BlockLabels.of(own) for own in labels], [part.shape for part in parts])
     samples = sample_classes(classes, 40, 0, 0, Room(40, 40))
     assert blocks.n_read == 2 * 3
     for k, drawn in enumerate(samples):
@@ -195,7 +195,7 @@ def test_frequent_hashes_are_found_however_rows_come(blocks, n_counters):
 
 
 def test_trimming_subtracts_the_first_that_is_too_many():
-    counters = FrequentHashes(np.arange(5, dtype=np.uint64), np.array([9, 2, 4, 4, 7])).trimmed(2)
+    counters = FrequentHashes(np.arange(5, dtype=np.uint64), np.array([9, 2, 4, 4, 7])).trim(2)
     assert (counters.hashes.tolist(), counters.counts.tolist(), counters.n_lost) == ([0, 4], [5, 3], 4)
 
 
@@ -212,7 +212,7 @@ def test_a_cluster_draws_the_sample_of_the_same_rows(client, room):
     parts = [da.from_delayed(dask.delayed(part), (np.nan, 3), float) for part in np.split(rows, cuts)]
     targets = [da.from_delayed(dask.delayed(part), (np.nan,), labels.dtype) for part in np.split(labels, cuts)]
     _, there, _ = labelled_points(da.concatenate(parts), da.concatenate(targets))
-    _, here, _ = points_by_class(np.split(rows, cuts), [Labels.of(own) for own in np.split(labels, cuts)])
+    _, here, _ = points_by_class(np.split(rows, cuts), [BlockLabels.of(own) for own in np.split(labels, cuts)])
     expected = [
         sample_classes(sets, 300, 5, 100, room) for sets in (here, [ArrayPoints(rows[labels == k]) for k in "ab"])
     ]

@@ -114,7 +114,7 @@ def test_the_convex_part_is_as_cheap_as_a_cone_solver_finds(i):
     limits = limits_of(i)
     every = Box.whole(limits)
     for k in ellipsoids_of(limits, "paid"):
-        found = every.projected(k)
+        found = every.project(k)
         nearest = nearest_by_clarabel(limits.start, replace_weightless(every.projector(k)))
         assert found.squared == pytest.approx(nearest, rel=1e-6, abs=1e-6)
 
@@ -129,8 +129,8 @@ def test_a_category_costs_its_price_and_never_less():
     for choice in limits.choices:
         for options in (choice.every, *choice.every.parts):
             for code in options.codes:
-                own, way = options.relaxed, choice.places[code] - choice.places[choice.own]
-                exact = 0.0 if code == choice.own else choice.price**2
+                own, way = options.relaxed, choice.places[code] - choice.places[choice.current]
+                exact = 0.0 if code == choice.current else choice.price**2
                 assert own.squared + own.price**2 * (way @ way) <= exact + 1e-12
 
 

@@ -249,7 +249,7 @@ def test_columns_keep_their_types():
 
 def test_gaps_are_refused():
     row = rows_labelled(model_of_loans(), "late", 1)[0].assign(rate=np.nan)
-    with pytest.raises(ValueError, match=r"gaps: 'rate'\. Recourse needs a complete row"):
+    with pytest.raises(ValueError, match=r"Missing values: 'rate'\. Recourse needs a complete row"):
         sepc.recourse(model_of_loans(), row, to="paid")
 
 
@@ -258,12 +258,12 @@ def test_gaps_are_refused():
     [
         ({"to": "lost"}, "no label 'lost'; the labels are 'late' and 'paid'"),
         ({"fixed": ["age"]}, "no column 'age'; there are 'amount'"),
-        ({"fixed": ["rate"], "bounds": {"rate": (1, 2)}}, "'rate' is fixed, and has bounds"),
+        ({"fixed": ["rate"], "bounds": {"rate": (1, 2)}}, "'rate' is fixed, but also has bounds"),
         ({"bounds": {"rate": (2, 1)}}, "first must not exceed"),
         ({"bounds": {"rate": 3}}, r"give numbers \(low, high\)"),
         ({"bounds": {"rate": (np.nan, 1)}}, "first must not exceed"),
         ({"bounds": {"months": (10.2, 10.8)}}, "'months' leave no value; in training it was always a whole number"),
-        ({"bounds": {"purpose": ["boat"]}}, "'boat' is no category of 'purpose'"),
+        ({"bounds": {"purpose": ["boat"]}}, "'boat' is not a category of 'purpose'"),
         ({"bounds": {"purpose": "car"}}, "give a list"),
         ({"bounds": {"purpose": []}}, "No category of 'purpose' is allowed"),
         ({"bounds": {"since": (0, 1)}}, "dates, which stay as they are"),

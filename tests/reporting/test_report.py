@@ -259,7 +259,7 @@ def test_what_cannot_be_reported_is_refused(moons, classifier):
         report(LinearSVC().fit(X, y), X, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         report(classifier, X, y[:10])
-    with pytest.raises(ValueError, match="give y as it was given to fit"):
+    with pytest.raises(ValueError, match="use the label type passed to fit"):
         report(classifier, X, y.astype(str))
 
 

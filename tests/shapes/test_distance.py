@@ -9,7 +9,7 @@ from scipy import sparse
 
 from sepc.shapes.distance import TILE_ROWS, distances, secular_root
 from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.shapes.norms import mapped_rows
+from sepc.shapes.norms import map_rows
 
 clarabel = package_or_skip("clarabel")
 
@@ -24,7 +24,7 @@ def turned(rng, lengths, center):
 def nearest_points(ellipsoid, rows):
     """The point of an ellipsoid nearest to each row: the proof of its distance."""
     outside, nearest = ~ellipsoid.contains(rows), np.array(rows)
-    coords = mapped_rows(rows[outside], ellipsoid.center, ellipsoid.axes)
+    coords = map_rows(rows[outside], ellipsoid.center, ellipsoid.axes)
     if len(coords):
         squares, multipliers = secular_root(ellipsoid.semi_axes, coords.T)
         nearest[outside] = ellipsoid.center + (coords * (squares / (squares + multipliers)).T) @ ellipsoid.axes

@@ -56,7 +56,7 @@ def test_no_rows_have_no_regions(moons):
 
 
 def test_labels_of_another_kind_are_an_error_not_all_wrong():
-    with pytest.raises(ValueError, match="labels are int64 such as 0, but y holds str_ such as no"):
+    with pytest.raises(ValueError, match="labels are int64 such as 0, but y contains str_ such as no"):
         is_right([0, 1], ["no", "yes"])
     with pytest.raises(ValueError, match="3 labels, but y has shape"):
         is_right([0, 1, 1], [0, 1])

@@ -26,7 +26,7 @@ def test_a_feature_plane_shows_features_as_they_are():
     [
         (("a", "a"), "'a' twice"),
         (("a", "textur"), "did you mean one of 'texture'"),
-        (("a", 3), "positions go from 0 to 2"),
+        (("a", 3), "positions range from 0 to 2"),
         (("a",), "a pair"),
         ("ab", "a pair"),
     ],
@@ -89,7 +89,7 @@ def test_a_model_that_is_not_standardised_is_drawn_in_standard_units_too():
 
 
 def test_one_feature_is_refused():
-    with pytest.raises(ValueError, match="this model has only 'x0'"):
+    with pytest.raises(ValueError, match="the model has only 'x0'"):
         principal_plane(SEPClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).model_)
 
 

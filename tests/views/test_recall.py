@@ -50,7 +50,7 @@ def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
     others[truth == "rare"] += 1.5
     for class_weight, is_warned in ((None, True), ("balanced", False)):
         made = report(SEPClassifier(class_weight=class_weight).fit(rows, labels), others, truth)
-        words = "accepted rows miss most of it"
+        words = "most of it is missed"
         assert (words in str(made).replace("\n", " ")) == is_warned
         assert (words in made.to_html()) == is_warned
         assert "Every label" in str(made)

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.model.signature_table import StackedSignatures
-from sepc.points.class_split import Labels, points_by_class
+from sepc.points.class_split import BlockLabels, points_by_class
 from sepc.points.joint_reduction import reduce_each
-from sepc.points.on_parquet import BLOCK_CELLS, ParquetTable
+from sepc.points.on_parquet import BLOCK_CELLS, ParquetSource
 from sepc.points.proportional_sample import RowCounts
 from sepc.points.row_hash import N_HASHES
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
@@ -83,11 +83,11 @@ def measured(d: int, most: int, n_cells: int = BLOCK_CELLS, n_sample: int = SAMP
 def costs_of_rows(fitted: SEPClassifier, drawn: Drawn) -> dict[str, float]:
     """Nanoseconds of the processor a row, each the median of a few runs on one block."""
     rows, y = drawn.rows(0), drawn.labels(0)
-    whole, classes, _ = points_by_class([rows], [Labels.of(y)])
+    whole, classes, _ = points_by_class([rows], [BlockLabels.of(y)])
     standard, signatures = signatures_of(fitted)
     look = RowCounts(0, LIMIT, HELD, COUNTERS)
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
-        table = ParquetTable.at(drawn.write_parquet(Path(folder) / "rows"), "label")
+        table = ParquetSource.at(drawn.write_parquet(Path(folder) / "rows"), "label")
         tasks = {
             "read": lambda: table.rows(0),
             "labels": lambda: points_by_class([rows], [table.labels(0)]),
@@ -154,7 +154,7 @@ def prepare(rows: Any, y: Any) -> None:
     from sepc.points.inputs import as_points
 
     np.ascontiguousarray(as_points(rows).gather(len(rows)))
-    points_by_class([rows], [Labels.of(y)])
+    points_by_class([rows], [BlockLabels.of(y)])
 
 
 def processor_seconds(task: Callable[[], object], rounds: int = ROUNDS) -> float:

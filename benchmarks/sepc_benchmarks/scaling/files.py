@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc.estimators.sep import fitting
-from sepc.points.on_parquet import ParquetBlocks, ParquetTable
+from sepc.points.on_parquet import ParquetBlocks, ParquetSource
 from sepc_benchmarks.scaling.data import Drawn, Records, forget_peak, peak_megabytes
 from sepc_benchmarks.scaling.fits import classifier
 
@@ -38,7 +38,7 @@ def parquet(drawn: Drawn, most: int, fit_rows: int) -> Records:
 def bare_read(files: Path) -> float:
     """Seconds of one pass that reads every row as a fit does, and adds the numbers up."""
     started = time.perf_counter()
-    blocks = ParquetBlocks(ParquetTable.at(files, "label"))
+    blocks = ParquetBlocks(ParquetSource.at(files, "label"))
     total = sum(float(blocks[i].sum()) for i in range(len(blocks)))
     assert np.isfinite(total)
     return time.perf_counter() - started

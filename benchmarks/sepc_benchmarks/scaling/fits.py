@@ -10,7 +10,7 @@ import numpy as np
 from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.membership import squared_radii
-from sepc.points.class_split import Labels, points_by_class
+from sepc.points.class_split import BlockLabels, points_by_class
 from sepc.points.dask.dask_points import DaskPoints
 from sepc_benchmarks.scaling.data import (
     Drawn,
@@ -87,7 +87,7 @@ def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int | None) 
     model, record = fit_on_workers(client, drawn, most, fit_rows=fit_rows)
     blocks, labels = drawn.blocks()
     in_blocks, in_memory = classifier(most, fit_rows=fit_rows), classifier(most, fit_rows=fit_rows)
-    points = points_by_class(blocks, [Labels.of(own) for own in labels])
+    points = points_by_class(blocks, [BlockLabels.of(own) for own in labels])
     fit_on_points(in_blocks, TrainingSet(*points, GivenColumns(drawn.d)))
     X, y = np.concatenate(blocks), np.concatenate(labels)
     del blocks, labels

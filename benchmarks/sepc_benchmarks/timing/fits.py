@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.points.class_split import Labels, points_by_class
+from sepc.points.class_split import BlockLabels, points_by_class
 from sepc_benchmarks.measure import bare_pass
 from sepc_benchmarks.timing.data import TEST_SEED, Rows, Split, noisy, noisy_blocks
 from sepc_benchmarks.timing.learners import EBM, HGB, LIGHTGBM, LR, OURS, RF, made
@@ -95,7 +95,7 @@ def blocks(sizes: tuple[int, ...], n_test: int, rounds: int) -> Tables:
 
 
 def _fit_blocks(model: SEPClassifier, drawn: list[Rows], labels: list[Any]) -> object:
-    points = points_by_class(drawn, [Labels.of(own) for own in labels])
+    points = points_by_class(drawn, [BlockLabels.of(own) for own in labels])
     return model._fit_training(TrainingSet(*points, GivenColumns(drawn[0].shape[1])), model._settings())
 
 

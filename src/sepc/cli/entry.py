@@ -27,7 +27,6 @@ from sepc.cli import (
 )
 from sepc.cli.lost_interrupts import interrupts_come_again
 from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
-from sepc.cli.progress_bar import WIPE
 
 COMMANDS: dict[str, Any] = {
     "look": look,
@@ -53,6 +52,8 @@ BROKEN_PIPE = 141
 # If this variable is set, errors are raised with their traceback, for debugging.
 TRACEBACK_VARIABLE = "SEPC_TRACEBACK"
 
+# To the beginning of the line, and clear it: a progress line may stand there.
+WIPE = "\r\x1b[K"
 
 NO_MEMORY = "the memory is not enough; use fewer columns or rows, or a machine with more memory"
 

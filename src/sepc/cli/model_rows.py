@@ -102,12 +102,12 @@ def beside(options: argparse.Namespace, data: str) -> argparse.Namespace:
 
 
 def rows_in_memory(
-    options: argparse.Namespace, estimator: Any, target: str | None, keep: Sequence[str] = ()
+    options: argparse.Namespace, estimator: Any, target: str | None, copied: Sequence[str] = ()
 ) -> tuple[ModelRows, str]:
     """All rows of the table that the options name, and their digest; too many for the memory are refused."""
     digest = RowDigest()
     with open_table(source_from(options)) as table:
-        scorer, rows = _reader(table, estimator, options.features, target, keep)
+        scorer, rows = _reader(table, estimator, options.features, target, copied)
         with rows.batches(options, ahead=True, in_memory=True) as batches:
             parts = [_part(rows, batch, digest) for batch in batches]
     return _model_rows(scorer, _joined(parts)), digest.of_rows()
@@ -154,12 +154,12 @@ class _Part:
 
 
 def _reader(
-    table: Table, estimator: Any, features: Sequence[str] | None, target: str | None, keep: Sequence[str] = ()
+    table: Table, estimator: Any, features: Sequence[str] | None, target: str | None, copied: Sequence[str] = ()
 ) -> tuple[Scorer, RowReader]:
     asked = [] if target is None else [target]
-    check_names(table, [*asked, *keep])
+    check_names(table, [*asked, *copied])
     scorer = scorer_for(estimator, table, features, but=asked)
-    return scorer, RowReader(table, scorer.features, target, estimator.classes_, keep)
+    return scorer, RowReader(table, scorer.features, target, estimator.classes_, copied)
 
 
 def _part(rows: RowReader, batch: Batch, digest: RowDigest) -> _Part:

@@ -98,7 +98,7 @@ class _Range:
 
     def may_be_no_feature(self, n_rows: int) -> bool:
         """Whether it is a constant, or whole numbers of a range that an id or an index would have."""
-        from sepc.columns.no_features import may_be_counted
+        from sepc.columns.non_features import may_be_counted
 
         n_values = self.high - self.low + 1.0
         is_counted = self.whole and n_rows <= n_values and may_be_counted(self.low, self.high, n_rows)

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sepc.cli.memory import free_bytes, in_gigabytes
+from sepc.cli.memory import free_bytes
 from sepc.cli.messages import InputError
-from sepc.cli.parquet_pages import memory_of
 from sepc.cli.source import Source, is_number
 from sepc.cli.tables import BadCell, Batch, ColumnType, batch_rows, check_width, reading_of
 from sepc.wording import counted
@@ -22,8 +21,6 @@ from sepc.wording import counted
 BUFFER_BYTES = 2**20
 # Bytes of the footer, which describes each column of each row group: in memory it takes some twenty times as much.
 LARGEST_FOOTER = 64 * 2**20
-# A page is in memory as it was unpacked and as what was read from it.
-COPIES = 2
 # Bytes of text in a batch; a dictionary in the file may repeat a long text millions of times.
 MOST_TEXT = 2**28
 
@@ -36,7 +33,6 @@ class ParquetTable:
     names: tuple[str, ...]
     n_rows: int | None
     file: Any
-    stream: IO[bytes]
     texts: frozenset[str]
 
     @classmethod
@@ -59,7 +55,7 @@ class ParquetTable:
         names = tuple(file.schema_arrow.names)
         if file.metadata.num_rows <= 0 or not names:
             raise InputError(f"{source.name} has no rows.")
-        return cls(source, names, file.metadata.num_rows, file, stream, frozenset(texts))
+        return cls(source, names, file.metadata.num_rows, file, frozenset(texts))
 
     def kind_of(self, name: str) -> ColumnType:
         """What the type of a column says that it holds."""
@@ -87,17 +83,8 @@ class ParquetTable:
             yield Batch(first, arrays, columns.num_rows, n_done / (self.n_rows or 1))
 
     def _read(self, wanted: list[str], most: int) -> Iterator[Any]:
-        """Row group by row group, each once it is clear that its pages fit in memory."""
-        places = {self.file.schema.column(j).path: j for j in range(self.file.metadata.num_columns)}
-        free = free_bytes()
+        """Row group by row group; asked for all at once, Arrow holds the dictionaries of several."""
         for g in range(self.file.metadata.num_row_groups):
-            group = self.file.metadata.row_group(g)
-            needed = sum(memory_of(self.stream, group.column(places[name])) for name in wanted)
-            if free is not None and COPIES * needed > free:
-                raise InputError(
-                    f"{self.source.name}: the pages of row group {g + 1:,} would take some {in_gigabytes(needed)} of "
-                    f"memory, and {in_gigabytes(free)} are free. Write it with smaller pages or row groups."
-                )
             yield from self.file.iter_batches(batch_size=most, row_groups=[g], columns=wanted)
 
     def _refuse_nested(self, wanted: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HELP = "choose the rows that a person should look at, and say what their labels prove"
 EXAMPLE = f"""examples:
-  sepc review model.sepc today.csv --state queue.sepc --budget 50 --keep id --output asked.csv
+  sepc review model.sepc today.csv --state queue.sepc --budget 50 --copy id --output asked.csv
   sepc review model.sepc --state queue.sepc --labels asked.csv
   sepc review model.sepc --state queue.sepc
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=whole_number, metavar="N", help="how many rows a person can look at")
     parser.add_argument("--output", metavar="FILE", help="a .csv or .parquet file for the rows to look at")
     parser.add_argument(
-        "--keep", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
+        "--copy", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
     )
     parser.add_argument(
         "--hide-model", action="store_true", help="leave the model's label and reason out, so that they lead nobody"
@@ -125,7 +125,7 @@ def _choose(options: argparse.Namespace, estimator: Any) -> None:
         check_reference(options, estimator, record)
     else:
         queue, record = _started(options, estimator)
-    rows, digest = rows_in_memory(options, estimator, None, options.keep)
+    rows, digest = rows_in_memory(options, estimator, None, options.copy)
     before = record.of(digest, "rows")
     if before is not None:
         _repeat(options, queue, rows, before.first)

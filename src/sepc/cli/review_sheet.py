@@ -26,7 +26,7 @@ OWN = (REVIEW, ROW, "purpose", "label", "trust", "reason", ANSWER)
 def sheet_of(model: Any, review: Review, rows: ModelRows, *, hide_model: bool) -> Any:
     """A DataFrame of the rows to look at, in order, with an empty column for their labels."""
     if clash := set(rows.kept) & set(OWN):
-        raise InputError(f"--keep names {min(clash)!r}, which is also a column of the review; rename it in the table.")
+        raise InputError(f"--copy names {min(clash)!r}, which is also a column of the review; rename it in the table.")
     positions = review.positions.tolist()
     columns: dict[str, Any] = {REVIEW: review.number, ROW: [position + 1 for position in positions]}
     columns |= {name: [cells[position] for position in positions] for name, cells in rows.kept.items()}

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .csv or .parquet file to write, or - for CSV on standard output",
     )
     parser.add_argument(
-        "--keep", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
+        "--copy", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
     )
     parser.add_argument(
         "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
 
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
-        rows = RowReader(table, scorer.features, options.target, estimator.classes_, options.keep)
+        rows = RowReader(table, scorer.features, options.target, estimator.classes_, options.copy)
         with nullcontext("-") if to_standard_output else replacing(options.output) as path:
             writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
             counts = _score(rows, _decider(rows, scorer, options), writer, options)
@@ -121,7 +121,7 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
         kept = {name: batch.columns[name] for name in rows.copied}
         if clash := set(kept) & set(columns):
             raise InputError(
-                f"--keep names {min(clash)!r}, which is also a column of the decisions; rename it in the table."
+                f"--copy names {min(clash)!r}, which is also a column of the decisions; rename it in the table."
             )
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}

@@ -114,7 +114,7 @@ class Source:
             encoding = self.encoding or wide_encoding(buffered.peek()) or "utf-8"
         except DAMAGED as error:
             raise InputError(f"{self.name} cannot be read: {error}.") from error
-        return buffered if is_utf8(encoding) else cast(IO[bytes], AsUtf8(buffered, encoding))
+        return buffered if is_utf8(encoding) else AsUtf8(buffered, encoding)
 
 
 def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sepc.cli.messages import complain
-from sepc.io.atomic_files import behind_links
+from sepc.io.atomic_files import resolve_links
 
 # Seconds between two attempts, before the user is told, and before the run gives up.
 EVERY, TOLD, PATIENCE = 0.05, 2.0, 600.0
@@ -37,7 +37,7 @@ def locked(path: str) -> Iterator[None]:
 
 
 def _lock_of(path: str) -> str:
-    target = Path(behind_links(path))
+    target = Path(resolve_links(path))
     return str(target.with_name(f".{target.name}.lock"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from typing import IO, Any
+from typing import IO
 
 # Byte order marks, longest first: that of UTF-16 is the beginning of that of UTF-32.
 MARKS = {
@@ -49,44 +49,16 @@ def wide_encoding(first: bytes) -> str | None:
     return None
 
 
-class AsUtf8:
+class AsUtf8(io.BufferedReader):
     """A stream of text in any encoding, read as UTF-8."""
 
     def __init__(self, stream: IO[bytes], encoding: str) -> None:
+        import pyarrow as pa
+
+        recoded = pa.transcoding_input_stream(pa.PythonFile(stream, "r"), encoding, "utf-8")
+        super().__init__(recoded, CHUNK_BYTES)
         self._stream = stream
-        self._buffer = io.BufferedReader(_Recoder(stream, encoding), CHUNK_BYTES)
-
-    def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes."""
-        return self._buffer.read(size)
-
-    def readline(self, size: int = -1) -> bytes:
-        """One line, or at most `size` bytes of it."""
-        return self._buffer.readline(size)
-
-    def peek(self) -> bytes:
-        """The next bytes, which stay to be read."""
-        return self._buffer.peek()
 
     def tell(self) -> int:
         """How far the original stream has been read."""
         return self._stream.tell()
-
-
-class _Recoder(io.RawIOBase):
-    def __init__(self, stream: IO[bytes], encoding: str) -> None:
-        super().__init__()
-        self._stream, self._decoder, self._waiting = stream, codecs.getincrementaldecoder(encoding)(), b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target: Any) -> int:
-        at_end = False
-        while not self._waiting and not at_end:
-            read = self._stream.read(CHUNK_BYTES)
-            at_end = not read
-            self._waiting = self._decoder.decode(read, final=at_end).encode()
-        n = min(len(target), len(self._waiting))
-        target[:n], self._waiting = self._waiting[:n], self._waiting[n:]
-        return n

@@ -1,4 +1,4 @@
-"""Categories as numbers: log-odds of the classes, by scikit-learn's target encoder, and a code for each category."""
+"""Target encoding of categories: log-odds of the classes, by scikit-learn's encoder, and a code for each category."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sepc.plain_values import plain
 from sepc.points.row_hash import row_hashes
 from sepc.records import floats, lists, record, text
 
-# Rows are encoded by what other folds say, so that their own label is not in their encoding.
+# Rows are encoded from other folds, so that their own label does not leak into their encoding.
 N_FOLDS = 5
-# Each category is encoded as if it had so many more rows with the usual labels.
+# Each category is encoded as if it had this many more rows with the overall mix of labels.
 SMOOTHING = 10.0
 # With more classes, a category is encoded by this many numbers: the directions in which the categories differ most.
 MOST_NUMBERS = 3
-# Directions in which they differ by a smaller share of that in the first are left out.
+# Directions in which they differ by less than this share of the first are left out.
 FLAT = 1e-6
-# Larger numbers than whole ones of 64 bits stay doubles.
+# Numbers too large for 64-bit integers stay doubles.
 MOST_WHOLE = 2.0**63
-# Encodings are log-odds, which are never larger.
+# Encodings are log-odds, which never exceed this.
 MOST_ENCODING = 1e3
 
 
@@ -37,9 +37,9 @@ class Categories:
     name : str
         The name of the column.
     values : tuple
-        The categories seen in training, sorted; None stands for a gap, if there were any.
+        The categories seen in training, sorted; None stands for a missing value, if there were any.
     encodings : (m, k) array
-        The numbers that stand for each of them; 0 is what is usual.
+        The numbers that encode each of them; 0 is the overall mix of labels.
     """
 
     name: str = text()
@@ -49,7 +49,7 @@ class Categories:
     def flaw(self) -> str | None:
         """What is wrong with the categories, if anything."""
         if self.encodings.size == 0 or len(self._codes) < len(self.values):
-            return "has categories that are not distinct, or encodings that no category has"
+            return "has categories that are not distinct, or encodings without a category"
         return None
 
     @cached_property
@@ -63,20 +63,20 @@ class Categories:
 
     @property
     def known(self) -> tuple[FloatArray, IntArray]:
-        """The encodings and codes of all categories but the gap."""
+        """The encodings and codes of all categories except the missing value."""
         codes = np.array([code for code, value in enumerate(self.values) if value is not None], dtype=np.int64)
         return self.encodings[codes], codes
 
-    def encoded(self, codes: IntArray) -> FloatArray:
-        """The numbers for these codes, of shape (n, k); zeros for what was not seen in training."""
+    def encode(self, codes: IntArray) -> FloatArray:
+        """Encode these codes, as (n, k); zeros for categories not seen in training."""
         nothing = np.zeros((1, self.encodings.shape[1]))
         return np.asarray(np.concatenate([self.encodings, nothing])[codes])
 
 
 def category(value: Any) -> Any:
-    """A value as a category: plain, with None for a gap and whole numbers as such, if files can hold them.
+    """A value as a category: a plain value, None if missing, whole numbers as int if files can hold them.
 
-    Dates and durations are named, since files hold neither.
+    Dates and durations become text, since files hold neither.
 
     Examples
     --------
@@ -117,21 +117,22 @@ def fit_categories(
 def folds_of(rows: FloatArray, labels: IntArray, seed: int) -> IntArray:
     """The fold that leaves out each row; -1 for the only row of a class, which is never left out.
 
-    The rows of each class are dealt out in the order of their hashes, so equal ones are spread over the folds, whatever
-    the order of the rows. Left out together they would be encoded by rows of other labels alone, and thus by their own.
+    The rows of each class are dealt out in the order of their hashes, so equal rows are spread over the folds, whatever
+    the order of the rows. Left out together, they would be encoded by rows of other labels alone, which gives theirs
+    away.
     """
     folds, hashes = np.full(len(labels), -1, dtype=np.int64), row_hashes(rows, seed)
     for label in np.unique(labels):
-        own = np.flatnonzero(labels == label)
-        if len(own) > 1:
-            folds[own[np.argsort(hashes[own], kind="stable")]] = np.arange(len(own)) % N_FOLDS
+        of_class = np.flatnonzero(labels == label)
+        if len(of_class) > 1:
+            folds[of_class[np.argsort(hashes[of_class], kind="stable")]] = np.arange(len(of_class)) % N_FOLDS
     return folds
 
 
 def encodings_like(
     given: FloatArray, codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Encode a column once more, by fewer rows than before, in the directions of the encodings that these rows have.
+    """Encode a column again from fewer rows, in the directions of the encodings that these rows already have.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def encodings_like(
     Returns
     -------
     encodings : (n_values + 1, k) array
-        Of the codes of new rows; the last one is that of unknown categories.
+        The encoding of each code, for new rows; the last one is for unknown categories.
     of_rows : (n, k) array
         The cross-fitted encoding of each row.
     """
@@ -158,13 +159,13 @@ def encodings_like(
 
 
 def known_categories(name: str, given: NDArray[Any]) -> Categories:
-    """The categories of a column, without numbers for them."""
+    """The categories of a column, without encodings."""
     values = tuple(sorted({category(value) for value in given}, key=_order))
     return Categories(name, values, np.empty((len(values), 0)))
 
 
 def _order(value: Any) -> tuple[bool, str, Any]:
-    """Sorts values of any type: those of one type together, and None last."""
+    """Sort key for values of any type: those of one type together, and None last."""
     kind = "number" if isinstance(value, bool | int | float) else type(value).__name__
     return value is None, kind, "" if value is None else value if kind == "number" else str(value)
 
@@ -172,7 +173,7 @@ def _order(value: Any) -> tuple[bool, str, Any]:
 def _log_odds(
     codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 where usual."""
+    """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 if as overall."""
     from sklearn.preprocessing import TargetEncoder  # late, since `sepc look` does without scikit-learn
 
     n_classes = int(labels.max()) + 1
@@ -181,20 +182,20 @@ def _log_odds(
     encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING / unit)
     every, here = np.arange(n_values)[:, None], codes[:, None]
     encoder.fit(here, labels)
-    usual = _centred(encoder.transform([[n_values]]))
-    # Rows that are never left out are encoded as what is usual.
+    usual = _centre(encoder.transform([[n_values]]))
+    # Rows that are never left out are encoded as the overall mix.
     of_rows, of_folds = np.zeros((len(codes), usual.shape[1])), []
     for fold in np.unique(folds[folds >= 0]):
         left_out = folds == fold
         encoder.fit(here[~left_out], labels[~left_out])
-        of_rows[left_out] = _centred(encoder.transform(here[left_out])) - usual
-        of_folds.append(_centred(encoder.transform(every)) - usual)
-    # The mean over the folds: all rows together would put a category farther out than any of its training rows.
+        of_rows[left_out] = _centre(encoder.transform(here[left_out])) - usual
+        of_folds.append(_centre(encoder.transform(every)) - usual)
+    # The mean over folds: an encoding from all rows would put a category farther out than any of its training rows.
     return np.mean(of_folds or [np.zeros((n_values, usual.shape[1]))], axis=0), of_rows
 
 
-def _centred(probabilities: FloatArray) -> FloatArray:
-    """Log probabilities minus their mean over the classes; of two classes, the log-odds of the second."""
+def _centre(probabilities: FloatArray) -> FloatArray:
+    """Log probabilities minus their mean over the classes; for two classes, the log-odds of the second."""
     safe = np.clip(probabilities, 1e-9, 1.0 - 1e-9)
     if probabilities.shape[1] == 1:
         return np.asarray(np.log(safe) - np.log1p(-safe))
@@ -203,13 +204,13 @@ def _centred(probabilities: FloatArray) -> FloatArray:
 
 
 def _main_directions(log_odds: FloatArray, n_rows: IntArray) -> FloatArray:
-    """An orthogonal basis, of shape (C, k), of the directions in which the categories differ most, by their rows."""
+    """An orthogonal basis, of shape (C, k), of the directions in which categories, weighted by rows, differ most."""
     n_columns = log_odds.shape[1]
     if n_columns == 1:
         return np.eye(1)
     apart = log_odds - np.average(log_odds, axis=0, weights=n_rows)
     _, lengths, directions = np.linalg.svd(np.sqrt(n_rows)[:, None] * apart, full_matrices=False)
-    # Two categories differ along a line, whatever the number of classes.
+    # Two categories differ along one line, whatever the number of classes.
     k = int(np.clip((lengths > FLAT * lengths[0]).sum(), 1, MOST_NUMBERS))
     basis = directions[:k].T
     # Signs are arbitrary: make the largest part of each direction positive.

@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, categories, dates, or no features at all; and what to say of that."""
+"""Column types: numbers, categories, dates, or not usable as a feature; and how to report that."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray
-from sepc.columns.no_features import Seeming, distinct_of, seeming, seeming_large
-from sepc.columns.recognition import ONE_WAY, READABLE, Doubt, is_gap_text, written_of
+from sepc.columns.non_features import NonFeature, distinct_of, guess_from_large_numbers, guess_non_feature
+from sepc.columns.recognition import ONE_WAY, READABLE, Doubt, is_gap_text, recognise
 from sepc.columns.table import column_names, column_of, exact_column_of, has_large, is_categorical
 from sepc.columns.written import What, Written
 from sepc.plain_values import plain
 from sepc.records import given, part, record, text
 from sepc.wording import MOST_NAMES, counted, listed, shown
 
-# The most values other than text in a column that may be read as numbers or dates, as a share of its texts.
+# A text column may be read as numbers or dates if other values are at most this share of its texts.
 MOST_OTHERS = 0.05
-# The most texts to name that cannot be read.
+# The most unreadable texts to name.
 MOST_UNREAD = 2
 
 
@@ -45,13 +45,13 @@ class Column:
     kind : Kind
         What it is taken as.
     why : str
-        For a column that is left out, what it seems to be; else empty.
+        For a column that is left out, what it appears to be; else empty.
     written : Written or None
-        How numbers or dates are written, if they come as text or as durations.
+        How numbers or dates are written, if they come as text or durations.
     seen : str
-        What a look at its values has seen, with an example, if there is something to say.
+        What its values look like, with an example, if worth reporting.
     doubt : str
-        What to do about it, if what to take it as is in doubt.
+        What to do if its type is in doubt.
     """
 
     name: str = text()
@@ -66,15 +66,15 @@ class Column:
         if self.written is None:
             return None
         is_right = self.kind is (Kind.DATE if self.written.what is What.DATE else Kind.NUMBER)
-        return None if is_right else "is written as something else than it is taken as"
+        return None if is_right else "is written in a way that does not match its type"
 
     def read(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of the column; numbers and dates that are written as text become such."""
+        """The values of the column; numbers and dates written as text are converted."""
         return values if self.written is None else self.written.read(values)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it holds numbers that are used as they are."""
+        """Whether it holds numbers that are used unchanged."""
         return self.kind is Kind.NUMBER and self.written is None
 
 
@@ -97,11 +97,11 @@ def read_columns(X: Any, categorical: Collection[Any], keep: Collection[Any], sh
     ----------
     X : table
     categorical : names
-        Columns that are categories, whatever they hold.
+        Columns to take as categories, whatever they hold.
     keep : names
-        Columns that are features, even if they look like an id, an index, a constant or free text.
+        Columns to use as features even if they look like an id, an index, a constant or free text.
     share : float
-        The share of all rows that these are, if they are a sample.
+        The share of all rows that `X` holds, if it is a sample.
     """
     names = column_names(X)
     unknown = [name for name in (*categorical, *keep) if name not in names]
@@ -123,12 +123,12 @@ def _features(found: Sequence[tuple[Column, NDArray[Any]]]) -> ReadColumns:
 def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -> tuple[Column, NDArray[Any]]:
     if is_category or is_categorical(X, name):
         values = exact_column_of(X, name)
-        seems = "" if is_kept else seeming(values, share).why
+        seems = "" if is_kept else guess_non_feature(values, share).why
         if seems and not (is_category and seems != "a constant"):
             return Column(str(name), Kind.LEFT_OUT, seems), values
         return Column(str(name), Kind.CATEGORY, ""), values
     values = column_of(X, name)
-    beyond = Seeming() if is_kept or not has_large(values) else seeming_large(exact_column_of(X, name))
+    beyond = NonFeature() if is_kept or not has_large(values) else guess_from_large_numbers(exact_column_of(X, name))
     if beyond.seen:
         kind = Kind.LEFT_OUT if beyond.why else Kind.NUMBER
         return Column(str(name), kind, beyond.why, None, beyond.seen, beyond.doubt), values
@@ -144,11 +144,11 @@ def column_from(
     ----------
     name : str
     values : (n,) array
-        As `sepc.columns.table.typed` gives them.
+        As `sepc.columns.table.as_typed` gives them.
     is_kept : bool
-        Whether it is a feature in any case.
+        Whether to use it as a feature in any case.
     share : float
-        The share of all rows that these are.
+        The share of all rows that `values` holds.
     """
     found = _written(values)
     written = found if isinstance(found, Written) else None
@@ -156,7 +156,7 @@ def column_from(
     if written is not None and _are_too_many(unread := _unread(values, read), len(values)):
         # Few different texts may be most rows, as of "1.2 kg" among many like "750 g".
         found, written, read = Doubt(_reading(values, read, unread), ONE_WAY), None, values
-    seems = Seeming() if is_kept else seeming(read, share)
+    seems = NonFeature() if is_kept else guess_non_feature(read, share)
     seen, doubt = (found.seen, found.advice) if isinstance(found, Doubt) else (seems.seen, seems.doubt)
     if seems.why:
         return Column(name, Kind.LEFT_OUT, seems.why, None, seen, doubt), read
@@ -167,7 +167,7 @@ def column_from(
 
 
 def _written(values: NDArray[Any]) -> Written | Doubt | None:
-    """How a column writes numbers or dates, if it does."""
+    """How a column writes numbers or dates, if it holds any."""
     if values.dtype.kind == "m":
         return Written.duration()
     if values.dtype.kind != "O":
@@ -176,10 +176,10 @@ def _written(values: NDArray[Any]) -> Written | Doubt | None:
     texts = [value for value in distinct if isinstance(value, str)]
     others = [value for value in distinct if value is not None and not isinstance(value, str)]
     if len(others) <= MOST_OTHERS * len(texts):
-        return written_of(texts)
+        return recognise(texts)
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in others):
-        # Numbers among which some cells are text, such as "-" for a gap.
-        return Written.number() if all(map(is_gap_text, texts)) else written_of([*texts, *map(str, others)])
+        # Numbers with some text cells, such as "-" for a missing value.
+        return Written.number() if all(map(is_gap_text, texts)) else recognise([*texts, *map(str, others)])
     are_dates = all(isinstance(value, date) for value in others) and all(map(is_gap_text, texts))
     return Written.date() if are_dates else None
 
@@ -208,7 +208,7 @@ def _reading(values: NDArray[Any], read: NDArray[Any], unread: list[Any]) -> str
         first = int(np.argmin(is_gap))
         return f"{plain(values[first])} is {_in_words(read[first])}"
     first = next((i for i in np.flatnonzero(~is_gap).tolist() if isinstance(values[i], str)), -1)
-    example = f"{shown(values[first])} is {_in_words(read[first])}" if first >= 0 else "most cells are no text"
+    example = f"{shown(values[first])} is {_in_words(read[first])}" if first >= 0 else "most cells are not text"
     if not unread:
         return example
     named = listed(map(shown, distinct_of(unread)), MOST_UNREAD)

@@ -1,4 +1,4 @@
-"""Numbers written as text: taken apart into digits and a unit, and read by the signs that a column uses."""
+"""Numbers written as text: split into digits and a unit, and parsed with the separators that a column uses."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# Signs that people use for one another.
+# Characters that people use interchangeably.
 ALIKE = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 
 CURRENCIES = (
     *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
     *("TRY", "RUB", "UAH", "BRL", "MXN", "ZAR", "KRW", "SGD", "HKD", r"Fr\.?", r"kr\.?", r"Rs\.?"),
 )
-# What may stand before a number: any other word there makes it a code, as in "B 12".
+# What may precede a number: any other word makes it a code, as in "B 12".
 BEFORE = rf"[A-Z]{{0,3}}\$|[€£¥₹₽₺₩₪₫₴฿]|(?:{'|'.join(CURRENCIES)})(?![A-Za-z])"
-# What may stand after it: a word or two, such as "kg", "%", "m2", "mg/dl" or "sq ft".
+# What may follow it: a word or two, such as "kg", "%", "m2", "mg/dl" or "sq ft".
 AFTER = r"[^\W\d_][^\s\d()]{0,11}[23]?(?: [^\W\d_]{1,9}\.?)?|[%‰°€£¥₹₽₺₩₪₫₴฿$/²³][^\s\d()]{0,9}[23]?"
-# Accounts write negative amounts in brackets, with the currency on either side of them.
+# Accountants write negative amounts in brackets, with the currency on either side.
 IN_BRACKETS = re.compile(rf"(?:(?P<outside>{BEFORE}) ?)?\((?P<inside>[^()+-]+)\)(?P<after> ?[%€£$A-Za-z]{{1,3}})?")
 BRACKETS = "("
 AMOUNT_UNIT = re.compile(rf"%?|{BEFORE}", re.IGNORECASE)
@@ -31,7 +31,7 @@ NUMBER = re.compile(
 
 
 class NumberText(NamedTuple):
-    """The parts of a number: sign, digits with their separators, exponent, and the unit on either side of it.
+    """The parts of a number: sign, digits with separators, exponent, and the unit on either side.
 
     The sign of a number in brackets, which is negative, is "(".
     """
@@ -48,7 +48,7 @@ class NumberText(NamedTuple):
 
 
 def number_text(text: str) -> NumberText | None:
-    """A text as the parts of a number, if it is one in some way of writing.
+    """Split a text into the parts of a number; None if it is not one in any notation.
 
     Examples
     --------
@@ -74,13 +74,13 @@ def number_text(text: str) -> NumberText | None:
 
 
 def unit_of(text: str) -> str:
-    """A unit whatever its case, in the singular and without a point."""
+    """Normalise a unit: case, plural and a trailing point do not matter."""
     unit = text.strip().rstrip(".").casefold()
     return unit[:-1] if len(unit) > 2 and unit.endswith("s") and not unit.endswith("ss") else unit
 
 
 def value_of(number: NumberText, decimal: str, thousands: str) -> float | None:
-    """The number, if its digits are written with these signs; digits after a zero, as in "007", make a code.
+    """The number, if written with these separators, else None; a leading zero, as in "007", makes it a code.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def value_of(number: NumberText, decimal: str, thousands: str) -> float | None:
 
 
 def read_number(text: str, unit: str, decimal: str, thousands: str, *, needs_unit: bool) -> float | None:
-    """The number that a text stands for, if it is written with these signs and in this unit."""
+    """The number that a text stands for, if it is written with these separators and in this unit."""
     usual = _usual(unit, decimal, thousands).fullmatch(text)
     if usual is not None and (len(usual[1]) < len(text) or not needs_unit):
         digits = usual[1].replace(thousands, "") if thousands else usual[1]
@@ -134,9 +134,9 @@ def _usual_lines(unit: str, decimal: str, thousands: str, needs_unit: bool) -> r
 
 @lru_cache
 def _usual(unit: str, decimal: str, thousands: str) -> re.Pattern[str]:
-    """Numbers as most cells have them, which are read faster than all that people may write."""
-    own, digits = re.escape(unit), _pattern(decimal, thousands).pattern
-    return re.compile(rf"(?:{own} ?)?([+-]?(?:{digits}))(?: ?{own})?" if unit else rf"([+-]?(?:{digits}))")
+    """A pattern for the usual notation, which is read faster than everything people may write."""
+    escaped, digits = re.escape(unit), _pattern(decimal, thousands).pattern
+    return re.compile(rf"(?:{escaped} ?)?([+-]?(?:{digits}))(?: ?{escaped})?" if unit else rf"([+-]?(?:{digits}))")
 
 
 @lru_cache

@@ -19,22 +19,22 @@ from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
 
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
-# Stands in the names of features that come with a date.
+# Part of the names of features derived from a date.
 SEASON = ", time of year "
 
 
 @record
 class Preparation:
-    """How the columns of a table become rows: first the features, then the code of every category.
+    """How the columns of a table become rows: first the features, then a code for every categorical column.
 
     Attributes
     ----------
     columns : tuple of Column
         All columns of the table, in order.
     all_categories : tuple of Categories
-        Those of each column that has some, in order.
+        The categories of each categorical column, in order.
     seasons : tuple of str
-        The dates that span more than a year, of which the time of year counts too.
+        Date columns that span more than a year, whose time of year is a feature too.
     """
 
     columns: tuple[Column, ...] = parts(Column)
@@ -42,17 +42,19 @@ class Preparation:
     seasons: tuple[str, ...] = texts("s")
 
     def flaw(self) -> str | None:
-        """Which of its parts do not belong to its columns, if any."""
+        """What does not match its columns, if anything."""
         if len({column.name for column in self.columns}) < len(self.columns):
             return "has two columns of the same name"
-        if [own.name for own in self.all_categories] != [column.name for column in self._of_kind(Kind.CATEGORY)]:
-            return "has categories of a column that holds none, or none of one that does"
+        if [categories.name for categories in self.all_categories] != [
+            column.name for column in self._of_kind(Kind.CATEGORY)
+        ]:
+            return "has categories that do not match its categorical columns"
         if list(self.seasons) != [column.name for column in self._of_kind(Kind.DATE) if column.name in self.seasons]:
-            return "has a time of year of a column that holds no dates"
+            return "has a time of year for a column without dates"
         return None
 
     @classmethod
-    def fitted(
+    def fit(
         cls,
         columns: tuple[Column, ...],
         values: Mapping[str, NDArray[Any]],
@@ -60,30 +62,30 @@ class Preparation:
         unit: float,
         seed: int,
     ) -> tuple[Preparation, FloatArray]:
-        """The preparation of a table for these classes, and the rows to train on, with cross-fitted encodings.
+        """Prepare a table for these classes: the preparation, and the rows to train on, with cross-fitted encodings.
 
         The columns and their values are as `read_columns` gives them. Each row counts as `unit` rows.
         """
         if all(column.kind is Kind.LEFT_OUT for column in columns):
-            raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name those to use in keep.")
+            raise ValueError(f"No column can be used: {left_out_in_words(columns)}. Name the ones to use in keep.")
         used = [(column, values[column.name]) for column in columns if column.kind is not Kind.LEFT_OUT]
-        of_kind = {kind: [own for own in used if own[0].kind is kind] for kind in Kind}
-        seasons = tuple(column.name for column, own in of_kind[Kind.DATE] if _spans_a_year(own))
-        known = tuple(known_categories(column.name, own) for column, own in of_kind[Kind.CATEGORY])
+        of_kind = {kind: [pair for pair in used if pair[0].kind is kind] for kind in Kind}
+        seasons = tuple(column.name for column, cells in of_kind[Kind.DATE] if _spans_a_year(cells))
+        known = tuple(known_categories(column.name, cells) for column, cells in of_kind[Kind.CATEGORY])
         unfitted = cls(columns, known, seasons)
         folds = folds_of(unfitted._rows(used, {}), labels, seed) if known else labels
-        fits = [fit_categories(column.name, own, labels, unit, folds) for column, own in of_kind[Kind.CATEGORY]]
-        fitted = cls(columns, tuple(categories for categories, _ in fits), seasons)
-        return fitted, fitted._rows(used, {categories.name: encoded for categories, encoded in fits})
+        fits = [fit_categories(column.name, cells, labels, unit, folds) for column, cells in of_kind[Kind.CATEGORY]]
+        preparation = cls(columns, tuple(categories for categories, _ in fits), seasons)
+        return preparation, preparation._rows(used, {categories.name: encoded for categories, encoded in fits})
 
     @cached_property
     def categories(self) -> Mapping[str, Categories]:
-        """The categories of each column that has some, by its name."""
-        return {own.name: own for own in self.all_categories}
+        """The categories of each categorical column, by name."""
+        return {categories.name: categories for categories in self.all_categories}
 
     @cached_property
     def features(self) -> tuple[tuple[str, str], ...]:
-        """Every feature: the column it comes from, and its name."""
+        """The column that each feature comes from, and its name."""
         return tuple((column.name, name) for column in self.columns for name in self._names_of(column))
 
     @property
@@ -93,39 +95,39 @@ class Preparation:
 
     @cached_property
     def category_features(self) -> IntArray:
-        """For each column of categories, the position of its first feature."""
+        """The position of the first feature of each categorical column."""
         origins = [origin for origin, _ in self.features]
         return np.array([origins.index(name) for name in self.categories], dtype=np.int64)
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """Names of the columns that features are made from."""
+        """Names of the columns used as features."""
         return tuple(column.name for column in self.columns if column.kind is not Kind.LEFT_OUT)
 
     @property
     def n_codes(self) -> int:
-        """How many codes of categories follow the features."""
+        """How many category codes follow the features."""
         return len(self.categories)
 
     def rows_of(self, X: Any) -> FloatArray:
         """Rows of a table like that of training."""
-        return self._rows(_used(X, self.columns), {})
+        return self._rows(_used_values(X, self.columns), {})
 
     def check_finite(self, rows: FloatArray) -> FloatArray:
-        """Return the rows if no number is infinite, else raise an error that names the column."""
+        """Return the rows, or raise an error that names the column if a number is infinite."""
         is_infinite = np.isinf(rows).any(axis=0)
         if is_infinite.any():
-            raise ValueError(f"Column {shown(self.features[int(is_infinite.argmax())][0])} has infinite numbers.")
+            raise ValueError(f"Column {shown(self.features[int(is_infinite.argmax())][0])} contains infinite values.")
         return rows
 
     def notes_on(self, X: Any, rows: FloatArray) -> NDArray[Any]:
-        """For each row, what could not be read and categories not seen in training, in words; empty for most."""
+        """For each row, unreadable values and categories not seen in training, in words; empty for most."""
         notes = self._unread(X, rows)
         codes = rows[:, len(self.feature_names) :]
         n_known = [len(self.categories[column.name].values) for column in self._of_kind(Kind.CATEGORY)]
         unseen = codes == n_known
         odd = [column for column, some in zip(self._of_kind(Kind.CATEGORY), unseen.any(axis=0), strict=True) if some]
-        for is_unseen, (column, values) in zip(unseen.T[unseen.any(axis=0)], _used(X, odd), strict=True):
+        for is_unseen, (column, values) in zip(unseen.T[unseen.any(axis=0)], _used_values(X, odd), strict=True):
             for i in np.flatnonzero(is_unseen):
                 given = category(values[i])
                 seen = "is missing, which it never was" if given is None else f"{shown(given)} was not seen"
@@ -133,7 +135,7 @@ class Preparation:
         return notes
 
     def empty_in(self, X: Any, rows: FloatArray) -> BoolArray:
-        """Which columns of categories are empty in each row, of shape (n, Q)."""
+        """Which categorical columns are missing in each row, of shape (n, Q)."""
         codes = rows[:, len(self.feature_names) :]
         empty = np.zeros(codes.shape, dtype=bool)
         for q, column in enumerate(self._of_kind(Kind.CATEGORY)):
@@ -141,12 +143,12 @@ class Preparation:
             if None in values:
                 empty[:, q] = codes[:, q] == values.index(None)
             elif len(unseen := np.flatnonzero(codes[:, q] == len(values))):
-                ((_, given),) = _used(X, [column])
+                ((_, given),) = _used_values(X, [column])
                 empty[unseen, q] = [category(given[i]) is None for i in unseen]
         return empty
 
     def _unread(self, X: Any, rows: FloatArray) -> NDArray[Any]:
-        """For each row, the texts that are no number or date, though their column holds some."""
+        """For each row, the texts that cannot be read as the number or date that their column holds."""
         notes = np.full(len(rows), "", dtype=object)
         origins = [origin for origin, _ in self.features]
         by_name = {str(name): name for name in column_names(X)}
@@ -162,7 +164,7 @@ class Preparation:
         return notes
 
     def summary(self) -> str:
-        """What was taken as what, in a line."""
+        """What the columns were taken as, in a line."""
         kinds = [column.kind for column in self.columns]
         plural = {Kind.NUMBER: "numbers", Kind.CATEGORY: "categories", Kind.DATE: "dates"}
         parts = [counted(kinds.count(kind), kind.value, many) for kind, many in plural.items() if kind in kinds]
@@ -187,9 +189,9 @@ class Preparation:
         features, codes = [], []
         for column, values in used:
             if column.kind is Kind.CATEGORY:
-                own = self.categories[column.name]
-                codes.append(own.codes_of(values).astype(np.float64))
-                features.append(encoded.get(column.name, own.encoded(codes[-1].astype(np.int64))))
+                categories = self.categories[column.name]
+                codes.append(categories.codes_of(values).astype(np.float64))
+                features.append(encoded.get(column.name, categories.encode(codes[-1].astype(np.int64))))
             elif column.kind is Kind.DATE:
                 features.append(self._date(column.name, values))
             else:
@@ -198,10 +200,10 @@ class Preparation:
 
     def _date(self, name: str, values: NDArray[Any]) -> FloatArray:
         if values.dtype.kind == "f" and np.isnan(values).all():
-            # Of gaps alone nobody can tell that they are dates.
+            # Missing values alone do not show that they are dates.
             values = np.full(len(values), np.datetime64("NaT", "us"))
         if values.dtype.kind != "M":
-            raise ValueError(f"Column {shown(name)} held dates in training, and now holds something else.")
+            raise ValueError(f"Column {shown(name)} held dates in training, but now holds something else.")
         days = np.where(np.isnat(values), np.nan, (values - np.datetime64(0, "us")) / DAY)
         if name not in self.seasons:
             return np.asarray(days[:, None])
@@ -209,8 +211,8 @@ class Preparation:
         return np.column_stack([days, np.sin(angle), np.cos(angle)])
 
 
-def _used(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any]]]:
-    """The columns that are features, with their values."""
+def _used_values(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDArray[Any]]]:
+    """The columns used as features, with their values."""
     by_name = {str(name): name for name in column_names(X)}
     missing = [column.name for column in columns if column.kind is not Kind.LEFT_OUT and column.name not in by_name]
     if missing:
@@ -226,7 +228,7 @@ def _read(column: Column, X: Any, name: Any) -> NDArray[Any]:
 def _numbers(name: str, values: NDArray[Any]) -> FloatArray:
     if values.dtype.kind != "f":
         odd = next(value for value in values if not isinstance(value, int | float | None))
-        raise ValueError(f"Column {shown(name)} held numbers in training, and now holds {shown(odd)}.")
+        raise ValueError(f"Column {shown(name)} held numbers in training, but now holds {shown(odd)}.")
     return values
 
 
@@ -236,18 +238,18 @@ def _spans_a_year(values: NDArray[Any]) -> bool:
 
 
 def left_out_in_words(columns: Collection[Column]) -> str:
-    """The columns that are left out, and what they seem to be."""
+    """The columns that are left out, and what they appear to be."""
     named = [f"{shown(column.name)} ({column.why})" for column in columns if column.kind is Kind.LEFT_OUT]
     return listed(named, MOST_NAMES)
 
 
 def origin_of(feature: str) -> str:
-    """The feature that another one comes with: the time of year is known if the date is."""
+    """The feature that another one derives from: the time of year is known if the date is."""
     return feature.split(SEASON)[0]
 
 
 def feature_displays(preparation: Preparation) -> tuple[FeatureDisplay, ...]:
-    """How to speak of each feature of a prepared table."""
+    """How each feature of a prepared table is displayed."""
     kinds = {column.name: column.kind for column in preparation.columns}
     return tuple(_feature_display(preparation, kinds[origin], origin, name) for origin, name in preparation.features)
 

@@ -1,4 +1,4 @@
-"""What the texts of a column stand for, if it is numbers, dates or durations: one way of writing, told by all."""
+"""Recognise columns of text that hold numbers, dates or durations, by one notation for the whole column."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from sepc.columns.time_texts import DurationText, Order, date_of, duration_of
 from sepc.columns.written import NEEDED, Written
 from sepc.wording import listed, shown
 
-# The least share of different texts that must be readable.
+# The least share of distinct texts that must be readable.
 READABLE = 0.95
-# Of more different texts than these, so many tell how they are written: every second, third and so on, when sorted.
+# Of more distinct texts than this, only this many are examined: every second, third and so on, when sorted.
 MOST_TEXTS = 5_000
-# So many texts are tried first; if fewer than half can be read, the others are not tried.
+# This many texts are tried first; if fewer than half can be read, the others are not tried.
 N_TRIED = 200
-# With fewer different texts, a unit or a date may be a coincidence, and whole numbers are most likely codes.
+# With fewer distinct texts, a unit or a date may be a coincidence, and whole numbers are most likely codes.
 FEWEST_TEXTS = 3
 FEWEST_BARE = 20
-# Evidence for one way of writing outweighs evidence for another if it is so many times as frequent.
+# Evidence for one notation outweighs that for another if it is this many times as frequent.
 OUTWEIGHS = 20
-# So many numbers such as 1,234, and so many without a separator, show whether it separates thousands.
+# It takes this many numbers such as 1,234, and this many without a separator, to show that it separates thousands.
 FEWEST_GROUPS = 30
 FEWEST_PLAIN = 5
-# Units that differ are told if each has this share of the texts.
+# Differing units are reported if each has this share of the texts.
 COMMON_UNIT = 0.05
 MOST_UNITS = 3
 
 ONE_WAY = "Write them in one way"
 
-# A year that is no part of a version such as 1.10.11.
+# A year that is not part of a version such as 1.10.11.
 FULL_YEAR = re.compile(r"\d{4}")
-# Two years in a row such as 2011-12, which are no month.
+# Two consecutive years such as 2011-12, which are not a month.
 TWO_YEARS = re.compile(r"\d\d(\d\d)[-/](\d\d)")
 
-# Texts that people write for a gap; they say nothing about what the others are.
+# Texts that stand for a missing value; they say nothing about the others.
 GAPS = frozenset({"", "-", "--", "?", ".", "n/a", "n.a.", "na", "nan", "none", "null", "unknown", "missing"})
 
 
 class Doubt(NamedTuple):
-    """Why texts cannot be read, though they are numbers or dates; and what to do."""
+    """Why texts cannot be read although they are numbers or dates, and what to do."""
 
     seen: str
     advice: str
 
 
-def written_of(texts: Sequence[str]) -> Written | Doubt | None:
-    """How a column writes numbers, dates or durations, or why that is in doubt; None if it is text.
+def recognise(texts: Sequence[str]) -> Written | Doubt | None:
+    """How a column writes numbers, dates or durations, or why that is in doubt; None if it is just text.
 
     Parameters
     ----------
     texts : sequence of str
-        The different texts of the column.
+        The distinct texts of the column.
 
     Examples
     --------
-    >>> written_of([f"{10 * i},{i % 7} kg" for i in range(30)])
+    >>> recognise([f"{10 * i},{i % 7} kg" for i in range(30)])
     Written(what=<What.NUMBER: 'number'>, unit='kg', decimal=',', thousands='.', order='ymd')
-    >>> written_of(["03/04/2024", "05/06/2024", "07/08/2024"]).seen
+    >>> recognise(["03/04/2024", "05/06/2024", "07/08/2024"]).seen
     "dates such as '03/04/2024', of which no day above 12 tells whether day or month comes first"
     """
     if len(texts) > MOST_TEXTS:
@@ -78,7 +78,7 @@ def written_of(texts: Sequence[str]) -> Written | Doubt | None:
 
 
 def is_gap_text(text: str) -> bool:
-    """Whether a text is one that people write for a gap."""
+    """Whether a text stands for a missing value."""
     return text.strip().casefold() in GAPS
 
 
@@ -95,15 +95,17 @@ def _may_be_date(text: str) -> bool:
 
 
 def _durations(texts: Sequence[str]) -> Written | None:
-    found = [own for own in map(duration_of, texts) if own is not None]
-    if len(found) < READABLE * len(texts) or (len(texts) < FEWEST_BARE and not all(own.units for own in found)):
+    found = [duration for duration in map(duration_of, texts) if duration is not None]
+    if len(found) < READABLE * len(texts) or (
+        len(texts) < FEWEST_BARE and not all(duration.units for duration in found)
+    ):
         return None
     return Written.duration(_common_unit(found))
 
 
 def _common_unit(durations: Sequence[DurationText]) -> str:
-    """The unit that all are written in; seconds if there are several."""
-    units = {own.units for own in durations}
+    """The unit common to all; seconds if there are several."""
+    units = {duration.units for duration in durations}
     (first, *others) = units
     return first[0] if not others and len(first) == 1 else "second"
 
@@ -115,7 +117,7 @@ def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
     unit = _unit(found, len(texts))
     if not isinstance(unit, str):
         return unit
-    alike = {text: own for text, own in found.items() if own.unit in (unit, "" if unit != NEEDED else unit)}
+    alike = {text: number for text, number in found.items() if number.unit in (unit, "" if unit != NEEDED else unit)}
     if not unit and _are_codes(list(alike.values())):
         return None
     if len(alike) < READABLE * len(texts):
@@ -124,14 +126,14 @@ def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
 
 
 def _without_unit(found: dict[str, NumberText], alike: dict[str, NumberText]) -> Doubt:
-    """Doubt about numbers of which some have a sign that the others need as well."""
+    """Doubt about numbers of which only some have a unit that all need."""
     without = next(text for text, number in found.items() if not number.unit)
     seen = f"numbers with and without {NEEDED}, such as {shown(next(iter(alike)))} and {shown(without)}"
     return Doubt(seen, ONE_WAY)
 
 
 def _negative_in_two_ways(found: dict[str, NumberText]) -> Doubt | None:
-    """Doubt about numbers in brackets, which are negative, unless other numbers have none and no minus either."""
+    """Doubt about numbers in brackets (negative), unless some have no brackets and none has a minus."""
     bracketed = next((text for text, number in found.items() if number.sign == BRACKETS), None)
     if bracketed is None:
         return None
@@ -144,7 +146,7 @@ def _negative_in_two_ways(found: dict[str, NumberText]) -> Doubt | None:
 
 
 def _unit(found: dict[str, NumberText], n_texts: int) -> str | Doubt | None:
-    """The unit of a column; several common ones are a doubt, or nothing if they are letters as in "12A" and "12B"."""
+    """The unit of a column; several are a Doubt, or None if they are letters as in "12A" and "12B"."""
     times = Counter(number.unit for number in found.values())
     units = [(unit, n) for unit, n in times.most_common() if unit]
     if not units or (units[0][1] + times[""]) >= READABLE * n_texts:
@@ -167,9 +169,9 @@ def _are_codes(numbers: Sequence[NumberText]) -> bool:
 
 
 def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Written | Doubt | None:
-    """The signs for decimals and thousands, as far as the whole column tells."""
+    """The separators of decimals and thousands, as far as the whole column shows."""
     digits = [number.digits for number in found.values()]
-    group = next((sign for sign in " '" if any(sign in own for own in digits)), "")
+    group = next((sign for sign in " '" if any(sign in text for text in digits)), "")
     ways = {".": group or ",", ",": group or "."}
     values = {
         decimal: [value_of(number, decimal, thousands) for number in found.values()]
@@ -181,7 +183,7 @@ def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Writte
         ",": sum(point is None and comma is not None for _, point, comma in each),
     }
     differ = [text for text, point, comma in each if None not in (point, comma) and point != comma]
-    n_read = {decimal: sum(value is not None for value in own) for decimal, own in values.items()}
+    n_read = {decimal: sum(value is not None for value in numbers) for decimal, numbers in values.items()}
     best, other = sorted(n_read, key=lambda decimal: only[decimal], reverse=True)
     enough = READABLE * n_texts
     if n_read[best] < enough:
@@ -194,17 +196,17 @@ def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Writte
         if not told:
             return _either(differ[0], values, [text for text, _, _ in each])
         best = told
-    has_signs = any(not own.isdigit() for own in digits)
+    has_signs = any(not text.isdigit() for text in digits)
     return Written.number(unit, best, ways[best] if has_signs else "")
 
 
 def _by_plain_numbers(digits: Sequence[str], example: str, n_groups: int) -> str:
-    """The decimal sign of numbers such as 1,234, told by those without a separator; empty if they do not tell.
+    """The decimal sign of numbers such as 1,234, inferred from those without a separator; empty if in doubt.
 
-    If separators stand between thousands, numbers below 1,000 have none, and all others have some.
+    If the separator is for thousands, numbers below 1,000 have none, and all others have one.
     """
-    n_short = sum(own.isdigit() and len(own) <= 3 for own in digits)
-    n_long = sum(own.isdigit() and len(own) > 3 for own in digits)
+    n_short = sum(text.isdigit() and len(text) <= 3 for text in digits)
+    n_long = sum(text.isdigit() and len(text) > 3 for text in digits)
     sign = "," if "," in example else "."
     if n_groups < FEWEST_GROUPS or max(n_short, n_long) < FEWEST_PLAIN:
         return ""
@@ -221,7 +223,7 @@ def _two_ways(each: Sequence[tuple[str, float | None, float | None]]) -> Doubt:
 
 
 def _either(text: str, values: dict[str, list[float | None]], texts: list[str]) -> Doubt:
-    low, high = (f"{own[texts.index(text)]:,}".removesuffix(".0") for own in values.values())
+    low, high = (f"{numbers[texts.index(text)]:,}".removesuffix(".0") for numbers in values.values())
     return Doubt(
         f"{shown(text)}, which may be {low} or {high}, and no other text tells which", "Convert the column to numbers"
     )

@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and Arrow, read column by column in one way."""
+"""Uniform access to the columns of pandas, polars and Arrow tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.inputs import is_gap as is_gap  # by its name here for all that read columns
+from sepc.points.inputs import is_gap as is_gap  # re-exported for all modules that read columns
 from sepc.wording import shown
 
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
@@ -18,10 +18,10 @@ NUMBER_KINDS = "biuf"
 # Types of cells that are numbers.
 NUMBERS = (bool, int, float, np.number, np.bool_)
 
-# What cells with several values are called in messages.
+# Names for cells with several values, in messages.
 NESTED = {list: "lists", np.ndarray: "lists", dict: "dictionaries", set: "sets"}
 
-# From here on, doubles skip whole numbers.
+# Above this, doubles skip whole numbers.
 LARGEST_EXACT = 2.0**53
 
 
@@ -36,10 +36,10 @@ def column_names(X: Any) -> list[Any]:
 
 
 def with_columns(X: Any, names: Sequence[Any]) -> Any:
-    """The table with just these columns, in this order; those that it lacks are all gaps."""
+    """The table with just these columns, in this order; columns it lacks are filled with missing values."""
     if hasattr(X, "reindex"):
-        own = X if X.columns.is_unique else X[[name for name in names if name in X.columns]]
-        return own.reindex(columns=names)
+        table = X if X.columns.is_unique else X[[name for name in names if name in X.columns]]
+        return table.reindex(columns=names)
     lacking = [name for name in names if name not in column_names(X)]
     if hasattr(X, "append_column"):
         for name in lacking:
@@ -50,8 +50,8 @@ def with_columns(X: Any, names: Sequence[Any]) -> Any:
 
 
 def column_of(X: Any, name: Any) -> NDArray[Any]:
-    """A column as an array, as `typed` gives it; dates with a time zone are converted to UTC."""
-    values = typed(_as_array(X.column(name) if hasattr(X, "column_names") else X[name]))
+    """A column as an array, converted by `as_typed`; dates with a time zone are converted to UTC."""
+    values = as_typed(_as_array(X.column(name) if hasattr(X, "column_names") else X[name]))
     if values.dtype.kind == "O":
         _refuse_nested(values, name)
     return values
@@ -63,8 +63,8 @@ def last_cells(X: Any) -> dict[str, NDArray[Any]]:
     return {str(name): column_of(last, name) for name in column_names(last)}
 
 
-def typed(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as doubles, dates as datetime64, durations as timedelta64, all else as objects with None for gaps."""
+def as_typed(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as doubles, dates as datetime64, durations as timedelta64, all else as objects with None if missing."""
     if values.dtype.kind in NUMBER_KINDS:
         return values.astype(np.float64)
     if values.dtype.kind == "M":
@@ -75,17 +75,17 @@ def typed(values: NDArray[Any]) -> NDArray[Any]:
     if set(map(type, objects.tolist())) == {str}:
         return objects
     types = set(map(type, _with_none(objects).tolist())) - {type(None)}
-    if all(issubclass(own, NUMBERS) for own in types):
+    if all(issubclass(cell_type, NUMBERS) for cell_type in types):
         return numbers_of(objects)
-    if all(issubclass(own, date) for own in types):
+    if all(issubclass(cell_type, date) for cell_type in types):
         return dates_of(objects)
-    if all(issubclass(own, timedelta) for own in types):
+    if all(issubclass(cell_type, timedelta) for cell_type in types):
         return np.array(objects, dtype="timedelta64[us]")
     return objects
 
 
 def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
-    """The same, but as objects if numbers are so large that doubles cannot tell whole ones apart, as 64-bit ids are."""
+    """The same, but as objects if whole numbers, such as 64-bit ids, are too large for doubles to tell apart."""
     values = column_of(X, name)
     if not has_large(values):
         return values
@@ -95,32 +95,32 @@ def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
 
 
 def has_large(values: NDArray[Any]) -> bool:
-    """Whether a column has numbers so large that doubles cannot tell whole ones apart."""
+    """Whether a column has whole numbers too large for doubles to tell apart."""
     return values.dtype.kind == "f" and bool((np.abs(values) >= LARGEST_EXACT).any())
 
 
 def cells_of(column: Any) -> list[Any]:
-    """The cells of a column one by one, with whole numbers as such even if others are missing."""
+    """The cells of a column as a list; whole numbers stay int even if some are missing."""
     if hasattr(getattr(column, "cat", None), "codes"):
-        # As an array, pandas would make whole numbers doubles to have room for gaps.
+        # As an array, pandas would turn whole numbers into doubles to hold missing values.
         known = [*column.cat.categories.tolist(), None]
         return [known[code] for code in column.cat.codes.tolist()]
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list())
 
 
 def _with_none(objects: NDArray[Any]) -> NDArray[Any]:
-    # Most cells are text, and asking `is_gap` about each would take longer than all else.
+    # Most cells are text, and calling `is_gap` on each would dominate the run time.
     objects[[type(value) is not str and is_gap(value) for value in objects.tolist()]] = None
     return objects
 
 
 def _refuse_nested(objects: NDArray[Any], name: Any) -> None:
-    """Raise if a cell holds several values, as lists do; such cells cannot be compared as categories are."""
-    nested = next((own for own in set(map(type, objects.tolist())) if own.__hash__ is None), None)
+    """Raise if a cell holds several values, as lists do; such cells cannot be compared like categories."""
+    nested = next((cell_type for cell_type in set(map(type, objects.tolist())) if cell_type.__hash__ is None), None)
     if nested is not None:
         kind = NESTED.get(nested, f"values of type {nested.__name__}")
         raise ValueError(
-            f"Column {shown(name)} holds {kind}; a cell must hold one value. Make a column of each part that "
+            f"Column {shown(name)} holds {kind}; a cell must hold one value. Make a column for each part that "
             "matters, or leave the column out."
         )
 
@@ -142,7 +142,7 @@ def _without_zone(value: date) -> date:
 
 
 def is_categorical(X: Any, name: Any) -> bool:
-    """Whether a column has a type made for categories, whatever it holds."""
+    """Whether a column has a categorical dtype, whatever it holds."""
     column = X.column(name) if hasattr(X, "column_names") else X[name]
     kind = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
     return kind.startswith(("category", "categorical", "enum", "dictionary"))

@@ -24,7 +24,7 @@ DATES = tuple(
         rf"(?P<name>{NAME})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})",
     )
 )
-# Months alone, which stand for their first day.
+# Months without a day, which stand for their first day.
 MONTHS_ALONE = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -34,7 +34,7 @@ MONTHS_ALONE = tuple(
         rf"(?P<y>(?:1[89]|20)\d\d)[- /](?P<name>{NAME})\.?",
     )
 )
-# Two digits of a year from here on are of the last century, as in Python's strptime.
+# Two-digit years from here on are in the last century, as in Python's strptime.
 LAST_CENTURY = 69
 
 SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
@@ -45,7 +45,7 @@ UNITS = {
     **dict.fromkeys(("d", "day", "days"), "day"),
     **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), "week"),
 }
-# Units that mean something else where they stand alone.
+# Units that mean something else on their own.
 LETTERS = frozenset("smdw")
 TERM = re.compile(rf"(\d+(?:[.,]\d+)?) ?({'|'.join(sorted(UNITS, key=len, reverse=True))})\b\.?", re.IGNORECASE)
 HOURS = re.compile(r"(\d{1,4}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)|(\d\d):([0-5]\d)")
@@ -53,7 +53,7 @@ BETWEEN = re.compile(r"(?:,? and |, ?| ?)?")
 
 
 class Order:
-    """What comes first in dates such as 03/04/2024; with `YEAR`, these cannot be read."""
+    """What comes first in dates such as 03/04/2024; with `YEAR`, such dates cannot be read."""
 
     YEAR = "ymd"
     DAY = "dmy"
@@ -64,10 +64,10 @@ ORDERS = (Order.YEAR, Order.DAY, Order.MONTH)
 
 
 def date_of(text: str, order: str) -> datetime | None:
-    """The date that a text stands for, in universal time if it has a time zone; None if it is none.
+    """The date that a text stands for, in UTC if it has a time zone; None if it is not a date.
 
-    The order is that of numbers with the year at the end, unless points separate them: then the day comes first. A
-    month alone, such as "2024-03" or "Mar 2024", is its first day.
+    `order` applies to numbers with the year last, unless points separate them: then the day comes first. A month
+    alone, such as "2024-03" or "Mar 2024", means its first day.
 
     Examples
     --------
@@ -106,12 +106,12 @@ def _month_of(text: str) -> datetime | None:
 
 
 def _number_of(name: str) -> int:
-    """The number of a month that is named."""
+    """The number of a month, given its name."""
     return MONTHS.index(name[:3].lower()) + 1
 
 
 def _time_of_day(given: dict[str, str | None]) -> timedelta:
-    """Hours, minutes and seconds after midnight; less the distance to universal time."""
+    """Time since midnight, minus the UTC offset."""
     if not given["hour"]:
         return timedelta(0)
     hour = int(given["hour"])
@@ -127,16 +127,16 @@ def _time_of_day(given: dict[str, str | None]) -> timedelta:
 
 
 class DurationText(NamedTuple):
-    """A duration in seconds, and the units that it is written in; none of a clock such as "01:23:45"."""
+    """A duration in seconds, and the units it is written in; none for clock times such as "01:23:45"."""
 
     seconds: float
     units: tuple[str, ...]
 
 
 def duration_of(text: str) -> DurationText | None:
-    """The duration that a text stands for, if it is one.
+    """The duration that a text stands for; None if it is not one.
 
-    A letter alone is none: 5 m are metres.
+    A single letter is not enough: 5 m are metres.
 
     Examples
     --------

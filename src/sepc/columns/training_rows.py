@@ -1,4 +1,4 @@
-"""Rows to train on, of a table whose preparation was learnt from a sample of its rows."""
+"""Training rows of a table whose preparation was learnt from a sample of its rows."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class EncodedColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Turns blocks of a table into rows, such that no row has its own label in its encoding.
+    """Turns blocks of a table into rows, such that no row's label leaks into its encoding.
 
-    Rows of the sample are found again by their hashes, and encoded by what other folds of it say; the labels of all
-    other rows are in no encoding.
+    Rows of the sample are recognised by their hashes and encoded from the other folds; the labels of all other rows
+    are not in any encoding.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class TrainingRows:
     hashes : (n,) array
         Of the distinct rows of the sample, sorted.
     columns : tuple of EncodedColumn
-        The encodings of these rows, where they are not those of new rows.
+        The encodings of these rows, where they differ from those of new rows.
     """
 
     preparation: Preparation
@@ -54,7 +54,7 @@ class TrainingRows:
 
     @classmethod
     def of(cls, preparation: Preparation, sample: Any, cross_fitted: FloatArray) -> TrainingRows:
-        """From the sample as a table, and as the rows that `Preparation.fitted` gives."""
+        """From the sample, as a table and as the rows that `Preparation.fit` returns."""
         as_new = preparation.rows_of(sample)
         hashes, first = np.unique(row_hashes(as_new, SEED), return_index=True)
         differ = np.flatnonzero((as_new != cross_fitted).any(axis=0))
@@ -62,7 +62,7 @@ class TrainingRows:
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """Names of the columns that features are made from."""
+        """Names of the columns used as features."""
         return self.preparation.used_columns
 
     @property
@@ -72,11 +72,11 @@ class TrainingRows:
 
     @property
     def n_codes(self) -> int:
-        """How many codes of categories follow the features."""
+        """How many category codes follow the features."""
         return self.preparation.n_codes
 
     def rows_of(self, X: Any) -> FloatArray:
-        """Rows of a block, with NaN for gaps in numbers."""
+        """Rows of a block, with NaN for missing numbers."""
         rows = self.preparation.rows_of(X)
         hashes = row_hashes(rows, SEED)
         place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)

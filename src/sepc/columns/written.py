@@ -1,4 +1,4 @@
-"""How a column writes numbers, dates or durations as text, so that new cells are read as those of training were."""
+"""The notation of a text column of numbers, dates or durations, so that new cells are read as in training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sepc.columns.table import dates_of, numbers_of
 from sepc.columns.time_texts import ORDERS, SECONDS, Order, date_of, duration_of
 from sepc.records import record, text
 
-# A sign without which a number means something else: 0.5 is not 0.5 %.
+# A unit that changes what a number means: 0.5 is not 0.5 %.
 NEEDED = "%"
 # If more of the cells are different, finding those that are equal takes longer than reading all.
 MOSTLY_DIFFERENT = 0.5
@@ -30,20 +30,20 @@ class What(StrEnum):
 
 @record
 class Written:
-    """How a column writes what it holds as text.
+    """The notation of a column of text.
 
     Attributes
     ----------
     what : What
         What its texts stand for.
     unit : str
-        What stands before or after a number, or nothing; of durations, what they are counted in.
+        The unit before or after a number, if any; for durations, the unit they are counted in.
     decimal : str
-        The sign before the decimals of a number.
+        The decimal separator.
     thousands : str
-        The sign between groups of three digits; empty if there is none.
+        The thousands separator; empty if there is none.
     order : str
-        What comes first in dates such as 03/04/2024: day ("dmy") or month ("mdy"); "ymd" if none is like that.
+        What comes first in dates such as 03/04/2024: day ("dmy") or month ("mdy"); "ymd" if there are no such dates.
     """
 
     what: What = text(*What)
@@ -70,13 +70,13 @@ class Written:
     def flaw(self) -> str | None:
         """What contradicts itself, if anything."""
         if self.decimal == self.thousands:
-            return "has one sign for decimals and thousands"
+            return "has the same separator for decimals and thousands"
         if self.what is What.DURATION and self.unit not in SECONDS:
-            return "has durations in a unit that is none of time"
+            return "has durations in a unit that is not one of time"
         return None
 
     def value(self, given: str) -> float | datetime | None:
-        """What a text stands for, and None if it cannot be read."""
+        """What a text stands for; None if it cannot be read."""
         if self.what is What.DATE:
             return date_of(given, self.order)
         if self.what is What.DURATION:
@@ -85,7 +85,7 @@ class Written:
         return read_number(given, self.unit, self.decimal, self.thousands, needs_unit=self.unit == NEEDED)
 
     def read(self, values: NDArray[Any]) -> NDArray[Any]:
-        """A column as numbers or dates, with a gap for what cannot be read.
+        """Convert a column to numbers or dates; what cannot be read is missing.
 
         Examples
         --------

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.deferred import deferrable_column, deferred
+from sepc.decisions.deferred import defer, deferrable_column
 from sepc.decisions.frames import column_of_names, frame_of
 from sepc.decisions.kinds import Cause, Rule, verdict, verdict_in_brief
 from sepc.decisions.letter import Grounds, Handling, Letter, Words, letter_about
-from sepc.decisions.row_wise import SHARED, RowView, RowWise, given_fields, replaced
-from sepc.decisions.sentences import Reason, Sentence, joined
+from sepc.decisions.row_wise import SHARED, RowView, RowWise, given_fields, replace_columns
+from sepc.decisions.sentences import Reason, Sentence, join_sentences
 from sepc.wording import decimal, percent, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Region numbers with a meaning of their own: an unseen combination of ellipsoids, and a model without regions.
+# Special region numbers: an unseen combination of ellipsoids, and a model without regions.
 NEW_COMBINATION = -1
 NO_REGIONS = -2
 
@@ -49,18 +49,18 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     trust : array of float
         The probability that the label is right; NaN if the model gives none.
     accepted : array of bool
-        Whether to use the label; the rest should go to a person.
+        Whether to use the label; where False, the model abstains and a person should decide.
     cause : array of `Cause`
         Why a row was not accepted; `Cause.ACCEPTED` where it was.
     probabilities : (n, C) array of float
         Probabilities of the classes, in the order of `classes`; NaN if the model gives none.
     region : array of int
-        The number of the region where the row lies; -1 for a combination of ellipsoids not seen in training, -2 if the
+        The number of the region the row lies in; -1 for a combination of ellipsoids not seen in training, -2 if the
         model has no regions.
     classes : (C,) array
         The labels that the model knows.
     index : pandas.Index or None
-        The index of the DataFrame given to `decide`; of one Series, its name.
+        The index of the DataFrame given to `decide`; for one Series, its name.
     by : str
         The name of the model that made the decisions.
     """
@@ -95,8 +95,8 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         pairs = zip(self._reasons(), self._verdicts(), strict=True)
         if brief:
             causes = (Cause(cause) for cause in self.cause)
-            return [own.brief + verdict_in_brief(cause) for (own, _), cause in zip(pairs, causes, strict=True)]
-        return [joined([*own.sentences, verdict]) for own, verdict in pairs]
+            return [reason.brief + verdict_in_brief(cause) for (reason, _), cause in zip(pairs, causes, strict=True)]
+        return [join_sentences([*reason.sentences, verdict]) for reason, verdict in pairs]
 
     def to_frame(self) -> pd.DataFrame:
         """The decisions as a pandas DataFrame, with the index of the DataFrame given to `decide`.
@@ -108,16 +108,16 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns of `to_frame` as arrays, with causes and rules as numbers."""
-        own = ("label", "trust", "accepted", "cause", "region")
-        columns: dict[str, Any] = {name: getattr(self, name) for name in own} | self._own_columns()
+        common = ("label", "trust", "accepted", "cause", "region")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in common} | self._extra_columns()
         return columns | {f"p_{label}": self.probabilities[:, i] for i, label in enumerate(self.classes)}
 
-    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+    def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
         return self
 
-    def _own_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
+    def _extra_columns(self) -> dict[str, Any]:
+        """Columns that are specific to this class of decisions."""
         return {}
 
     def _reasons(self) -> list[Reason]:
@@ -128,7 +128,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         return [Reason((Sentence(head),), head) for head in heads]
 
     def _grounds(self, words: Words) -> Grounds:
-        """What the only decision rests on, for a letter, in these words."""
+        """The grounds of the only decision, for a letter, in these words."""
         return Grounds()
 
     def _verdicts(self) -> list[Sentence]:
@@ -154,15 +154,15 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         return name, str(self.label[i]), decimal(self.trust[i]), Cause(self.cause[i]).name
 
 
-def refused(decisions: D, rows: BoolArray, cause: Cause) -> D:
-    """The same decisions, with these rows not accepted for this cause."""
-    refusing = deferred(partial(_refused_for, cause), rows, given_fields(decisions)["cause"])
-    return replaced(decisions, accepted=decisions.accepted & ~rows, cause=refusing)
+def refuse(decisions: D, rows: BoolArray, cause: Cause) -> D:
+    """The same decisions, with these rows rejected for this cause."""
+    refusing = defer(partial(_refused_for, cause), rows, given_fields(decisions)["cause"])
+    return replace_columns(decisions, accepted=decisions.accepted & ~rows, cause=refusing)
 
 
-def renamed(decisions: D, features: Sequence[str], restore: Any = None) -> D:
-    """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-    return decisions._renamed(features, restore)
+def rename_features(decisions: D, features: Sequence[str], restore: Any = None) -> D:
+    """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
+    return decisions._with_feature_names(features, restore)
 
 
 def _refused_for(cause: Cause, refused: BoolArray, otherwise: IntArray) -> IntArray:
@@ -200,19 +200,19 @@ class Decision(ShownAsCard, RowView):
         reviewer: str = "",
         date: str | None = None,
     ) -> Letter:
-        """A letter of one page to the person that the decision is about, in plain words.
+        """A one-page letter to the person that the decision is about, in plain words.
 
-        It says what was decided and by what, on which of their values, what speaks against it, what would have to
-        change, whether a person looks at it, and whom to ask.
+        It says what was decided and by what, which of their values counted for and against it, what would have to
+        change, whether a person reviews it, and whom to ask.
 
         Parameters
         ----------
         organisation, model : str
             Who decides, and the name of the model.
         contact : str
-            Whom to ask: a name, an address, a telephone number.
+            Whom to ask: a name, an address, a phone number.
         person, reference : str, optional
-            The name of the person, and what the case is filed under.
+            The name of the person, and the reference number of the case.
         decided : str, optional
             What was decided, in words; by default, the label.
         labels : mapping of labels to str, optional
@@ -222,10 +222,10 @@ class Decision(ShownAsCard, RowView):
         recourse : Recourse, optional
             What `sepc.recourse` found for this row, to say what would have to change.
         review : {"asked", "will", "did"}, optional
-            Whether a person looks at it if asked to, will look at it before anything is decided, or did. By default
+            Whether a person reviews it on request, will review it before anything is decided, or did so. By default
             "asked" if the decision is accepted, else "will".
         reviewer : str, optional
-            Who looks at it.
+            Who reviews it.
         date : str, optional
             Today by default.
 
@@ -249,7 +249,7 @@ class Decision(ShownAsCard, RowView):
 
 
 def positions_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
-    """The position of each label among the classes; -1 if it is not one of them."""
+    """The position of each label among the classes; -1 for an unknown label."""
     order = np.argsort(classes, kind="stable")
     place = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
     return np.where(classes[order][place] == labels, order[place], -1)

@@ -1,4 +1,4 @@
-"""Columns that are computed when somebody asks for them, since many callers never do."""
+"""Lazy columns: computed on first access, since many callers never need them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 
 class Deferred:
-    """A column with one entry per row that is computed when it is first asked for, once.
+    """A column with one entry per row that is computed once, on first access.
 
-    Indexed with a slice, a mask or positions it gives the column of these rows, which is computed for them alone if the
-    whole has not been asked for.
+    Indexing with a slice, a mask or positions gives the column of these rows, computed for them alone if the whole has
+    not been computed yet.
 
     Parameters
     ----------
     compute : callable
         Computes the column from `by_row`, row by row.
-    by_row : arrays, deferred columns, or anything else with one entry per row that can be indexed alike
+    by_row : arrays, deferred columns, or anything else with one entry per row that can be indexed the same way
     """
 
     def __init__(self, compute: Callable[..., NDArray[Any]], *by_row: Any) -> None:
@@ -44,14 +44,14 @@ class Deferred:
 
 
 class DeferrableColumn:
-    """A field of a dataclass that may be given as `Deferred`, and is read as an array."""
+    """A dataclass field that may be given as `Deferred`, and is read as an array."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, rows: Any, owner: type | None = None) -> Any:
         if rows is None:
-            # So dataclasses see a field without a default.
+            # This way dataclasses see a field without a default.
             raise AttributeError(self._name)
         return values_of(vars(rows)[self._name])
 
@@ -60,15 +60,15 @@ class DeferrableColumn:
 
 
 def deferrable_column() -> Any:
-    """Declare a field that may be given as `Deferred`; such a field is typed as what it is read as."""
+    """Declare a field that may be given as `Deferred`; annotate it with the type it is read as."""
     return DeferrableColumn()
 
 
-def deferred(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
+def defer(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
     """A `Deferred` for such a field."""
     return Deferred(compute, *by_row)
 
 
 def values_of(column: Any) -> Any:
-    """A column itself or, if it is deferred, what it stands for."""
+    """A column itself or, if it is deferred, its values."""
     return column.values if isinstance(column, Deferred) else column

@@ -1,4 +1,4 @@
-"""Decisions as a pandas DataFrame, for those who have pandas."""
+"""Decisions as a pandas DataFrame, if pandas is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sepc.decisions.kinds import Cause, Rule, names_of
 if TYPE_CHECKING:
     import pandas as pd
 
-# Types of cells that are numbers or gaps, and the largest whole number up to which doubles hold all.
+# Types of cells that are numbers or missing, and the largest whole number up to which doubles are exact.
 PLAIN_NUMBERS = {float, int, bool, type(None), np.float64, np.int64, np.bool_}
 LARGEST_EXACT = 2**53
 
@@ -25,7 +25,7 @@ def frame_of(columns: Mapping[str, Any], index: Any = None) -> pd.DataFrame:
 
 
 def frame_of_rows(rows: Sequence[Sequence[Any]], names: Sequence[Any], index: Any = None) -> pd.DataFrame:
-    """Rows of cells as a pandas DataFrame; if all are numbers or None, of doubles, which is much faster."""
+    """Rows of cells as a pandas DataFrame; of doubles if all are numbers or None, which is much faster."""
     pandas, doubles = _pandas("Rows given as dicts need"), doubles_of(rows)
     if doubles is not None:
         return pandas.DataFrame(doubles, columns=names, index=index)

@@ -1,4 +1,4 @@
-"""The rules by which a row is decided, and the causes for which it is not accepted."""
+"""The rules by which a row is decided, and the causes of abstention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc.decisions.sentences import Sentence, Shorter
 
-# Only label and trust matter more.
+# Only the label and trust matter more.
 LOSS_OF_REMEDY = 9
 
 
@@ -24,15 +24,15 @@ class Rule(IntEnum):
 
 
 class Cause(IntEnum):
-    """Why a row was not accepted."""
+    """Why a row was not accepted: the cause of abstention."""
 
     ACCEPTED = 0
     OVERLAP = 1
     UNSEEN = 2
     THIN = 3
     DRIFTED = 4  # only from a monitor: the rows that arrive there have changed
-    UNEXPLAINED = 5  # only from models of other libraries: they do not say why
-    MISSING = 6  # the row has gaps; filled in one way or another, it would be accepted
+    UNEXPLAINED = 5  # only from models of other libraries, which do not say why
+    MISSING = 6  # values are missing; completed one way or another, the row would be accepted
 
     @property
     def meaning(self) -> str:

@@ -1,4 +1,4 @@
-"""A letter of one page about a decision, for the person it is about; organisations may bring their own template."""
+"""A one-page letter about a decision, for the person it is about; organisations may bring their own template."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 from sepc.decisions.letter_templates import HTML, TEXT
 from sepc.wording import did_you_mean, listed, name_of, visible
 
-# Columns of a line of plain text.
+# Characters in a line of plain text.
 WIDTH = 80
-# Trust is told as how many of so many cases.
+# Trust is given as a number of cases out of this many.
 OF_CASES = 100
 NOTHING_AGAINST = "None of your values counted clearly against it."
 
 
 class Review(Enum):
-    """Whether a person looks at a decision: on request, before anything is decided, or has done so."""
+    """Whether a person reviews a decision: on request, before anything is decided, or has already done so."""
 
     ASKED = "asked"
     WILL = "will"
@@ -36,9 +36,9 @@ class Grounds:
     Attributes
     ----------
     speaks_for, speaks_against : tuple of str
-        Values of theirs, beside what is usual.
+        Their values, next to what is usual.
     missing : tuple of str
-        What is not known of them.
+        Their missing values.
     """
 
     speaks_for: tuple[str, ...] = ()
@@ -48,18 +48,18 @@ class Grounds:
 
 @dataclass(frozen=True)
 class Words:
-    """Labels and columns in the words that an organisation has for them."""
+    """Labels and columns in an organisation's own words."""
 
     labels: Mapping[Any, str]
     columns: Mapping[str, str]
 
     def label(self, label: Any) -> str:
-        """A label in these words, else in quotation marks."""
+        """A label in these words, or else in quotation marks."""
         name = name_of(label)
-        return {str(own): words for own, words in self.labels.items()}.get(name, f"“{name}”")
+        return {str(key): words for key, words in self.labels.items()}.get(name, f"“{name}”")
 
     def about(self, text: str, column: str) -> str:
-        """A text that begins with the name of a column, with the words for it instead."""
+        """Replace the name of a column at the start of a text with the words for it."""
         is_known = column in self.columns and text.startswith(column)
         return f"{self.columns[column]}{text[len(column) :]}" if is_known else text
 
@@ -72,7 +72,7 @@ class Block:
     points: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """As plain text, in lines that are not too long."""
+        """As plain text, wrapped."""
         points = [fill(visible(point), WIDTH, initial_indent="  - ", subsequent_indent="    ") for point in self.points]
         return "\n".join([fill(visible(self.lead), WIDTH), *points])
 
@@ -88,7 +88,7 @@ class Block:
 class Letter:
     """A letter: ``print`` shows it as plain text, `to_html` makes a page.
 
-    The attributes are the fields that a template may use, as ``$decision``; those that are empty leave nothing.
+    The attributes are the fields that a template may use, such as ``$decision``; empty ones leave no trace.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class Letter:
     decision : Block
         What was decided, and by what.
     reasons, against : Block
-        On which values of theirs, and what speaks against it.
+        Which of their values counted for it, and which against it.
     changes : Block
-        What would have to change; empty unless asked for.
+        What would have to change; empty unless requested.
     review : Block
-        Whether a person looks at it.
+        Whether a person reviews it.
     contact : Block
         Whom to ask.
     """
@@ -124,22 +124,22 @@ class Letter:
 
     def to_text(self, template: str = TEXT) -> str:
         """The letter as plain text, with this template for `string.Template`."""
-        filled = _filled(template, {name: block.text() for name, block in self._blocks().items()})
+        filled = _fill_template(template, {name: block.text() for name, block in self._blocks().items()})
         paragraphs = (part.strip("\n") for part in filled.split("\n\n"))
         return "\n\n".join(part for part in paragraphs if part.strip()) + "\n"
 
     def to_html(self, template: str = HTML) -> str:
-        """The letter as one HTML page, with this template for `string.Template`; what it fills in is escaped."""
+        """The letter as one HTML page, with this template for `string.Template`; all values are escaped."""
         blocks = self._blocks()
         lines = ("title", "date", "organisation", "model")
-        html = {name: escape(visible(own.lead)) if name in lines else own.html() for name, own in blocks.items()}
-        return _filled(template, html)
+        html = {name: escape(visible(block.lead)) if name in lines else block.html() for name, block in blocks.items()}
+        return _fill_template(template, html)
 
     def _blocks(self) -> dict[str, Block]:
-        return {own.name: getattr(self, own.name) for own in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def _fill_template(template: str, values: Mapping[str, str]) -> str:
     asked = Template(template)
     unknown = [name for name in asked.get_identifiers() if name not in values]
     if unknown:
@@ -167,7 +167,7 @@ class Handling:
     date: str | None
 
     def kind(self, is_accepted: bool) -> Review:
-        """Whether a person looks at the case."""
+        """Whether a person reviews the case."""
         if self.review is not None:
             return Review(self.review)
         return Review.ASKED if is_accepted else Review.WILL
@@ -232,9 +232,9 @@ def _against(grounds: Grounds) -> Block:
 
 
 def _changes(decision: Any, recourse: Any, words: Words) -> Block:
-    own = recourse.decision
-    if own.label != decision.label or own.trust != decision.trust:
-        raise ValueError("The recourse is about another row than the decision; give one that was found for this row.")
+    before = recourse.decision
+    if before.label != decision.label or before.trust != decision.trust:
+        raise ValueError("The recourse is about a different row than the decision; give one found for this row.")
     to = words.label(recourse.to)
     if not recourse.answers:
         return Block(f"Among the changes that are possible, none was found that would lead the model to {to}.")

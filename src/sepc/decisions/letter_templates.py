@@ -1,4 +1,4 @@
-"""The templates of a letter that are used unless others are given; `$name` stands for a field of `Letter`."""
+"""The default templates of a letter; `$name` stands for a field of `Letter`."""
 
 TEXT = """\
 $organisation

@@ -15,7 +15,7 @@ Rows = TypeVar("Rows", bound="RowWise[Any]")
 # Metadata of a field that all rows share.
 SHARED = {"shared": True}
 
-# Of each dataclass, since to look through its fields takes longer than to take a row.
+# Cached for each dataclass, since looking through its fields takes longer than taking a row.
 _SHARED_FIELDS: dict[type[Any], frozenset[str]] = {}
 
 
@@ -52,7 +52,7 @@ class RowWise(Generic[One]):
             rows = rows.astype(np.int64)
         shared = shared_fields(type(self))
         by_row = {name: values for name, values in given_fields(self).items() if name not in shared}
-        return replaced(self, **{name: values[rows] for name, values in by_row.items() if values is not None})
+        return replace_columns(self, **{name: values[rows] for name, values in by_row.items() if values is not None})
 
 
 def given_fields(rows: Any) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def given_fields(rows: Any) -> dict[str, Any]:
     return {f.name: vars(rows)[f.name] for f in fields(rows)}
 
 
-def replaced(rows: Rows, /, **changes: Any) -> Rows:
-    """The same rows with other values of some fields, like `dataclasses.replace`, and deferred columns as given."""
+def replace_columns(rows: Rows, /, **changes: Any) -> Rows:
+    """The same rows with some fields replaced, like `dataclasses.replace`, without computing deferred columns."""
     return type(rows)(**given_fields(rows) | changes)
 
 

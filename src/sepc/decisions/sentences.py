@@ -12,7 +12,7 @@ IMPORTANT = 8
 
 
 class Shorter(NamedTuple):
-    """A shorter form of a sentence, and how important it is what gets lost by it."""
+    """A shorter form of a sentence, and how important the loss is."""
 
     loss: int
     text: str
@@ -25,7 +25,7 @@ class Sentence(NamedTuple):
     shorter: tuple[Shorter, ...] = ()
 
     def after(self, prefix: str) -> Sentence:
-        """The sentence in all its forms after a prefix."""
+        """The sentence, in all its forms, after a prefix."""
         return Sentence(f"{prefix}{self.text}", tuple(Shorter(loss, f"{prefix}{text}") for loss, text in self.shorter))
 
 
@@ -41,29 +41,29 @@ class Reason(NamedTuple):
         return Reason((first.after(prefix), *others), f"{prefix}{self.brief}")
 
     def with_sentence(self, text: str) -> Reason:
-        """The reason with one more sentence at its end, which the line does not have."""
+        """The reason with one more sentence at the end, which the one-line form leaves out."""
         return Reason((*self.sentences, Sentence(text)), self.brief)
 
 
-def joined(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
-    """The sentences in their order; of what does not fit, the least important is lost first.
+def join_sentences(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
+    """Join sentences in their order; if they do not fit, the least important parts are dropped first.
 
-    What is important is only lost above `MOST_AT_ALL` words.
+    Important parts are only dropped above `MOST_AT_ALL` words.
 
     Examples
     --------
     >>> first = Sentence("A rather long first sentence.", (Shorter(2, "Short."),))
     >>> second = Sentence("More about it.", (Shorter(1, "More."), Shorter(3, "")))
-    >>> joined([first, second], 8), joined([first, second], 6), joined([first, second], 2), joined([first, second], 1)
-    ('A rather long first sentence. More about it.', 'A rather long first sentence. More.', 'Short. More.', 'Short.')
+    >>> [join_sentences([first, second], most_words) for most_words in (8, 6, 2, 1)]
+    ['A rather long first sentence. More about it.', 'A rather long first sentence. More.', 'Short. More.', 'Short.']
     """
     rest = list(sentences)
-    n_words = [len(own.text.split()) for own in rest]
+    n_words = [len(sentence.text.split()) for sentence in rest]
     while sum(n_words) > most_words:
-        steps = [(own.shorter[0].loss, i) for i, own in enumerate(rest) if own.shorter]
+        steps = [(sentence.shorter[0].loss, i) for i, sentence in enumerate(rest) if sentence.shorter]
         loss, i = min(steps, default=(IMPORTANT, -1))
         if i < 0 or (loss >= IMPORTANT and sum(n_words) <= MOST_AT_ALL):
             break
         rest[i] = Sentence(rest[i].shorter[0].text, rest[i].shorter[1:])
         n_words[i] = len(rest[i].text.split())
-    return " ".join(own.text for own in rest if own.text)
+    return " ".join(sentence.text for sentence in rest if sentence.text)

@@ -1,1 +1,1 @@
-"""The estimators: one folder each, and beside them what they share."""
+"""The estimators, one folder each, and what they share."""

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, LazyTable
-from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, renamed
+from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, rename_features
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
-from sepc.estimators.given_rows import check_order, decided_as_given, with_left_out
+from sepc.estimators.given_rows import check_order, decide_as_given, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         Parameters
         ----------
         X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
-            Named columns may come in any order and beside others; those that training left out may be missing.
+            Named columns may come in any order and among others; those that training left out may be missing.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
             For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
         check_is_fitted(self)
-        return _lazily(self, X, None) if is_lazy(X) else decided_as_given(self, X, self._decide)
+        return _lazily(self, X, None) if is_lazy(X) else decide_as_given(self, X, self._decide)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
@@ -100,15 +100,15 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     Parameters
     ----------
     model : fitted classifier
-        An estimator of this library; a pipeline, a search or a `FrozenEstimator` around one, whose reasons then name
-        the input columns where these can be traced; or any other classifier, for which trust is its own probability of
-        the label.
+        An estimator of this library; a pipeline, a search or a `FrozenEstimator` around one, in which case reasons
+        name the input columns where these can be traced; or any other classifier, whose trust is its own probability
+        of the label.
     X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
-        Whatever `model` takes. Of a model that was fitted to named columns these may come in any order and beside
-        others, which are ignored. What is missing is refused by name, except columns that training left out.
+        Whatever `model` takes. If the model was fitted to named columns, these may come in any order, and others are
+        ignored. Missing columns raise an error that names them, except columns that training left out.
     min_trust : float, optional
-        Labels of other libraries' classifiers are accepted from this trust on; 0.95 by default. Estimators of this
-        library have a `min_trust` of their own.
+        The minimum trust at which labels of other libraries' classifiers are accepted; 0.95 by default. Estimators of
+        this library have their own `min_trust`.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def empty_decisions(model: Any) -> Decisions:
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """`decide` for rows in memory."""
-    return decided_as_given(model, X, lambda rows: _decided(model, rows, min_trust))
+    return decide_as_given(model, X, lambda rows: _decide_by_any(model, rows, min_trust))
 
 
 def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
@@ -158,7 +158,7 @@ def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
     return decisions
 
 
-def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
+def _decide_by_any(model: Any, X: Any, min_trust: float | None) -> Decisions:
     inside = unwrap(model)
     classifier = inside.classifier
     if hasattr(classifier, "decide"):
@@ -171,7 +171,9 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
             raise TypeError(f"{classifier_name(model)}.decide returned {type(decisions).__name__}, not sepc.Decisions.")
         is_named = hasattr(classifier, "feature_names_in_") and not inside.before
         names = None if is_named else inside.feature_names(X)
-        return decisions if names is None else renamed(decisions, names, inside.restore if inside.before else None)
+        return (
+            decisions if names is None else rename_features(decisions, names, inside.restore if inside.before else None)
+        )
     if hasattr(classifier, "fit"):
         check_is_fitted(classifier)
     classes = _classes_of(classifier)
@@ -187,7 +189,7 @@ def _decided(model: Any, X: Any, min_trust: float | None) -> Decisions:
 
 
 def _by_other(classifier: Any, label: NDArray[Any], probabilities: FloatArray, min_trust: float) -> Decisions:
-    """Decisions of another library's classifier: its labels, trusted by its own probabilities."""
+    """Decisions of another library's classifier: its labels, with its own probabilities as trust."""
     classes = _classes_of(classifier)
     trust = probability_of(probabilities, positions_of(label, classes))
     accepted = trust >= min_trust
@@ -215,7 +217,7 @@ def _lazily(model: Any, X: Any, min_trust: float | None) -> Any:
 
 
 class _Frames:
-    """Decides on one block; tokenised by value, so that Dask gives equal tasks equal names."""
+    """Decides on one block; tokenised by value, so that Dask names equal tasks alike."""
 
     def __init__(self, min_trust: float | None) -> None:
         self.min_trust = min_trust

@@ -12,7 +12,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from sepc.points.missing_labels import refuse_missing_labels
 
 
-def checked_labels(y: ArrayLike, who: str) -> NDArray[Any]:
+def check_labels(y: ArrayLike, who: str) -> NDArray[Any]:
     """Check `y` and return it as a 1-d array of labels of any type."""
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")

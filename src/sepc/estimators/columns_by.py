@@ -1,4 +1,4 @@
-"""The cells of columns that rows are told apart by, given by name or by position."""
+"""The cells of grouping columns, given by name or by position."""
 
 from __future__ import annotations
 

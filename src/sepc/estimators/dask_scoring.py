@@ -44,11 +44,9 @@ def array_of_blocks(function: BlockFunction, model: Any, X: Any, none: Any) -> A
 
 
 def check_columns(model: Any, X: Any, taken: Callable[[Any], Any]) -> None:
-    """Check the columns, `taken` as they will be, against those of the model without computing a row."""
+    """Check the columns, converted by `taken`, against those of the model without computing a row."""
     if getattr(X, "ndim", None) != 2:
-        raise ValueError(
-            f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns."
-        )
+        raise ValueError(f"X is a Dask {type(X).__name__}; expected a DataFrame, or an array with rows and columns.")
     example = taken(_example(X) if _is_frame(X) else np.zeros((1, X.shape[1])))
     if hasattr(model, "check_columns"):
         model.check_columns(example)

@@ -1,4 +1,4 @@
-"""A model taken apart for another program: the classifier that decides, and the thresholds of trust."""
+"""A model taken apart for export: the classifier that decides, and the trust thresholds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.weights import Weights
 from sepc.wording import MOST_NAMES, listed, shown
 
-# The last digits of a sine are not the same everywhere, and curves step at values of training rows. So an exported
-# model steps this much earlier, in deviations: seconds of the year.
+# The last digits of a sine differ between platforms, and curves step at values of training rows. So an exported model
+# steps this much earlier, in deviations: seconds of the year.
 EARLIER = 1e-12
 
 
@@ -41,11 +41,11 @@ class Exported:
     decider : SEPClassifier
         The model itself, or the classifier inside a `SelectiveClassifier`.
     thresholds : (C,) array
-        The least trust at which each label is accepted; infinite if it never is.
+        The minimum trust at which each label is accepted; infinite if it never is.
     is_promised : bool
         Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
     classes : array
-        The labels that have a probability; a `SelectiveClassifier` may have more of them than the classifier inside.
+        The labels that have a probability; a `SelectiveClassifier` may have more than the classifier inside.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Exported:
 
     @classmethod
     def of(cls, model: Any, target: str) -> Exported:
-        """Take a model apart; raises if it is not fitted, or cannot be exported to the target, such as "ONNX"."""
+        """Take a model apart; raises if it is not fitted, or cannot be exported to a target such as "ONNX"."""
         is_promised = isinstance(model, SelectiveClassifier)
         inner = model
         if is_promised:
@@ -68,17 +68,26 @@ class Exported:
         if not isinstance(inner, SEPClassifier):
             raise TypeError(_refusal(model, inner, target))
         check_is_fitted(inner)
-        own = np.full(len(inner.classes_), float(inner.min_trust))
-        thresholds = _promised(model, inner.classes_) if is_promised else own
+        if inner.model_.weights is None:
+            raise TypeError(
+                f"{type(model).__name__} with trust={inner.model_.trust!r} cannot be exported to {target}; "
+                "fit with trust='weights'."
+            )
+        by_min_trust = np.full(len(inner.classes_), float(inner.min_trust))
+        thresholds = _promised_thresholds(model, inner.classes_) if is_promised else by_min_trust
         return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
 
     @cached_property
     def model(self) -> SEPModel:
-        """The arrays that decide; their curves of the time of year do not depend on how a program rounds."""
-        model, preparation = self.decider.model_, self.decider.preparation_
-        if preparation is None or model.weights is None:
-            return model
-        return replace(model, weights=_with_rounding(model.weights, preparation))
+        """The arrays that decide; their time-of-year curves do not depend on how a program rounds."""
+        return replace(self.decider.model_, weights=self.weights)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Its weights; they are there, since no other model is exported."""
+        weights, preparation = self.decider.model_.weights, self.decider.preparation_
+        assert weights is not None
+        return weights if preparation is None else _with_rounding(weights, preparation)
 
 
 def _with_rounding(weights: Weights, preparation: Preparation) -> Weights:
@@ -86,7 +95,7 @@ def _with_rounding(weights: Weights, preparation: Preparation) -> Weights:
     return replace(weights, knots=weights.knots - EARLIER * np.repeat(is_wave, weights.n_knots))
 
 
-def _promised(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
+def _promised_thresholds(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
     thresholds = np.full(len(classes), np.inf)
     for key, control in model.controls_.items():
         is_for_all = key is None or model.groups_ is not None
@@ -96,16 +105,16 @@ def _promised(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
 
 
 def _check_promise(model: SelectiveClassifier, target: str) -> None:
-    """Raise if the promise asks for more than a threshold of trust."""
+    """Raise if the promise needs more than a trust threshold."""
     if model.shift_ is not None:
         raise TypeError(
             f"A promise for another mix of regions cannot be exported to {target}: it depends on the region of a row. "
             "Export estimator_, or a SelectiveClassifier fitted without X_target."
         )
-    if model.groups_ is not None and model.groups_.must_be_told:
+    if model.groups_ is not None and model.groups_.affect_acceptance:
         raise TypeError(
             f"Promises for groups cannot be exported to {target}, unless all groups have one and share a threshold: "
-            "fit with one_threshold=True, and let small groups join others by parents."
+            "fit with one_threshold=True, and merge small groups into others with parents."
         )
 
 
@@ -128,7 +137,7 @@ def _refusal(model: Any, inner: Any, target: str) -> str:
 
 
 def type_of_labels(classes: NDArray[Any], target: str) -> type:
-    """The type that all labels have: str, bool, int or float; raises TypeError if it is another, or not the same.
+    """The common type of all labels: str, bool, int or float; raises TypeError if there is none.
 
     Examples
     --------
@@ -146,7 +155,7 @@ def type_of_labels(classes: NDArray[Any], target: str) -> type:
 
 
 def are_texts(name: str, categories: Categories, target: str) -> bool:
-    """Whether the categories of a column are texts, not numbers; raises TypeError if one is both, or too large."""
+    """Whether the categories of a column are text, not numbers; raises TypeError if one is both, or too large."""
     known = [value for value in categories.values if value is not None]
     if not any(isinstance(value, str) for value in known):
         large = [value for value in known if isinstance(value, int) and abs(value) >= LARGEST_EXACT]

@@ -1,4 +1,4 @@
-"""Rows as people have them, turned into rows as a model takes them: columns by name, one row as a dict or a Series."""
+"""Convert rows as users pass them to rows as a model takes them: columns by name, one row as a dict or a Series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names
 from sepc.columns.table import column_names, with_columns
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import doubles_of, frame_of_rows, index_of
-from sepc.decisions.row_wise import replaced
+from sepc.decisions.row_wise import replace_columns
 from sepc.estimators.unwrapping import classifier_name, fitted_names, group_columns, needed_columns
 from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
@@ -28,9 +28,9 @@ class GivenRows:
     ----------
     rows : array, DataFrame or whatever was given
     index : pandas.Index or None
-        What the rows are called.
+        The index of the rows.
     lacking : str
-        A complaint about missing columns, if only the model can tell whether it needs them; else empty.
+        An error message about missing columns, if only the model can tell whether it needs them; else empty.
     """
 
     rows: Any
@@ -38,8 +38,8 @@ class GivenRows:
     lacking: str = ""
 
 
-def decided_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
-    """What `decide` gives for the rows of `X` as the model takes them, with the index that `X` has."""
+def decide_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
+    """Call `decide` on the rows of `X` as the model takes them, and keep the index of `X`."""
     given = given_rows(model, X)
     try:
         decisions = decide(given.rows)
@@ -47,14 +47,14 @@ def decided_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
         if not given.lacking:
             raise
         raise ValueError(given.lacking) from error
-    return decisions if decisions.index is given.index else replaced(decisions, index=given.index)
+    return decisions if decisions.index is given.index else replace_columns(decisions, index=given.index)
 
 
 def given_rows(model: Any, X: Any) -> GivenRows:
     """The rows of `X` with the columns that a model was fitted to, in their order.
 
-    Tables may have more columns, and lack those that training left out, which are then gaps. Rows may also be one dict
-    or one Series of pandas, or a list of dicts. Anything else is returned as it is.
+    Tables may have further columns, and lack those that training left out, which are then filled with missing values.
+    Rows may also be one dict, one pandas Series, or a list of dicts. Anything else is returned unchanged.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def given_rows(model: Any, X: Any) -> GivenRows:
     given = column_names(X)
     if given == names:
         return GivenRows(X, index_of(X))
-    wanted, lacking = _wanted(model, names, given, lambda lacking: _complaint(lacking, names, given))
+    wanted, lacking = _wanted_columns(model, names, given, lambda lacking: _complaint(lacking, names, given))
     if lacking:
         return GivenRows(X, index_of(X), lacking)
     _refuse_twice(wanted, given)
@@ -77,14 +77,14 @@ def given_rows(model: Any, X: Any) -> GivenRows:
 
 
 def given_features(model: Any, X: Any) -> Any:
-    """The rows that `given_rows` gives, without columns that only tell groups apart."""
+    """The rows of `given_rows`, without columns that only define groups."""
     given = given_rows(model, X)
     names = fitted_names(model) if hasattr(given.rows, "columns") else None
     return given.rows if names is None or given.lacking else with_columns(given.rows, names)
 
 
 def with_left_out(model: Any, X: Any) -> Any:
-    """The table `X` with the columns that training left out, which are gaps if `X` lacks them; all else as it is."""
+    """Add to the table `X`, as missing values, the columns that training left out and `X` lacks; all else unchanged."""
     names = fitted_names(model) if hasattr(X, "columns") else None
     if names is None:
         return X
@@ -94,26 +94,26 @@ def with_left_out(model: Any, X: Any) -> Any:
     if needed is None:
         return X
     left_out = [name for name in missing if name not in needed]
-    # Otherwise scikit-learn's checks complain, and of the other columns only.
+    # Otherwise scikit-learn's checks raise, and only about the other columns.
     is_in_order = given == [name for name in names if name not in left_out]
     return with_columns(X, names if is_in_order else [*given, *left_out]) if left_out else X
 
 
 def check_order(model: Any, X: Any) -> None:
-    """Raise as scikit-learn does if a table does not have the columns of training in their order."""
+    """Raise, as scikit-learn does, unless a table has the columns of training in order."""
     if hasattr(X, "columns"):
         _check_feature_names(model, X, reset=False)
 
 
-def _wanted(
+def _wanted_columns(
     model: Any, names: list[str], given: Collection[Any], complaint: Callable[[list[str]], str]
 ) -> tuple[list[Any], str]:
-    """The columns to give to a model, and a complaint if some are missing and only the model can tell if it needs them.
+    """The columns to give to a model, and an error message about missing ones that it may or may not need.
 
-    Raises the complaint if the model is known to need them.
+    Raises if the model is known to need them.
     """
     by = group_columns(model)
-    # Without its column a group is unknown; with a column of gaps it would be a group of its own.
+    # Without its column a group is unknown; with a column of missing values it would be a group of its own.
     wanted = [name for name in names if name in given or name not in by]
     wanted += [name for name in by if name in given and name not in names]
     missing = [name for name in names if name not in given]
@@ -137,7 +137,7 @@ def _complaint(lacking: list[str], names: list[str], given: Collection[Any], whe
 def _refuse_twice(wanted: Collection[str], given: list[Any]) -> None:
     twice = [name for name in wanted if given.count(name) > 1]
     if twice:
-        raise ValueError(f"There are two columns {shown(twice[0])}, and no telling which of them is meant.")
+        raise ValueError(f"There are two columns {shown(twice[0])}; it is unclear which is meant.")
 
 
 def _is_series(X: Any) -> bool:
@@ -153,14 +153,16 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
     """Rows that name their values, as a DataFrame with the columns that a model was fitted to."""
     names = fitted_names(model)
     if names is None and not hasattr(model, "n_features_in_"):
-        return GivenRows(X)  # The model may take dicts or Series by itself, as a DictVectorizer does.
+        return GivenRows(X)  # The model may take dicts or Series itself, as a DictVectorizer does.
     records: list[Mapping[Any, Any]] = list(X) if _holds_dicts(X) else [_record(X)]
     if names is None:
         return GivenRows(_rows_of_positions(model, records))
     wanted, lacking = list[Any](names), ""
     if group_columns(model) or not all(name in record for record in records for name in names):
         shared = [name for name in records[0] if all(name in record for record in records)]
-        wanted, lacking = _wanted(model, names, shared, lambda lacking: _complaint_of_row(lacking, names, records))
+        wanted, lacking = _wanted_columns(
+            model, names, shared, lambda lacking: _complaint_of_row(lacking, names, records)
+        )
     called = getattr(X, "name", None) if _is_series(X) else None
     index = [called] if isinstance(called, str | int | float | np.number | date) else None
     frame = frame_of_rows(_cells(records, wanted), wanted, index)
@@ -168,10 +170,10 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
 
 
 def _complaint_of_row(lacking: list[str], names: list[str], records: list[Mapping[Any, Any]]) -> str:
-    """The complaint about the first row that lacks something."""
+    """The error message about the first row that lacks something."""
     i, row = next((i, row) for i, row in enumerate(records) if any(name not in row for name in lacking))
-    own = [name for name in lacking if name not in row]
-    return _complaint(own, names, row, f"In row {i} there" if len(records) > 1 else "There")
+    absent = [name for name in lacking if name not in row]
+    return _complaint(absent, names, row, f"In row {i} there" if len(records) > 1 else "There")
 
 
 def _record(row: Any) -> Mapping[Any, Any]:
@@ -179,7 +181,7 @@ def _record(row: Any) -> Mapping[Any, Any]:
     if isinstance(row, Mapping):
         return row
     if not row.index.is_unique:
-        raise ValueError("The Series has two values of the same name, and no telling which of them is meant.")
+        raise ValueError("The Series has two values of the same name; it is unclear which is meant.")
     values: dict[Any, Any] = row.to_dict()
     return values
 
@@ -195,12 +197,12 @@ def _cells(records: list[Mapping[Any, Any]], names: list[Any]) -> list[list[Any]
 
 
 def _rows_of_positions(model: Any, records: list[Mapping[Any, Any]]) -> Any:
-    """Rows for a model of columns without names, which reasons call x0, x1 and so on."""
+    """Rows for a model of unnamed columns, which reasons call x0, x1 and so on."""
     names = [f"x{j}" for j in range(model.n_features_in_)]
     if not all(name in record for record in records for name in names):
         raise ValueError(
             f"{classifier_name(model)} was fitted to an array, or to columns whose names are not text; give it rows as "
-            f"lists or arrays, or call their values {listed(map(shown, names), MOST_NAMES)}."
+            f"lists or arrays, or name their values {listed(map(shown, names), MOST_NAMES)}."
         )
     cells = _cells(records, names)
     doubles = doubles_of(cells)

@@ -1,4 +1,4 @@
-"""The partition behind decisions of any estimator."""
+"""The partition behind the decisions of any estimator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepc.estimators.trusted.decisions import TrustedDecisions
 
 
 def partition_behind(decisions: Decisions) -> SEPDecisions | None:
-    """What the one partition that defines the regions says about the same rows; None if there is none, or several.
+    """The same rows as decided by the one partition that defines the regions; None if there is none, or several.
 
     It is the `SEPClassifier` itself, the one inside a `SelectiveClassifier`, the one that trust comes from in a
     `TrustedClassifier`, or the one that was repaired.

@@ -18,7 +18,7 @@ from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
 from sepc.errors import BrokenPromiseWarning
 
-# Steps that fill in gaps and leave all other values as they are.
+# Steps that impute missing values and leave all others unchanged.
 AS_THEY_ARE = (SimpleImputer, KNNImputer)
 
 
@@ -41,12 +41,12 @@ class Unwrapped:
         for steps in self.before:
             try:
                 names = [str(name) for name in steps.get_feature_names_out(names)]
-            except (AttributeError, ValueError):  # The step has no names, or not for these inputs.
+            except (AttributeError, ValueError):  # The step has no names, or none for these inputs.
                 return None
         return names
 
     def restore(self, rows: FloatArray) -> FloatArray | None:
-        """Rows in the features that came in, if every step keeps the columns and has a way back; else None."""
+        """Rows in the input features, if every step keeps the columns and can be inverted; else None."""
         for steps in reversed(self.before):
             for _, step in reversed(steps.steps):
                 if step == "passthrough" or isinstance(step, AS_THEY_ARE):
@@ -75,10 +75,10 @@ def classifier_name(model: Any) -> str:
 
 
 def why_broken(model: Any) -> str:
-    """Why the promise of the classifier inside a model does not hold, in words; empty if it does or makes none.
+    """Why the promise of the classifier inside a model does not hold, in words; empty if it holds or there is none.
 
-    A search that tries several promises and keeps the best one keeps the luckiest. One that tries a single one, or that
-    is inside the classifier that makes the promise, does no harm.
+    A search that tries several promises and keeps the best keeps the luckiest. A search that tries only one, or that is
+    inside the classifier that makes the promise, does no harm.
     """
     search = _search_around(model)
     if search is None or not hasattr(unwrap(model).classifier, "controls_"):
@@ -88,20 +88,20 @@ def why_broken(model: Any) -> str:
         return ""
     name = classifier_name(model)
     return (
-        f"The promise is not kept: {kind} chose it as the best of {tried:,}, and the best is the luckiest. Search "
+        f"The promise does not hold: {kind} chose it as the best of {tried:,}, and the best is the luckiest. Search "
         f"inside the promise instead, {name}({kind}(...)), or calibrate the model that was found on rows that the "
         "search has not seen."
     )
 
 
 def warn_if_broken(model: Any) -> None:
-    """Warn the caller of a function if the promise of the model that it takes does not hold."""
+    """Warn the caller if the promise of a model does not hold."""
     if why := why_broken(model):
         warnings.warn(why, BrokenPromiseWarning, stacklevel=3)
 
 
 def _search_around(model: Any) -> Any:
-    """The outermost search among what `unwrap` takes off; None if there is none."""
+    """The outermost search that `unwrap` strips off; None if there is none."""
     if isinstance(model, FrozenEstimator):
         return _search_around(model.estimator)
     if isinstance(model, Pipeline):
@@ -118,7 +118,7 @@ def layers(model: Any) -> Iterator[Unwrapped]:
 
 
 def region_layers(model: Any) -> Iterator[Unwrapped]:
-    """The same down to the partition that has the regions; in a `TrustedClassifier` it is beside the classifier."""
+    """The same down to the partition that has the regions; a `TrustedClassifier` has it alongside the classifier."""
     layer = unwrap(model)
     yield layer
     for holder in ("partition_", "estimator_"):
@@ -128,13 +128,13 @@ def region_layers(model: Any) -> Iterator[Unwrapped]:
 
 
 def category_positions(model: Any) -> list[int]:
-    """Positions of the columns that a `StratifiedClassifier` takes as categories, also inside a wrapper."""
+    """Positions of the columns that a `StratifiedClassifier` takes as categories, even inside a wrapper."""
     stratified = (layer.classifier for layer in layers(model) if hasattr(layer.classifier, "strata_"))
     return [int(position) for position in getattr(next(stratified, None), "by_", ())]
 
 
 def column_kinds(model: Any) -> Mapping[str, Kind]:
-    """What the columns of a table are to a model that takes them as they are; columns not named here are numbers."""
+    """Column types for a model that takes a table directly; columns not listed are numbers."""
     unwrapped = unwrap(model)
     classifier = unwrapped.classifier
     if unwrapped.before:
@@ -142,32 +142,32 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
     if hasattr(classifier, "strata_"):
         return {**column_kinds(classifier.pooled_), **dict.fromkeys(classifier.strata_.by, Kind.CATEGORY)}
     if hasattr(classifier, "preparation_"):
-        own = classifier.preparation_
-        return {} if own is None else {column.name: column.kind for column in own.columns}
+        preparation = classifier.preparation_
+        return {} if preparation is None else {column.name: column.kind for column in preparation.columns}
     return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}
 
 
 def fitted_names(model: Any) -> list[str] | None:
-    """Names of the columns that a model was fitted to; None if they had none, or others than text."""
+    """Names of the columns that a model was fitted to; None if they had none, or names that are not strings."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
 def group_columns(model: Any) -> tuple[Any, ...]:
-    """The columns that promises are made by, as names or positions; they need not be features."""
-    own = unwrap(model)
-    groups = None if own.before else getattr(own.classifier, "groups_", None)
+    """The columns that define groups of promises, as names or positions; they need not be features."""
+    unwrapped = unwrap(model)
+    groups = None if unwrapped.before else getattr(unwrapped.classifier, "groups_", None)
     return () if groups is None else groups.by
 
 
 def needed_columns(model: Any) -> set[str] | None:
-    """Names of the columns that a model reads; None if other libraries read some, so that only trying tells.
+    """Names of the columns that a model reads; None if other libraries read some, so that only trying can tell.
 
-    The others are columns that a fit has left out, such as ids.
+    Other columns, such as ids, were left out by `fit`.
     """
-    own = unwrap(model)
-    classifier = own.classifier
-    if own.before or not hasattr(classifier, "decide") or hasattr(classifier, "transformer_"):
+    unwrapped = unwrap(model)
+    classifier = unwrapped.classifier
+    if unwrapped.before or not hasattr(classifier, "decide") or hasattr(classifier, "transformer_"):
         return None
     if hasattr(classifier, "preparation_"):
         preparation = classifier.preparation_
@@ -185,11 +185,17 @@ def needed_columns(model: Any) -> set[str] | None:
 
 
 def written_columns(model: Any) -> frozenset[str]:
-    """The columns that a model reads as numbers or dates, though they come as text."""
-    own = preparation_of(model)
-    return frozenset(column.name for column in own.columns if column.written is not None) if own else frozenset()
+    """The columns that a model reads as numbers or dates although they come as text."""
+    preparation = preparation_of(model)
+    return (
+        frozenset(column.name for column in preparation.columns if column.written is not None)
+        if preparation
+        else frozenset()
+    )
 
 
 def preparation_of(model: Any) -> Preparation | None:
-    """How the `SEPClassifier` inside a model takes the columns of a table; None if it takes numbers alone."""
-    return next((own.classifier.preparation_ for own in layers(model) if hasattr(own.classifier, "preparation_")), None)
+    """How the `SEPClassifier` inside a model prepares the columns of a table; None if it only takes numbers."""
+    return next(
+        (layer.classifier.preparation_ for layer in layers(model) if hasattr(layer.classifier, "preparation_")), None
+    )

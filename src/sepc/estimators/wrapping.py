@@ -15,12 +15,12 @@ from sepc.estimators.base import D, DecidingClassifier
 
 
 class Wrapper(MetaEstimatorMixin, DecidingClassifier[D]):
-    """A wrapper of `estimator`, which takes missing values if that does."""
+    """A wrapper around `estimator`, which takes missing values if `estimator` does."""
 
     estimator: Any
 
     def _take_features(self, fitted: Any) -> None:
-        """Have the number and the names of the features that a fitted classifier has."""
+        """Copy the number and the names of features from a fitted classifier."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))

@@ -10,29 +10,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Links that lead to links; the kernel follows no more either.
+# The most symbolic links to follow; the kernel follows no more either.
 MOST_LINKS = 40
 
-# Folders that cannot be opened or synchronised: not readable, or on a file system that does not offer it.
+# Errors of folders that cannot be opened or synced: not readable, or on a file system without support.
 NOT_OFFERED = (errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 @contextmanager
 def replacing(path: str | bytes | os.PathLike[str]) -> Iterator[str]:
-    """Context manager: the name of a temporary file that replaces `path` at the end, or is removed on an error.
+    """Context manager: the name of a temporary file that replaces `path` on success, or is removed on an error.
 
-    A file that exists keeps its permissions, and a new one gets the usual ones. Of a symbolic link, the file that it
-    points to is replaced. The content and the new name are on the disk at the end. A process that is killed in between
-    may leave a file named `.sepc-` and random digits, which can be deleted.
+    An existing file keeps its permissions; a new one gets the default ones. For a symbolic link, the file it points to
+    is replaced. On exit, the content and the new name have been synced to disk. A process killed in between may leave a
+    file named `.sepc-` plus random digits, which can be deleted.
 
     Raises
     ------
     OSError
         If `path` is a folder, a device, a pipe or a socket, or if the file cannot be written.
     """
-    target = behind_links(os.fsdecode(path))
+    target = resolve_links(os.fsdecode(path))
     kept_mode = _mode_of(target)
-    temporary, usual_mode = _created_beside(target)
+    temporary, usual_mode = _create_beside(target)
     try:
         yield temporary
         _synchronise(temporary, os.O_RDWR)
@@ -51,18 +51,18 @@ def write_whole(path: str | bytes | os.PathLike[str], data: bytes) -> None:
         Path(temporary).write_bytes(data)
 
 
-def behind_links(path: str) -> str:
+def resolve_links(path: str) -> str:
     """The file that a symbolic link leads to; it need not exist."""
     target = path
     for _ in range(MOST_LINKS):
         if not os.path.islink(target):
             return target
         target = os.path.join(os.path.dirname(target), os.readlink(target))
-    raise OSError(errno.ELOOP, "The symbolic links lead in a circle; remove them or give another name", path)
+    raise OSError(errno.ELOOP, "The symbolic links form a loop; remove them or give another name", path)
 
 
 def _mode_of(target: str) -> int | None:
-    """The permissions of a file that exists, None if there is none; raises if this is something else than a file."""
+    """The permissions of an existing file, None if there is none; raises if this is not a regular file."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -74,11 +74,11 @@ def _mode_of(target: str) -> int | None:
     return stat.S_IMODE(mode) & 0o777
 
 
-def _created_beside(target: str) -> tuple[str, int]:
+def _create_beside(target: str) -> tuple[str, int]:
     """Create an empty private file in the same folder; return its name and the permissions of a new file there.
 
-    The name is short, however long that of the target is. The permissions are those that the system gives to the empty
-    file: there is no way to ask for the umask without changing it for other threads.
+    The name is short, however long that of the target. The permissions are those that the system gives the empty file:
+    the umask cannot be read without changing it for other threads.
     """
     temporary = os.path.join(os.path.dirname(target), f".sepc-{secrets.token_hex(8)}")
     try:
@@ -100,7 +100,7 @@ def _synchronise(path: str, flags: int) -> None:
 
 
 def _synchronise_folder(folder: str) -> None:
-    """Write the new name to the disk; Windows has no way to, and does it by itself."""
+    """Sync the new name to disk; Windows offers no way to, and does so by itself."""
     if os.name == "nt":
         return
     try:

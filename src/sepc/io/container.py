@@ -1,6 +1,7 @@
 """The outermost layer of a model file: named arrays and one JSON document, with a digest over both.
 
-It is a safetensors file. Its metadata has a single entry, "sepc", since safetensors writes several in random order.
+It is a safetensors file. Its metadata has a single entry, "sepc", since safetensors writes multiple ones in random
+order.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MOST_PARTS = 300_000
 MOST_DEPTH = 64
 MOST_FILE_BYTES = 4 * 2**30
 
-# What another library says about a file may quote the file.
+# Messages of other libraries may quote the file, so they are shortened.
 LONGEST_ERROR = 200
 
 Arrays = dict[str, NDArray[Any]]
@@ -47,18 +48,18 @@ def encode(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> by
         length = struct.unpack("<Q", data[:8])[0]
         if length <= MOST_HEADER_BYTES and _n_parts(data[8 : 8 + length].decode("latin-1")) <= MOST_PARTS:
             return data
-    raise ValueError("This is too large to be saved: it has too many parts, such as strata; save them one by one.")
+    raise ValueError("This is too large to save: it has too many parts, such as strata; save them one by one.")
 
 
 def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays and content of a file, after all checks that do not depend on the kind of model."""
+    """Decode the arrays and content of a file, with all checks that do not depend on the kind of model."""
     text = _document_text(data)
-    document = _parsed(text)
+    document = _parse(text)
     if not isinstance(document, dict) or set(document) != {"content", "format", "sha256"}:
         raise FormatError("The file's description does not have the entries of a sepc file.")
     number = document["format"]
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 2**53:
-        raise FormatError(f"The format number is {str(number)[:40]!r}; it must be a whole number.")
+        raise FormatError(f"The format number is {str(number)[:40]!r}; it must be an integer.")
     if number != FORMAT:
         remedy = "Upgrade sepc." if number > FORMAT else "Fit and save it again."
         raise FormatError(f"The file has format {number}; this version reads {FORMAT}. {remedy}")
@@ -77,8 +78,8 @@ def read_bytes(path: str | bytes | os.PathLike[str]) -> bytes:
     """Read the whole file, if its header and size are plausible."""
     kind = os.stat(path).st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-        # A pipe would be waited for, perhaps for ever.
-        raise FormatError("This is a device, a pipe or a socket, and not a model file.")
+        # Reading from a pipe could block forever.
+        raise FormatError("This is a device, a pipe or a socket, not a model file.")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(8)
@@ -86,7 +87,7 @@ def read_bytes(path: str | bytes | os.PathLike[str]) -> bytes:
             raise FormatError("The file is too short to be a model.")
         _check_header_length(struct.unpack("<Q", head)[0], size)
         if size > MOST_FILE_BYTES:
-            raise FormatError(f"The file has {size:,} bytes; no model has more than {MOST_FILE_BYTES:,}.")
+            raise FormatError(f"The file has {size:,} bytes; no model file exceeds {MOST_FILE_BYTES:,}.")
         file.seek(0)
         return file.read(size)
 
@@ -111,7 +112,7 @@ def _document_text(data: bytes) -> str:
         raise FormatError("The file is too short to be a model.")
     length = struct.unpack("<Q", data[:8])[0]
     _check_header_length(length, len(data))
-    header = _parsed(data[8 : 8 + length].decode("latin-1"))
+    header = _parse(data[8 : 8 + length].decode("latin-1"))
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or set(metadata) != {ENTRY} or not isinstance(metadata[ENTRY], str):
         raise FormatError("This is not a sepc model: the file's metadata must have the single entry 'sepc'.")
@@ -120,17 +121,19 @@ def _document_text(data: bytes) -> str:
 
 def _check_header_length(length: int, size: int) -> None:
     if length > min(size - 8, MOST_HEADER_BYTES):
-        raise FormatError(f"This is not a sepc model: its header claims {length:,} bytes of a file of {size:,}.")
+        raise FormatError(f"This is not a sepc model: its header claims {length:,} bytes, but the file has {size:,}.")
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """Parse JSON, refusing repeated keys, NaN, and more parts or levels than any model has."""
     if not text.isascii():
-        raise FormatError("The file's description is not JSON as sepc writes it: it has characters beyond ASCII.")
+        raise FormatError("The file's description is not JSON as sepc writes it: it has non-ASCII characters.")
     if _n_parts(text) > MOST_PARTS:
         raise FormatError(f"The file's description has more than {MOST_PARTS:,} parts.")
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number, parse_float=_finite)
+        value = json.loads(
+            text, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant, parse_float=_finite
+        )
     except (ValueError, RecursionError) as error:
         raise FormatError(f"The file's description is not JSON as sepc writes it: {_short(error)}") from error
     _check_depth(value)
@@ -138,24 +141,24 @@ def _parsed(text: str) -> Any:
 
 
 def _n_parts(text: str) -> int:
-    """At least as many as the JSON has values."""
+    """An upper bound on the number of values in the JSON."""
     return sum(text.count(sign) for sign in ",[{")
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         raise ValueError("a key is repeated")
     return mapping
 
 
-def _no_number(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name[:40]} is not a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _no_number(text)
+    return value if math.isfinite(value) else _refuse_constant(text)
 
 
 def _check_depth(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a model file holds of every estimator: its parameters, and the number and names of its features."""
+"""What a model file stores for every estimator: its parameters, and the number and names of its features."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def fields_to_node(estimator: Any, *, without: tuple[str, ...] = ()) -> Node:
 
 
 def check_inner(inner: Any, reader: Reader, n_features: int, classes: NDArray[Any], *, all_classes: bool) -> None:
-    """Raise if an estimator inside another one has other features or labels, as far as it says which it has."""
-    own = np.asarray(getattr(inner, "classes_", classes))
+    """Raise if an inner estimator has different features or labels, as far as it reports them."""
+    labels = np.asarray(getattr(inner, "classes_", classes))
     if getattr(inner, "n_features_in_", n_features) != n_features:
-        raise reader.wrong("differs in its number of features from the estimator inside")
-    if own.ndim != 1 or not are_among(own, classes) or (all_classes and len(own) != len(classes)):
-        raise reader.wrong("differs in its labels from the estimator inside")
+        raise reader.wrong("has a different number of features from the estimator inside")
+    if labels.ndim != 1 or not are_among(labels, classes) or (all_classes and len(labels) != len(classes)):
+        raise reader.wrong("has different labels from the estimator inside")
 
 
 def restore_fields(fresh: Estimator, reader: Reader) -> Estimator:

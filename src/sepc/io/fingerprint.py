@@ -1,4 +1,4 @@
-"""Models of other libraries: not written to the file, but recognised when they are given again."""
+"""Models of other libraries: not written to the file, but recognised when passed to `load`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sepc.errors import ForeignModelError
 from sepc.io.reader import Reader
 from sepc.io.writer import Node
 
-# The name of a class with its module; it is shown in errors.
+# The qualified name of a class, shown in errors.
 NAME = re.compile(r"[\w.<>]{1,300}")
 
 
@@ -27,15 +27,15 @@ def fingerprint_of(estimator: Any) -> Node:
     return {"kind": f"{type(fitted).__module__}.{type(fitted).__qualname__}", "hash": hashed}
 
 
-def reattached(given: Any, reader: Reader, argument: str) -> Any:
+def reattach(given: Any, reader: Reader, argument: str) -> Any:
     """Return the model given to `load` if it is the one that the file was saved with, else raise."""
     kind = reader.text("kind")
     if not NAME.fullmatch(kind) or "hash" not in reader.node:
-        raise reader.wrong("names no class of another library")
+        raise reader.wrong("does not name a class of another library")
     if given is None:
         raise ForeignModelError(
             f"This file was saved with a model of another library, {kind!r}, which it does not contain; "
-            f"pass that model to load again: load(path, {argument}=...).",
+            f"pass that model to load: load(path, {argument}=...).",
             kind,
             argument,
         )
@@ -45,8 +45,8 @@ def reattached(given: Any, reader: Reader, argument: str) -> Any:
         raise ForeignModelError(message, kind, argument)
     if reader.has("hash") and fingerprint["hash"] != reader.text("hash"):
         raise ForeignModelError(
-            f"The {argument} given is a {kind!r}, but not the one the file was saved with: its fingerprint differs. "
-            "It was fitted anew, or by another version of its library.",
+            f"The {argument} passed is a {kind!r}, but not the one the file was saved with: its fingerprint differs. "
+            "It was refitted, or fitted by another version of its library.",
             kind,
             argument,
         )

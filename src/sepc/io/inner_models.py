@@ -1,4 +1,4 @@
-"""Models inside a wrapper: those of this library are written with it, others are recognised when given again."""
+"""Models inside a wrapper: those of this library are written with it, others are recognised when passed to `load`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sepc.io.fingerprint import fingerprint_of, reattached
+from sepc.io.fingerprint import fingerprint_of, reattach
 from sepc.io.reader import Reader
 from sepc.io.writer import Node, Writer
 
@@ -22,11 +22,11 @@ class InnerModels:
 
     def to_node(self, model: Any, writer: Writer) -> Node:
         """Write a model inside a wrapper."""
-        own = self.write(model, writer.under("ours"))
-        return {"ours": own} if own is not None else {"foreign": fingerprint_of(model)}
+        node = self.write(model, writer.under("ours"))
+        return {"ours": node} if node is not None else {"foreign": fingerprint_of(model)}
 
     def from_node(self, reader: Reader) -> Any:
         """Read the model, or take the one given to `load`."""
         if reader.has("ours"):
             return self.read(reader.part("ours"))
-        return reattached(self.estimator, reader.part("foreign"), "estimator")
+        return reattach(self.estimator, reader.part("foreign"), "estimator")

@@ -1,4 +1,4 @@
-"""What a model file says about itself, in a few lines, whatever its description holds."""
+"""Describe a model file in a few lines, whatever its description contains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.io.writer import Node
 from sepc.wording import name_of
 
-# Classes and features that are named, and parameters; no estimator has more.
+# The most classes and features to name, and the most parameters; no estimator has more.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
 
@@ -53,7 +53,7 @@ class Inspection(ShownAsCard):
 
 
 def _facts(node: Any, n_deep: int = 0) -> Facts:
-    """Names and values that describe a node and the models inside it, with how deep inside."""
+    """Names and values that describe a node and the models inside it, with their depth."""
     if not isinstance(node, dict):
         return
     inner = _part(node, "model") or _part(node, "trust")
@@ -66,7 +66,7 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     kept = (f"{name}={value!r}" for name, value in _part(parameters, "kept").items())
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
     if lost := _part(parameters, "lost"):
-        yield n_deep, "parameters not kept", _some(lost, MOST_PARAMETERS)
+        yield n_deep, "parameters not saved", _some(lost, MOST_PARAMETERS)
     if held := _part(node, "estimator"):
         ours = held.get("ours")
         yield n_deep, "around", _kind_of(ours if "ours" in held else held.get("foreign"))
@@ -86,7 +86,7 @@ def _entries(node: Node, name: str) -> list[Any]:
 
 
 def _kind_of(node: Any) -> str:
-    return name_of(node.get("kind", "a model that is not ours")) if isinstance(node, dict) else "nothing"
+    return name_of(node.get("kind", "a model of another library")) if isinstance(node, dict) else "nothing"
 
 
 def _some(values: Iterable[Any], most: int = MOST_NAMED) -> str:

@@ -14,16 +14,16 @@ from sepc._typing import FloatArray, IntArray
 from sepc.errors import FormatError
 from sepc.records import MOST
 
-# Larger integers may not fit a double.
+# Larger integers may not be exact as doubles.
 HUGE = 10**300
 
-# Bytes that labels may take in memory beyond twice the size of the arrays: each takes as much as the longest.
+# Bytes that labels may take in memory beyond twice the size of the arrays: each takes as many as the longest.
 SPARE_BYTES = 16 * 2**20
 
 
 @dataclass
 class Allowance:
-    """Bytes that may still be taken for what a file stands for, but does not hold in full."""
+    """Bytes that may still be allocated for content that a file stores more compactly."""
 
     left: int = 0
 
@@ -65,7 +65,7 @@ class Reader:
             raise FormatError(f"{self._where(name)} is missing.")
         value = self.node[name]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise FormatError(f"{self._where(name)} is of the wrong type.")
+            raise FormatError(f"{self._where(name)} has the wrong type.")
         return value
 
     def number(self, name: str, low: float = -math.inf, high: float = math.inf) -> float:
@@ -84,7 +84,7 @@ class Reader:
         return int(value)
 
     def text(self, name: str, among: tuple[str, ...] = ()) -> str:
-        """A string; one of `among`, as it stands there, if that is not empty."""
+        """A string; if `among` is not empty, the matching entry of it."""
         value = str(self.value(name, str))
         if among and value not in among:
             raise FormatError(f"{self._where(name)} is {value[:40]!r}, which this version does not know.")
@@ -94,7 +94,7 @@ class Reader:
         """A list of strings."""
         values = self.value(name, list)
         if not all(isinstance(value, str) for value in values):
-            raise FormatError(f"{self._where(name)} must hold strings.")
+            raise FormatError(f"{self._where(name)} must contain only strings.")
         return tuple(values)
 
     def floats(self, name: str, *shape: int | None, low: float = -math.inf, high: float = math.inf) -> FloatArray:
@@ -110,23 +110,23 @@ class Reader:
         return array
 
     def check_entries(self, name: str, array: NDArray[Any], low: float, high: float, *, is_count: bool = False) -> None:
-        """Raise unless all entries are finite, within bounds, and, of numbers of rows, their sum is possible."""
+        """Raise unless all entries are finite and within bounds and, for numbers of rows, their sum is possible."""
         if array.dtype == np.bool_:
             if array.size and array.view(np.uint8).max() > 1:
-                raise FormatError(f"{self._where(name)} holds bytes that are not booleans.")
+                raise FormatError(f"{self._where(name)} contains bytes that are not booleans.")
             return
         if not np.isfinite(array).all():
-            raise FormatError(f"{self._where(name)} holds NaN or infinity.")
+            raise FormatError(f"{self._where(name)} contains NaN or infinity.")
         if array.size and (array.min() < low or array.max() > high):
-            raise FormatError(f"{self._where(name)} holds numbers out of range.")
+            raise FormatError(f"{self._where(name)} contains numbers out of range.")
         if is_count and array.sum(dtype=np.float64) >= MOST:
             raise FormatError(f"{self._where(name)} counts more rows than there can be.")
 
     def take(self, n_bytes: int) -> None:
-        """Raise if what is about to be built takes more memory than a file of this size may."""
+        """Raise if the next allocation needs more memory than a file of this size may."""
         self.allowance.left -= n_bytes
         if self.allowance.left < 0:
-            raise self.wrong("stands for much more than the file holds")
+            raise self.wrong("expands to much more data than the file contains")
 
     def wrong(self, what: str) -> FormatError:
         """The error for a part that is inconsistent; `what` completes the sentence "The part ..."."""

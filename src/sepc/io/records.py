@@ -34,11 +34,11 @@ Kind = TypeVar("Kind")
 
 
 def record_to_node(record: Any, writer: Writer) -> Node:
-    """Write a record: arrays beside the node, all else into it."""
+    """Write a record: arrays beside the node, everything else into it."""
     node: Node = {}
-    for own in fields(record):
-        value, name = getattr(record, own.name), own.metadata[NAME] or own.name
-        match own.metadata[DECLARATION]:
+    for field in fields(record):
+        value, name = getattr(record, field.name), field.metadata[NAME] or field.name
+        match field.metadata[DECLARATION]:
             case Array(may_lack=True) if value.size == 0:
                 pass
             case Array():
@@ -72,36 +72,36 @@ def record_from(kind: type[Kind], reader: Reader, sizes: Mapping[str, int] | Non
     kind : type
     reader : Reader
     sizes : mapping of str to int, optional
-        Sizes that are known; the others are found in the order of the fields.
+        Known sizes; the others are inferred in the order of the fields.
     **given
-        Fields of the record, or of its parts, that files do not hold.
+        Fields of the record, or of its parts, that files do not store.
     """
     return _read(kind, reader, dict(sizes or {}), given)
 
 
 def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mapping[str, Any]) -> Kind:
-    """Read a record; sizes found on the way are added to `sizes`."""
+    """Read a record; sizes inferred along the way are added to `sizes`."""
     values: dict[str, Any] = {}
-    for own in fields(kind):  # type: ignore[arg-type]  # a record is a dataclass
-        declaration, name = own.metadata[DECLARATION], own.metadata[NAME] or own.name
+    for field in fields(kind):  # type: ignore[arg-type]  # a record is a dataclass
+        declaration, name = field.metadata[DECLARATION], field.metadata[NAME] or field.name
         around = {**given, **values}
         if isinstance(declaration, Given):
-            if own.name in around or own.default is MISSING:
-                values[own.name] = around[own.name]
+            if field.name in around or field.default is MISSING:
+                values[field.name] = around[field.name]
         elif isinstance(declaration, Parts):
             if declaration.may_lack and not reader.has(name):
                 continue
             each = reader.parts(name)
-            values[own.name] = tuple(_read(declaration.kind, part, dict(sizes), around) for part in each)
+            values[field.name] = tuple(_read(declaration.kind, part, dict(sizes), around) for part in each)
         elif isinstance(declaration, Part) and declaration.is_inline:
-            values[own.name] = _read(declaration.kind, reader, sizes, around)
+            values[field.name] = _read(declaration.kind, reader, sizes, around)
         elif isinstance(declaration, Part) and not declaration.has_node:
-            values[own.name] = _read(declaration.kind, reader.under(name, {}), dict(sizes), around)
+            values[field.name] = _read(declaration.kind, reader.under(name, {}), dict(sizes), around)
         elif isinstance(declaration, Part):
-            if reader.has(name) or own.default is MISSING:
-                values[own.name] = _read(declaration.kind, reader.part(name), dict(sizes), around)
+            if reader.has(name) or field.default is MISSING:
+                values[field.name] = _read(declaration.kind, reader.part(name), dict(sizes), around)
         else:
-            values[own.name] = _value(declaration, name, reader, sizes)
+            values[field.name] = _value(declaration, name, reader, sizes)
     found = kind(**values)
     wrong = found.flaw() if isinstance(found, HasFlaw) else None
     if wrong is not None:
@@ -114,9 +114,9 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
         case Array():
             return _array(declaration, name, reader, sizes)
         case Labels(size):
-            return _sized(labels_from(reader.part(name)), size, name, reader, sizes)
+            return _check_size(labels_from(reader.part(name)), size, name, reader, sizes)
         case Texts(size):
-            return _sized(reader.texts(name), size, name, reader, sizes)
+            return _check_size(reader.texts(name), size, name, reader, sizes)
         case Lists(shape):
             return _in_tuples(reader.value(name, list), shape, name, reader, sizes)
         case Number(low, high, or_infinite):
@@ -131,7 +131,7 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
 
 
 def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
-    """Read an array; a letter that is not known yet is the size of its axis."""
+    """Read an array; a letter not yet known becomes the size of its axis."""
     if declaration.may_lack and not reader.has_array(name):
         return np.zeros((0,) * len(declaration.shape), dtype=declaration.type)
     array = reader.array(name, declaration.type, tuple(_size(axis, sizes) for axis in declaration.shape))
@@ -144,28 +144,30 @@ def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int])
 
 
 def _size(axis: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of an axis; None if its letter is not known yet."""
+    """The size of an axis; None if its letter is not yet known."""
     terms = [int(term) if term.isdigit() else sizes.get(term) for term in axis.split("+")]
     return None if None in terms else sum(term for term in terms if term is not None)
 
 
-def _sized(values: Sized, size: str, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
-    """Return the values if they are as many as this size, which is their number if it is not known yet."""
+def _check_size(values: Sized, size: str, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
+    """Return the values if there are as many as this size; a size not yet known becomes their number."""
     known = _size(size, sizes)
     if known is None:
         sizes[size] = len(values)
     elif known != len(values):
-        raise reader.wrong(f"holds in {name} a list of length {len(values):,} instead of {known:,}")
+        raise reader.wrong(f"has in {name} a list of length {len(values):,} instead of {known:,}")
     return values
 
 
 def _in_lists(values: Any, n_levels: int) -> Any:
-    return [_in_lists(own, n_levels - 1) for own in values] if n_levels else simple_value(values)
+    return [_in_lists(entry, n_levels - 1) for entry in values] if n_levels else simple_value(values)
 
 
 def _in_tuples(node: Any, shape: tuple[str, ...], name: str, reader: Reader, sizes: dict[str, int]) -> Any:
     if not shape:
         return read_simple_value(node, reader)
     if not isinstance(node, list):
-        raise reader.wrong(f"holds in {name} something that is no list")
-    return tuple(_in_tuples(own, shape[1:], name, reader, sizes) for own in _sized(node, shape[0], name, reader, sizes))
+        raise reader.wrong(f"has in {name} a value that is not a list")
+    return tuple(
+        _in_tuples(entry, shape[1:], name, reader, sizes) for entry in _check_size(node, shape[0], name, reader, sizes)
+    )

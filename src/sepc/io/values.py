@@ -17,7 +17,7 @@ WHOLE_TYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8")
 PLAIN_TYPES = ("|b1", *WHOLE_TYPES, "<f4", "<f8")
 SIMPLE = (bool, int, float, str)
 
-# Text labels take as much memory as the longest of them, in every row that is decided on.
+# In NumPy, every text label takes as much memory as the longest, for each row decided on.
 LONGEST_LABEL = 1_000
 
 LABELS = f"numbers of up to 64 bits, booleans or strings of up to {LONGEST_LABEL:,} characters"
@@ -41,11 +41,11 @@ def labels_from(reader: Reader) -> NDArray[Any]:
     kind, values = reader.text("type"), reader.value("values", list)
     allowed = {"text": (str,), "object": SIMPLE}.get(kind, (bool, int, float))
     if kind not in ("text", "object", *PLAIN_TYPES) or not all(isinstance(value, allowed) for value in values):
-        raise reader.wrong("holds labels of an unknown type")
+        raise reader.wrong("has labels of an unknown type")
     if kind in WHOLE_TYPES and not all(np.iinfo(kind).min <= value <= np.iinfo(kind).max for value in values):
-        raise reader.wrong("holds labels that do not fit their type")
+        raise reader.wrong("has labels that do not fit their type")
     if not all(_is_label(value) for value in values):
-        raise reader.wrong("holds labels that are too long or too large")
+        raise reader.wrong("has labels that are too long or too large")
     if kind == "text":
         reader.take(4 * len(values) * max(map(len, values), default=0))
     try:
@@ -55,9 +55,9 @@ def labels_from(reader: Reader) -> NDArray[Any]:
         ]
         ordered = all(bool(left < right) for left, right in zip(values[:-1], values[1:], strict=True))
     except (TypeError, ValueError, OverflowError) as error:
-        raise reader.wrong("holds labels that do not fit their type") from error
+        raise reader.wrong("has labels that do not fit their type") from error
     if not (values and plain and ordered):
-        raise reader.wrong("holds labels that are not sorted and distinct")
+        raise reader.wrong("has labels that are not sorted and distinct")
     return labels
 
 
@@ -79,10 +79,10 @@ def parameters_to_node(parameters: dict[str, Any]) -> Node:
 
 
 def parameters_from(reader: Reader, known: set[str]) -> dict[str, Any]:
-    """The parameters that were kept; the others get their defaults."""
+    """The parameters that were saved; the others get their defaults."""
     kept = {name: _parameter_from(value) for name, value in reader.value("kept", dict).items()}
     if not set(kept) <= known or not all(map(_is_parameter, kept.values())):
-        raise reader.wrong("holds parameters that the estimator does not have")
+        raise reader.wrong("has parameters that the estimator does not have")
     return kept
 
 
@@ -94,12 +94,12 @@ def _is_parameter(value: Any) -> bool:
 
 
 def _parameter_to_node(value: Any) -> Any:
-    """A mapping as two lists, since keys of JSON are texts."""
+    """A mapping as two lists, since JSON keys are strings."""
     return {"of": list(value.keys()), "to": list(value.values())} if isinstance(value, Mapping) else value
 
 
 def _parameter_from(node: Any) -> Any:
-    """The parameter that was written, or the node itself if it is of no kind that is written."""
+    """The parameter that was written, or the node itself if it is of a kind that is never written."""
     if not isinstance(node, dict) or set(node) != {"of", "to"}:
         return node
     keys, values = node.values()
@@ -118,7 +118,7 @@ def simple_value(value: Any) -> Any:
 def read_simple_value(value: Any, reader: Reader) -> Any:
     """Check a label or category that was read from JSON."""
     if value is not None and not _is_label(value):
-        raise reader.wrong(f"holds a value that is neither a label nor a category; these are {LABELS}")
+        raise reader.wrong(f"has a value that is neither a label nor a category; these are {LABELS}")
     return value
 
 

@@ -12,14 +12,14 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.kernels._min_norm import Support, length
 
-# Below this many rows, evaluating all of them costs no more than finding out which ones matter.
+# Below this many rows, evaluating all of them costs no more than finding out which matter.
 WHOLE_ROWS = 1_500
 # A band keeps one row in eight: measured at 1e4 to 1e5 rows, a quarter and a sixteenth are both a little slower.
 BAND_SHARE = 8
 
 
 class _Band(NamedTuple):
-    """The rows of a hull that can change sides while the direction stays within `radius` of `direction`."""
+    """The rows of a hull that can cross the threshold while the direction stays within `radius` of `direction`."""
 
     hull: CappedHull
     direction: FloatArray
@@ -29,10 +29,10 @@ class _Band(NamedTuple):
 
 
 class CappedHull:
-    """Combinations of rows in which no row weighs more than ``1 / cap``, with an exact and quick support point.
+    """Combinations of rows in which no row weighs more than ``1 / cap``, with a fast, exact support point.
 
-    Successive directions differ little, so most rows keep their side of the threshold. The hull remembers a *band* of
-    rows that could change it, and sums the others once; outside the band's validity it evaluates all rows again.
+    Successive directions differ little, so most rows stay on their side of the threshold. The hull remembers a *band*
+    of rows that could cross it and sums the others once; where the band is no longer valid it evaluates all rows again.
 
     Parameters
     ----------
@@ -56,20 +56,20 @@ class CappedHull:
         self._slack = 0.0
         self._per_reach: FloatArray | None = None
 
-    def shifted(self, shift: FloatArray) -> CappedHull:
-        """Move all points of the hull by `shift`; thresholds stay."""
-        return CappedHull(self.columns, self.n_pick, self.cap, self.certain_sum + self.cap * shift)
+    def shift(self, by: FloatArray) -> CappedHull:
+        """Move the whole hull; thresholds stay."""
+        return CappedHull(self.columns, self.n_pick, self.cap, self.certain_sum + self.cap * by)
 
     def support(self, direction: FloatArray) -> Support:
-        """The point of the hull that lies farthest against `direction`, a unit vector."""
+        """The point of the hull farthest in the direction opposite to `direction`, a unit vector."""
         band = self._band
         if band is not None and length(direction - band.direction) <= band.radius:
             support = band.hull.support(direction)
             if band.low <= support.threshold <= band.high:
                 return support
-        return self._support_of_all(direction)
+        return self._support_from_all_rows(direction)
 
-    def _support_of_all(self, direction: FloatArray) -> Support:
+    def _support_from_all_rows(self, direction: FloatArray) -> Support:
         scores = direction @ self.columns
         ordered = scores.copy()
         ordered.partition(self.n_pick - 1)
@@ -92,7 +92,7 @@ class CappedHull:
         n_kept = len(scores) // BAND_SHARE
         radius = float(np.partition(steadiness, n_kept)[n_kept])
         last, self._last_direction, self._band = self._last_direction, direction, None
-        # A band is worth its price only if the directions have calmed down enough for the next one to stay within it.
+        # A band pays off only once directions have settled enough for the next one to stay within it.
         if last is None or length(direction - last) > radius:
             return
         uncertain = steadiness <= radius
@@ -114,8 +114,8 @@ class CappedHull:
 
 
 def slack_for(lengths: FloatArray) -> float:
-    """How far a threshold may move for each unit of a band's radius, given the lengths of rows.
+    """How far a threshold may move per unit of a band's radius, given the lengths of the rows.
 
-    A threshold moves like the mean of the rows next to it, so by less than each of them.
+    A threshold moves like the mean of the rows next to it, so by less than any one of them.
     """
     return float(np.median(lengths)) / 2 or 1.0

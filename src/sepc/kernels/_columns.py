@@ -1,4 +1,4 @@
-"""The columns of a linear model as one matrix, and what a solver needs to know of it."""
+"""The columns of a linear model as one matrix, and the operations a solver needs on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 
 
 class Columns(Protocol):
-    """A matrix of n rows, known by its products."""
+    """A matrix of n rows, accessed only through its products."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -37,7 +37,7 @@ class Columns(Protocol):
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each column, with a weight for each row."""
 
-    def centred(self, center: FloatArray, scale: FloatArray) -> Self:
+    def standardise(self, center: FloatArray, scale: FloatArray) -> Self:
         """Every column minus its center, times its scale, and a last column that is the last scale."""
 
     def sizes(self) -> Self:
@@ -86,9 +86,9 @@ class DenseColumns:
         """Mean and variance of each column, with a weight for each row."""
         return moments_of(self.array, weights)
 
-    def centred(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
+    def standardise(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
         """Every column minus its center, times its scale, and a last column that is the last scale."""
-        return DenseColumns(centred_array(self.array, center, scale))
+        return DenseColumns(standardise_array(self.array, center, scale))
 
     def sizes(self) -> DenseColumns:
         """The absolute values of all entries."""
@@ -115,7 +115,7 @@ def moments_of(array: FloatArray, weights: FloatArray) -> tuple[FloatArray, Floa
     return center, np.einsum("i,ij,ij->j", weights, moved, moved) / total
 
 
-def centred_array(array: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
+def standardise_array(array: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
     """Every column minus its center, times its scale, and a last column that is the last scale."""
     n, m = array.shape
     moved = np.empty((n, m + 1))

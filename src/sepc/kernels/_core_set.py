@@ -14,16 +14,16 @@ from sepc.kernels._interior_point import DualPoint, lift, maximize_logdet, spans
 from sepc.points.farthest import distinct
 from sepc.shapes.norms import squared_norms
 
-# The first working set is a guess, so its solution need not be exact; nor do later ones, until few rows are missing.
+# The first working set is a guess, so it need not be solved exactly; nor do later ones, until few rows are missing.
 FIRST_TARGET = 1e-3
-# The ellipsoid in the end is the smallest one up to a gap of 1e-10, which moves its boundary by less than this.
+# The final ellipsoid is the smallest one up to a gap of 1e-10, which moves its boundary by less than this.
 SAFETY = 1e-3
-# With so few rows, evaluating all of them is faster than certifying any.
+# Up to this many rows, evaluating all of them is faster than certifying any.
 FEW_ROWS = 4000
-# Evaluating this share of the rows costs nearly as much as evaluating all, which also renews the reference.
+# Evaluating this share of the rows costs nearly as much as evaluating all, which also refreshes the reference.
 STALE_SHARE = 0.3
-# The violation must fall to this share within three rounds, else rows are no longer dropped from the working set: in
-# degenerate sets they would come and go for ever.
+# Unless the violation falls to this share within three rounds, rows are no longer dropped from the working set: in
+# degenerate sets they would cycle in and out forever.
 PROGRESS = 0.7
 
 
@@ -48,7 +48,7 @@ class CoreSolution:
 
 
 class RefusedError(Exception):
-    """The caller has seen enough of the ellipsoid to know that it is of no use."""
+    """The caller has seen enough of the ellipsoid to reject it."""
 
 
 def enclose_whitened(
@@ -63,8 +63,8 @@ def enclose_whitened(
     by their distance from an earlier ellipsoid, without being evaluated again. Raises `FlatRowsError` if the rows do
     not span all `r` dimensions.
 
-    Before the last round `is_refused` is shown the center and factor of an ellipsoid that surely lies in the smallest
-    one; if it says so, the search ends with `RefusedError`.
+    Before the last round `is_refused` is called with the center and factor of an ellipsoid certified to lie inside the
+    smallest one; if it returns True, the search ends with `RefusedError`.
     """
     N, r = Z.shape
     if r == 0:
@@ -93,7 +93,7 @@ def enclose_whitened(
         if excess <= tol or (len(far) == 0 and target <= 0.3 * tol):
             break
         if is_refused is not None:
-            share = surely_held(excess, r)
+            share = certified_size(excess, r)
             if share > 0.0 and is_refused(center, factor * math.sqrt(share)):
                 raise RefusedError
         history.append(excess)
@@ -106,8 +106,8 @@ def enclose_whitened(
     return best
 
 
-def surely_held(excess: float, r: int) -> float:
-    """How much of an ellipsoid of moments surely lies in the smallest one: its squared size, which may be negative.
+def certified_size(excess: float, r: int) -> float:
+    """Squared size at which an ellipsoid of moments is certified to lie in the smallest one; may be negative.
 
     In the ellipsoid of moments, of `r` dimensions, rows have at most squared radius ``1 + excess``. Lift both to
     ``n = r + 1`` dimensions, in coordinates in which that ellipsoid is the unit ball, and let `B` be the matrix of the
@@ -134,7 +134,7 @@ def _is_stalling(history: list[float]) -> bool:
 
 
 def _first_working_set(Z: FloatArray, gauges: FloatArray) -> IntArray:
-    """All rows if they are few; else the farthest ones and the extremes of every coordinate."""
+    """All rows if there are few; otherwise the farthest ones and the extremes of every coordinate."""
     N, r = Z.shape
     n = r + 1
     if max(5 * n, 60) >= N:
@@ -162,7 +162,7 @@ def _extremes_off_the_span(Z: FloatArray, work: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """Gauges of all rows in an earlier ellipsoid, from which most rows are known to lie in a new one."""
+    """Gauges of all rows in an earlier ellipsoid, which certify that most rows lie in a new one."""
 
     rows: FloatArray
     center: FloatArray

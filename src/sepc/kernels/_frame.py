@@ -17,18 +17,18 @@ from sepc.shapes.ellipsoid import Ellipsoid
 EPS = float(np.finfo(np.float64).eps)
 # A column varies if its deviation exceeds the rounding of its own values.
 CONSTANT = 8.0 * EPS
-# Below this ratio of eigenvalues a covariance is too inexact to tell a thin direction from a flat one; the rows are
-# then transformed and measured again.
+# Below this ratio of eigenvalues, a covariance is too inexact to distinguish a thin direction from a flat one; the rows
+# are then transformed and measured again.
 TRUSTED_RATIO = 1e-10
-# Eigenvalues are clamped here before the second look, so that rounding noise is not blown up to size one.
+# Eigenvalues are clamped here before the second measurement, so that rounding noise is not amplified to size one.
 CLAMPED_RATIO = 1e-13
 MAX_LOOKS = 3
-# A direction is flat if its deviation is below this share of the largest: rounding noise of a collinear column lies
-# near 1e-10, and a cut at 1e-11 was seen to enclose the noise.
+# A direction is flat if its deviation is below this share of the largest: the rounding noise of a collinear column is
+# near 1e-10, and a threshold of 1e-11 was seen to enclose the noise.
 FLAT = 1e-8
 # No semi-axis is shorter than this share of the longest, in units of each column's deviation.
 THICKNESS = 1e-6
-# If no feature varies, the unit is its value; a shorter one leaves no room for a thickness whose inverse is finite.
+# If no feature varies, the unit is its value; a smaller unit leaves no room for a thickness whose inverse is finite.
 SHORTEST_UNIT = 1e-290
 # A flat direction is this many times thicker than the rounding of the rows and of the centre: what that adds to a
 # squared radius then stays below 1e-11.
@@ -36,7 +36,7 @@ NOISE_MARGIN = 3e5
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class WhiteningFrame:
     """Whitened coordinates ``z = (x - origin) @ to_white`` of the directions in which the rows vary.
 
     `unit` scales the features (a power of two each, near their deviation), `directions` are orthonormal in these
@@ -72,9 +72,9 @@ class Frame:
         """Whitened coordinates of `rows`."""
         return (rows - self.origin) @ self.to_white
 
-    def without_thinnest(self) -> Frame:
+    def without_thinnest(self) -> WhiteningFrame:
         """The frame in which the thinnest direction counts as flat."""
-        return Frame(self.origin, self.unit, self.directions, self.deviations[:-1])
+        return WhiteningFrame(self.origin, self.unit, self.directions, self.deviations[:-1])
 
     def ellipsoid(self, center: FloatArray, factor: FloatArray) -> Ellipsoid:
         """The ellipsoid with this center and lower factor in whitened coordinates; there must be no flat direction."""
@@ -84,10 +84,10 @@ class Frame:
     def restore(
         self, white: CoreSolution, flat_range: tuple[FloatArray, FloatArray], unit: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Centre and root, in the features, of the ellipsoid `white` of whitened coordinates, thin in flat directions.
+        """Centre and root, in the features, of the whitened ellipsoid `white`, made thin in flat directions.
 
-        No semi-axis is shorter than `THICKNESS`, in lengths of `unit` for each feature; without that, in units of the
-        rows' own deviation and of the longest semi-axis.
+        No semi-axis is shorter than `THICKNESS`, in units of `unit` for each feature or, without it, of the rows' own
+        deviation and the longest semi-axis.
         """
         thick, thin = self.directions[:, : self.rank] * self.deviations, self.directions[:, self.rank :]
         half = 0.5 * (flat_range[1] - flat_range[0])
@@ -104,14 +104,14 @@ class Frame:
         return center, triangle * (relative / self.unit)
 
     def _is_thick(self, white: CoreSolution) -> bool:
-        """Whether surely no semi-axis is so short that it must be given a thickness."""
+        """Whether every semi-axis is certain to be long enough to need no added thickness."""
         inverse, _ = dtrtri(white.factor, lower=1)
         condition = np.linalg.norm(white.factor) * np.linalg.norm(inverse)
         return bool(condition * self.deviations.max() * THICKNESS < self.deviations.min())
 
 
-def frame_of(points: PointSet, spread: Spread) -> Frame:
-    """Frame of a non-empty set of rows with these moments, in a few more passes where columns are nearly collinear."""
+def frame_of(points: PointSet, spread: Spread) -> WhiteningFrame:
+    """Frame of a non-empty set of rows with these moments; takes a few more passes if columns are nearly collinear."""
     deviation = np.sqrt(np.diag(spread.scatter) / spread.n)
     varies = deviation > CONSTANT * (np.abs(spread.mean) + deviation)
     unit = _units(deviation, spread.mean, varies)
@@ -121,11 +121,11 @@ def frame_of(points: PointSet, spread: Spread) -> Frame:
         directions = np.zeros((points.n_features, points.n_features))
         directions[np.ix_(varies, np.arange(len(inner)))] = inner
         directions[~varies, np.arange(len(inner), len(directions))] = 1.0
-    return Frame(spread.mean, unit, directions, deviations)
+    return WhiteningFrame(spread.mean, unit, directions, deviations)
 
 
 def _units(deviation: FloatArray, mean: FloatArray, varies: BoolArray) -> FloatArray:
-    """The length that counts as one in each feature: its deviation, or for a constant one the largest other."""
+    """The unit of each feature: its deviation, or for a constant one the largest deviation of the others."""
     if not varies.any():
         return power_of_two(np.where(mean == 0.0, 1.0, np.maximum(np.abs(mean), SHORTEST_UNIT)))
     return power_of_two(np.where(varies, deviation, deviation[varies].max()))
@@ -136,8 +136,8 @@ def _principal_directions(
 ) -> tuple[FloatArray, FloatArray]:
     """Orthonormal directions of the varying columns, thick ones first, and the deviations along the thick ones.
 
-    Where the covariance is too ill-conditioned to be trusted, the rows are measured again: deviations down to 1e-13 of
-    the largest are then seen.
+    Where the covariance is too ill-conditioned to be trusted, the rows are measured again, which resolves deviations
+    down to 1e-13 of the largest.
     """
     if not varies.any():
         return np.zeros((0, 0)), np.zeros(0)
@@ -167,7 +167,7 @@ def _accurate_factor(
         try:
             inverse = np.linalg.inv(factor)
         except np.linalg.LinAlgError:
-            break  # Thinner than doubles can tell: another look would see no more.
+            break  # Thinner than doubles can resolve: measuring again would not help.
         spread = points.reduce(Moments(origin, to_unit @ inverse))
         values, vectors = np.linalg.eigh(spread.scatter / spread.n)
     return factor

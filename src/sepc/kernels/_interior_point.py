@@ -10,9 +10,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from sepc._typing import FloatArray, IntArray
 
-# Mehrotra's method needs 5 to 15 steps; a run that takes more than this has met the limit of rounding.
+# Mehrotra's method needs 5 to 15 steps; a run that takes more than this is limited by rounding.
 MAX_STEPS = 60
-# Relative to the diagonal: added when rounding makes the Newton matrix indefinite, which only the last steps see.
+# Added to the diagonal, relative to it, if rounding makes the Newton matrix indefinite; only the last steps need it.
 JITTER = 1e-14
 # The share of the way to the boundary that a step takes; a full step would leave a weight of zero, by which later steps
 # divide.
@@ -43,7 +43,7 @@ def maximize_logdet(Q: FloatArray, start: DualPoint | None, target: float) -> Du
     start : DualPoint or None
         A warm start for the rows of `Q` (its `active` is ignored), or None for the uniform weights.
     target : float
-        Stop once ``max g * sum u / n - 1`` is at most this, or when rounding forbids more progress.
+        Stop once ``max g * sum u / n - 1`` is at most this, or when rounding prevents further progress.
     """
     m, n = Q.shape
     active = np.arange(m)
@@ -75,7 +75,7 @@ def lift(rows: FloatArray) -> FloatArray:
 
 
 def spans(rows: FloatArray) -> bool:
-    """Tell whether `rows` have a full-dimensional affine hull, as `maximize_logdet` needs."""
+    """Whether `rows` have a full-dimensional affine hull, as `maximize_logdet` requires."""
     Q = lift(rows)
     L, info = dpotrf(Q.T @ Q, lower=1)
     return info == 0 and bool(np.diag(L).min() > 1e-6 * np.diag(L).max())

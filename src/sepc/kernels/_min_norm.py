@@ -1,7 +1,7 @@
 """The point of a convex hull nearest to a target, by Wolfe's minimum-norm-point algorithm; arrays only.
 
-Wolfe (1976) keeps a corral, a few points of the hull and their weights, and asks the hull for one thing: its support
-point, the point lying farthest against a direction.
+Wolfe (1976) keeps a corral, a few points of the hull and their weights. All it asks of the hull is its support point,
+the point farthest in the direction opposite to a given one.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from sepc._typing import FloatArray
 # Added to the diagonal of a Gram matrix of unit vectors, so that it can be factorised even if points are nearly
 # dependent; iterative refinement removes the bias.
 RIDGE = 1e-14
-# A gap is known no better than the rounding of one support point: a few units in the last place of its length.
+# A gap cannot be known better than the rounding of one support point: a few units in the last place of its length.
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 16 * EPS
 # The gap, relative to the squared size of the problem, at which the nearest point counts as found.
 TOLERANCE = 1e-14
-# Hulls nearer than a millionth of the size of the problem meet: a direction between them would be noise.
+# Hulls closer than a millionth of the size of the problem count as meeting: a direction between them would be noise.
 MEETING = 1e-12
-# A gap relative to the offset's length from which on a new support point may be one of the corral.
+# Below this gap, relative to the offset's length, a new support point may already be in the corral.
 SUSPICIOUS = 1e-8
 NO_WEIGHT = np.zeros(1)
 TINY = float(np.finfo(np.float64).tiny)
-# Iterations that may pass without any gain once rounding hides the progress.
+# Iterations allowed without progress, once rounding hides it.
 MAX_STALLED = 10
 
 
@@ -63,7 +63,7 @@ class Corral(NamedTuple):
         """Whether `point` is one of the points, up to `tol` in every feature."""
         return bool(np.abs(self.points - point).max(axis=1).min() <= tol)
 
-    def joined_by(self, point: FloatArray, direction: FloatArray) -> Corral:
+    def add(self, point: FloatArray, direction: FloatArray) -> Corral:
         """Add a support point, with zero weight."""
         return Corral(
             np.concatenate((self.points, point[None])),
@@ -71,8 +71,8 @@ class Corral(NamedTuple):
             np.concatenate((self.weights, NO_WEIGHT)),
         )
 
-    def moved_towards(self, weights: FloatArray) -> Corral:
-        """Go from the present weights towards `weights` until the first one vanishes, and drop what vanished."""
+    def move_towards(self, weights: FloatArray) -> Corral:
+        """Move from the current weights towards `weights` until the first one vanishes; drop those that vanished."""
         change = weights - self.weights
         # Wolfe's ratio test; a weight that is zero already gives a step of zero.
         steps = np.where(weights > 0, np.inf, self.weights / np.maximum(-change, TINY))
@@ -86,7 +86,7 @@ class Corral(NamedTuple):
 
 @dataclass(frozen=True)
 class MinNorm:
-    """The nearest point found, and how near to the true one it is known to be.
+    """The nearest point found, and a bound on its distance from the true one.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def min_norm_point(
         offset = point - target
         norm = length(offset)
         if norm**2 <= MEETING * size**2:
-            # The true offset is no longer than this one and makes no obtuse angle with it, so they differ by less.
+            # The true offset is at most as long as this one, at an angle that is not obtuse, so they differ by less.
             return MinNorm(corral, offset, norm**2, size, n_iterations - 1)
         direction = offset / norm
         new_point = support(direction).point
@@ -162,27 +162,27 @@ def min_norm_point(
             best = MinNorm(corral, offset, gap, size, n_iterations)
         if gap <= ROUNDING * norm * radius or n_stalled > MAX_STALLED:
             break
-        # The points of a corral are equally far along the offset, so one of them leaves a gap of rounding only.
+        # The points of a corral are equally far along the offset, so adding one again leaves a gap of mere rounding.
         if gap <= SUSPICIOUS * norm * radius and corral.holds(new_point, EPS * radius):
             break
-        corral, last_norm = _nearest_of(corral.joined_by(new_point, direction), target), norm
+        corral, last_norm = _nearest_of(corral.add(new_point, direction), target), norm
     return replace(best, size=size, n_iterations=n_iterations)
 
 
 def _nearest_of(corral: Corral, target: FloatArray) -> Corral:
-    """Wolfe's minor cycle: the point of the simplex nearest to `target`, without the corners it does not need."""
+    """Wolfe's minor cycle: the point of the simplex nearest to `target`, without the vertices it does not need."""
     while True:
         weights = _affine_weights(corral.points, target)
         if weights.min() > 0:
             return Corral(corral.points, corral.directions, weights)
-        corral = corral.moved_towards(weights)
+        corral = corral.move_towards(weights)
 
 
 def _affine_weights(points: FloatArray, target: FloatArray) -> FloatArray:
-    """Weights, of any sign, of the point nearest to `target` in the plane through `points`.
+    """Weights, of any sign, of the point nearest to `target` in the affine hull of `points`.
 
-    Works with unit vectors from one point to the others: support points of many rows differ in few of them, and a Gram
-    matrix of the points themselves would lose what tells them apart.
+    Works with unit vectors from one point to the others: support points averaged over many rows differ in only a few,
+    and a Gram matrix of the points themselves would lose these differences.
     """
     if len(points) == 1:
         return np.ones(1)
@@ -204,7 +204,7 @@ def _affine_weights(points: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def unit(vector: FloatArray) -> FloatArray:
-    """Scale `vector` to length one; a vector of zeros becomes the first axis, since any direction serves it."""
+    """Scale `vector` to length one; a zero vector becomes the first axis, since any direction will do."""
     norm = length(vector)
     return vector / norm if norm > 0 else np.eye(1, len(vector))[0]
 

@@ -17,23 +17,23 @@ from sepc.kernels._columns import Columns, Floats, Indices
 # Steps that move no score by more than this are taken without a line search: the curvature along them changes by less
 # than a factor of exp(0.2).
 SURE_STEP = 0.1
-# What a step leaves to do is estimated by its square and by its residual; both may be off by this factor.
+# The error left after a step is estimated by its square and by its residual; both may be off by this factor.
 CAUTION = 10.0
-# Steps smaller than this must shrink by at least half each round; otherwise they are only rounding.
+# Steps smaller than this must shrink by at least half each round; otherwise they are just rounding.
 LOCAL_STEP, SHRINKS = 1e-2, 0.5
 
 # A factor is recomputed if the last direction took more iterations than this, about what a factor costs (5 to 20
 # iterations, for 250 to 1,300 columns and 1 to 26 classes), and scores have moved so far that the curvature changed.
 PATIENCE, MOVED = 8, 0.3
-# Rows that a factor for one of several scores may leave out: those of least curvature, up to this share of it, and so
-# that what they would add to the penalty, as a trace, is at most so many times the penalty. Half to three quarters of
-# the rows can go for one iteration in 14 more.
+# Rows that a factor for one of several scores may leave out: those of least curvature, up to this share of the total,
+# and as long as the trace of what they would add is at most this many times the penalty. Half to three quarters of the
+# rows can go, at the cost of one more iteration in 14.
 SPARED, SPARED_PENALTIES = 0.05, 50.0
-# Of the rest it uses every so many-th by curvature, as long as there are so many rows for each column.
+# Of the rest, ordered by curvature, it uses every m-th row, with m chosen to keep this many rows per column.
 ROWS_A_COLUMN = 4
 # No direction should need this many iterations; one that does is still a descent direction.
 MAX_ITERATIONS = 300
-# How exactly a direction is solved for: roughly at first, then up to the error of Newton's method. Single precision
+# How accurately a direction is solved for: roughly at first, then up to the error of Newton's method. Single precision
 # can give four digits.
 LOOSEST, TIGHTEST_SINGLE, TIGHTEST_DOUBLE = 0.3, 1e-4, 1e-8
 
@@ -62,7 +62,7 @@ class Linear:
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are more columns than rows, so that the Gram matrix of the rows is factored."""
+        """Whether there are more columns than rows, in which case the Gram matrix of the rows is factored."""
         n, m = self.columns.shape
         return bool(m > n)
 
@@ -92,7 +92,7 @@ class Directions:
         return float(self.linear.columns.row_squares(held).max(initial=1.0))
 
     def heaviest(self, weights: Floats) -> tuple[Indices, int]:
-        """The rows that a factor with these weights needs, in order, and how many each of them stands for."""
+        """The rows that a factor with these weights needs, in order, and how many rows each of them represents."""
         upwards = np.sort(weights).astype(np.float64)
         spared = min(SPARED * upwards.sum(), SPARED_PENALTIES / self.reach)
         lighter = int(np.searchsorted(np.cumsum(upwards), spared))
@@ -113,7 +113,7 @@ class Directions:
         if unit == 0.0:
             return None
         solution = self._solve(curvature, (-gradient / unit).astype(self.dtype), unit, tol)
-        return None if solution is None else between(solution.astype(np.float64) * unit)
+        return None if solution is None else remove_common(solution.astype(np.float64) * unit)
 
     def _solve(self, curvature: Curvature, residual: Floats, unit: float, tol: float) -> Floats | None:
         """Preconditioned conjugate gradients; the residual is in units of `unit`."""
@@ -146,7 +146,7 @@ class Directions:
 class _Factor:
     """Cholesky factors of the second derivative's blocks, one for each score, or one for all of them at first.
 
-    Where columns are more than rows these are factors of products of rows, by Woodbury's identity.
+    With more columns than rows, these are factors of products of rows, by Woodbury's identity.
     """
 
     def __init__(self, inner: Directions, rows: Floats) -> None:
@@ -166,7 +166,7 @@ class _Factor:
 
     def solve(self, residual: Floats) -> Floats:
         solution = self._by_rows(residual) if self.inner.linear.is_wide else self._each(list(residual))
-        return between(solution)
+        return remove_common(solution)
 
     def _each(self, sides: list[Floats]) -> Floats:
         factors = self.factors * len(sides) if len(self.factors) == 1 else self.factors
@@ -184,8 +184,8 @@ class _Factor:
         return solution
 
 
-def between(directions: Floats) -> Floats:
-    """Subtract what all scores have in common: it changes no probability, and its rounding must not grow."""
+def remove_common(directions: Floats) -> Floats:
+    """Subtract the part common to all scores: it changes no probability, and its rounding must not grow."""
     return directions - directions.mean(axis=0) if len(directions) > 1 else directions
 
 
@@ -202,7 +202,7 @@ def _solve(factor: Floats, side: Floats) -> Floats:
     return solution
 
 
-class Loss(Protocol):
+class ConvexLoss(Protocol):
     """A convex loss of the scores, of shape (k, n)."""
 
     def value(self, scores: FloatArray) -> float:
@@ -217,7 +217,7 @@ class Loss(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Coefficients of shape (k, columns), the number of rounds, and about how far another would move a score."""
+    """Coefficients of shape (k, columns), the number of rounds, and roughly how far another would move a score."""
 
     coefficients: FloatArray
     scores: FloatArray
@@ -225,17 +225,17 @@ class Minimum:
     next_step: float
 
 
-def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_rounds: int) -> Minimum:
+def minimise(loss: ConvexLoss, linear: Linear, start: FloatArray, *, tol: float, max_rounds: int) -> Minimum:
     """Descend until no Newton step would move a score by more than `tol`, or rounding keeps the steps from shrinking.
 
-    A step that is taken whole leaves an error of the size of its square, and of what its solution left open.
+    A full step leaves an error of the order of its square and of the residual of its solution.
 
     Directions come from conjugate gradients on the exact second derivative, preconditioned by a Cholesky factor of
-    the columns' (or rows') products weighted by `Curvature.rows`, which is exact for one score a row. They are sought
-    in single precision while that helps: each round then corrects the last, from a gradient in double.
+    the columns' (or rows') products weighted by `Curvature.rows`, which is exact for one score per row. They are
+    computed in single precision while that helps: each round corrects the last, from a gradient in double precision.
 
-    Every step lowers the objective: it passes Armijo's test, or moves scores by at most `SURE_STEP`, where curvature
-    changes so little that a step of conjugate gradients cannot overshoot.
+    Every step lowers the objective: it passes Armijo's test, or moves scores by at most `SURE_STEP`, within which the
+    curvature changes too little for a step of conjugate gradients to overshoot.
     """
     coefficients = start
     scores = linear.columns.scores(coefficients)
@@ -243,7 +243,7 @@ def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_r
     last_step = next_step = math.inf
     n_rounds = 0
     while n_rounds < max_rounds and next_step > tol:
-        gradient = between(linear.columns.sums(loss.slopes(scores)) + linear.penalty * coefficients)
+        gradient = remove_common(linear.columns.sums(loss.slopes(scores)) + linear.penalty * coefficients)
         direction = inner.direction(loss.curvature(scores, inner.dtype), gradient, tol)
         slope = math.inf if direction is None else float(np.vdot(gradient, direction))
         if direction is not None and slope < 0:
@@ -266,7 +266,7 @@ def minimise(loss: Loss, linear: Linear, start: FloatArray, *, tol: float, max_r
 
 
 def _share(
-    loss: Loss,
+    loss: ConvexLoss,
     linear: Linear,
     coefficients: FloatArray,
     scores: FloatArray,

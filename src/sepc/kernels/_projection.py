@@ -1,7 +1,7 @@
 """Project a point onto the capped hull of a point set, in memory or in few passes.
 
 A set too large to gather is read in passes. A sample gives a first direction; one pass then collects the *band* of rows
-whose side could change near that direction, and sums the rest. On the band the solver is exact for as long as its
+that could cross the threshold near that direction, and sums the rest. On the band the solver is exact as long as its
 direction stays where the band is valid, which is checked at the end; if it has left, the next band is read there.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.kernels._capped_hull import CappedHull, slack_for
 from sepc.kernels._min_norm import Corral, MinNorm, Support, corral_at, length, min_norm_point, unit
-from sepc.points.band import Band, BandRows, Frame, SideSums
+from sepc.points.band import Band, BandRows, ScaledFrame, SideSums
 from sepc.points.protocol import PointSet
 from sepc.points.reduction_cache import reduce_once
 from sepc.points.row_hash import HashSample
@@ -25,9 +25,9 @@ from sepc.points.tiles import row_tiles
 # fit into a band, while solving for them should cost less than reading all rows once.
 SAMPLE_ROWS = 20_000
 SAMPLE_SHARE = 0.02
-# The share of the allowed rows that a sample or a band aims for, since neither knows its size beforehand.
+# The share of the allowed rows that a sample or a band aims for, since neither size is known beforehand.
 FULL = 0.75
-# The share that the first band aims for: a smaller band is faster to solve, and widened if the direction leaves it.
+# The share that the first band aims for: a smaller band is faster to solve, and is widened if the direction leaves it.
 FIRST_FILL = 0.25
 # If a solution leaves its band by more radii than this, it says little about where to go: too many rows were fixed.
 FAR = 10
@@ -35,14 +35,14 @@ FAR = 10
 MAX_BANDS = 20
 # A band that is too full twice, although it was narrowed, is full of ties.
 MAX_OVERFLOWS = 2
-# Reads spent on proving that hulls meet by points of the larger one on all sides of the smaller's mean.
+# Passes spent on proving that hulls meet, by finding points of the larger one on all sides of the smaller's mean.
 MAX_SIDE_READS = 4
 # Without bands an iteration costs up to seven passes, so their number is limited.
 MAX_EXACT_ITERATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class HullProjection:
     """The search for the point nearest to `target` among combinations of rows that weigh at most ``1 / cap`` each.
 
     Parameters
@@ -50,7 +50,7 @@ class Projection:
     points : PointSet
     cap : int
         From 1 to the number of rows.
-    frame : Frame
+    frame : ScaledFrame
         Its origin is the mean of the rows.
     target : (d,) array
         In the coordinates of `frame`.
@@ -59,7 +59,7 @@ class Projection:
 
     points: PointSet
     cap: int
-    frame: Frame
+    frame: ScaledFrame
     target: FloatArray
     max_iterations: int
 
@@ -96,7 +96,7 @@ class Projection:
         return CappedHull(self._columns(sample), n_pick, n_pick)
 
     def _nearest_by_passes(self, start: Corral | None) -> MinNorm:
-        """Solve with a few passes for each support point: for sets so full of ties that no band can hold them."""
+        """Solve with a few passes per support point: for sets with too many ties for any band to hold."""
 
         def support(direction: FloatArray) -> Support:
             mean = tail_mean(self.points, -direction, self.cap, self.frame.origin)
@@ -124,10 +124,10 @@ class Projection:
             threshold = hull.support(direction).threshold
             if band.covers(direction, threshold):
                 return nearest
-            aim = aim.widened(threshold)
+            aim = aim.widen(threshold)
             if length(direction - band.direction) > FAR * band.radius and not nearest.holds_target:
                 shift = hull.support(band.direction).point - sample.support(band.direction).point
-                nearest, aim = self._guess(sample.shifted(shift)), replace(aim, threshold=None)
+                nearest, aim = self._guess(sample.shift(shift)), replace(aim, threshold=None)
         return nearest if nearest.holds_target else self._nearest_by_passes(corral)
 
     def _hull_of(self, rows: BandRows) -> CappedHull | None:
@@ -157,7 +157,7 @@ class Projection:
         thresholds = np.array([sample.support(direction).threshold for direction in directions])
         counts, sums = self.points.reduce(SideSums(self.frame, directions, thresholds))
         n_beyond = np.maximum(self.points.n_points - counts, 1)
-        # A side of too few rows is filled up with equal shares of all others, whose sum is minus its own.
+        # A side with too few rows is topped up with equal shares of all other rows, which sum to minus this side's sum.
         filled = sums / self.cap - sums * ((1 - counts / self.cap) / n_beyond)[:, None]
         return np.where((counts < self.cap)[:, None], filled, sums / np.maximum(counts, 1)[:, None])
 
@@ -179,7 +179,7 @@ class _Aim:
     """
 
     sample: CappedHull
-    frame: Frame
+    frame: ScaledFrame
     n_points: int
     max_rows: int
     fill: float
@@ -197,7 +197,7 @@ class _Aim:
             threshold = _at_rank(scores, round(self.rank) - 1)
         steadiness = np.abs(scores - threshold) / (lengths + slack)
         n_wanted = self.fill * self.max_rows * len(scores) / self.n_points
-        # Fewer than this many rows of the sample say too little about a width: take a share of theirs.
+        # Fewer rows of the sample than this say too little about a width: take a share of theirs.
         n_kept = max(n_wanted, 20.0)
         radius = _at_rank(steadiness, int(n_kept)) * (n_wanted / n_kept)
         return Band(self.frame, direction, threshold, slack, radius, self.max_rows)
@@ -210,7 +210,7 @@ class _Aim:
         n_below = rows.n_certain + rows.n_uncertain / 2
         return replace(self, rank=self.rank * cap / n_below, threshold=None)
 
-    def widened(self, threshold: float) -> _Aim:
+    def widen(self, threshold: float) -> _Aim:
         """The next aim after a band that the solution has left."""
         return replace(self, fill=min(2 * self.fill, FULL), threshold=threshold)
 

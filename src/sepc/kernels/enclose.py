@@ -13,7 +13,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels._core_set import FlatRowsError, RefusedError, enclose_whitened
-from sepc.kernels._frame import Frame, frame_of
+from sepc.kernels._frame import WhiteningFrame, frame_of
 from sepc.kernels.magnitude import divisors
 from sepc.kernels.threads import single_threaded
 from sepc.points.farthest import Farthest, distinct
@@ -47,14 +47,14 @@ class Enclosure(ShownAsCard):
     ellipsoid : Ellipsoid
         Every row has squared radius at most 1.
     support : (m, d) array
-        The rows that hold the ellipsoid up.
+        The support: rows on the boundary that determine the ellipsoid.
     weights : (m,) array
         Their weights, summing to one. The weighted mean is the centre, and `rank` times the weighted covariance the
         shape: no ellipsoid smaller than that of these moments contains the support.
     gap : float
         The certificate: the log-volume is at most ``rank / 2 * log(1 + gap)`` above the smallest possible.
     n_rounds : int
-        How often the rows were searched for one that lies outside.
+        How many times the rows were searched for one outside.
     converged : bool
         Whether `gap` is as small as was asked for.
     flat_directions : (k, d) array
@@ -92,7 +92,8 @@ class Enclosure(ShownAsCard):
 def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200) -> Enclosure:
     """Smallest ellipsoid that contains every row of a table.
 
-    Exact to a certificate, for any number of rows: of many rows only the few that matter are ever solved for.
+    The minimum-volume enclosing (Löwner-John) ellipsoid, with a certificate of its duality gap. For any number of rows:
+    the solver only ever works on the few that matter.
 
     Parameters
     ----------
@@ -139,10 +140,10 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
 def enclose_unless(
     points: PointSet, is_refused: Callable[[Ellipsoid], bool], *, tol: float, local_rows: int, unit: FloatArray
 ) -> Enclosure | None:
-    """Smallest ellipsoid of a non-empty point set, or None once it is known to be refused.
+    """Smallest ellipsoid of a non-empty point set, or None as soon as it is certain to be refused.
 
-    `is_refused` is shown smaller ellipsoids, each of which surely lies in the smallest enclosing one, as soon as they
-    are known. It must refuse one only if it would refuse every ellipsoid that holds it.
+    `is_refused` is called with smaller ellipsoids that are certified to lie inside the smallest enclosing one. It must
+    refuse one only if it would refuse every ellipsoid that contains it.
     """
     try:
         return enclose_points(points, tol=tol, local_rows=local_rows, unit=unit, is_refused=is_refused)
@@ -162,13 +163,12 @@ def enclose_points(
 ) -> Enclosure:
     """Smallest ellipsoid of a non-empty point set, without warnings: the caller judges the certificate.
 
-    `unit` is the unit of each feature in which the thickness of flat sets is measured; by default the set's own
-    deviation.
+    `unit` gives, per feature, the unit for the thickness of flat sets; by default the set's own deviation.
 
     A set of at most `local_rows` rows is gathered. Of a larger one, only a pool of the outermost rows is gathered, and
     each pass over the set adds the rows that lie outside the pool's ellipsoid.
 
-    For `is_refused` see `enclose_unless`; it is not asked about sets that are flat or not gathered.
+    For `is_refused` see `enclose_unless`; it is not called for sets that are flat or not gathered.
     """
     whole = points.n_points <= local_rows
     if whole:
@@ -179,7 +179,7 @@ def enclose_points(
         small = ArrayPoints(points.gather(local_rows) / scale)
         unit = None if unit is None else unit / scale
         enclosure = enclose_points(small, tol=tol, max_rounds=max_rounds, local_rows=local_rows, unit=unit)
-        return _multiplied(enclosure, scale)
+        return _rescale(enclosure, scale)
     frame = frame_of(points, spread)
     while True:
         try:
@@ -189,7 +189,7 @@ def enclose_points(
 
 
 def _enclose_in(
-    frame: Frame,
+    frame: WhiteningFrame,
     points: PointSet,
     whole: bool,
     tol: float,
@@ -203,7 +203,7 @@ def _enclose_in(
 
     asks = is_refused is not None and whole and len(frame.flat_directions) == 0
     flat_range = points.reduce(ProjectionRange(frame.to_flat, frame.origin)) if len(frame.flat_directions) else NOT_FLAT
-    pool = points.gather(local_rows) if whole else _outermost(points, frame, local_rows)
+    pool = points.gather(local_rows) if whole else _outermost_rows(points, frame, local_rows)
     n_more = min(MORE_ROWS, local_rows // 2)
     best: Enclosure | None = None
     n_rounds = 0
@@ -223,33 +223,33 @@ def _enclose_in(
                 converged=gap <= tol,
                 flat_directions=frame.flat_directions,
             )
-        news = outside.rows[:0] if whole else _not_in(pool, outside.rows, center, root)
+        news = outside.rows[:0] if whole else _rows_not_in(pool, outside.rows, center, root)
         if best.converged or len(news) == 0:
             break
-        pool = _renewed(pool, core.support, news, center, root, local_rows)
+        pool = _renew_pool(pool, core.support, news, center, root, local_rows)
     assert best is not None
     return best
 
 
-def _multiplied(enclosure: Enclosure, scale: FloatArray) -> Enclosure:
+def _rescale(enclosure: Enclosure, scale: FloatArray) -> Enclosure:
     ellipsoid = Ellipsoid(enclosure.ellipsoid.center * scale, enclosure.ellipsoid.root / scale)
     return replace(enclosure, ellipsoid=ellipsoid, support=enclosure.support * scale)
 
 
-def _outermost(points: PointSet, frame: Frame, local_rows: int) -> FloatArray:
+def _outermost_rows(points: PointSet, frame: WhiteningFrame, local_rows: int) -> FloatArray:
     d = points.n_features
     n_most = min(max(POOL_FROM, POOL_PER_SUPPORT * d * (d + 3) // 2), POOL_TO, local_rows)
     return points.reduce(Farthest(frame.origin, frame.to_white.T, n_most)).rows
 
 
-def _not_in(pool: FloatArray, rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
-    """Those of `rows` that the pool does not hold yet."""
+def _rows_not_in(pool: FloatArray, rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
+    """The rows that are not yet in the pool."""
     both = np.concatenate([pool, rows])
     first = distinct((both - center) @ root.T)
     return both[first[first >= len(pool)]]
 
 
-def _renewed(
+def _renew_pool(
     pool: FloatArray, support: IntArray, news: FloatArray, center: FloatArray, root: FloatArray, local_rows: int
 ) -> FloatArray:
     """The pool with `news` added; its innermost rows are dropped if it would exceed `local_rows`."""
@@ -265,7 +265,7 @@ def flat_directions(points: PointSet, spread: Spread) -> FloatArray:
 
 
 def describe_flat(directions: FloatArray, n_points: int, names: tuple[str, ...]) -> str:
-    """Say in words which features are constant or collinear."""
+    """Name the features that are constant or collinear."""
     d = len(names)
     if n_points <= d:
         return f"{n_points} rows span only {d - len(directions)} of {d} dimensions"
@@ -280,14 +280,13 @@ def describe_flat(directions: FloatArray, n_points: int, names: tuple[str, ...])
 
 
 def _gap_message(enclosure: Enclosure, tol: float, names: tuple[str, ...]) -> str:
-    """Say whether more rounds would help, or whether the centre's own rounding is the limit."""
+    """Say whether more rounds would help, or whether the rounding of the centre is the limit."""
     rounding = np.spacing(np.abs(enclosure.ellipsoid.center)) * np.abs(enclosure.ellipsoid.root).max(axis=0)
     if rounding.max() > 0.1 * enclosure.gap:
         j = int(rounding.argmax())
         return (
-            f"Feature {names[j]!r} lies near {enclosure.ellipsoid.center[j]:.3g} and hardly varies: the centre is "
-            f"rounded there, which leaves gap {enclosure.gap:.0e} (asked for {tol:.0e}). "
-            "Subtract a constant from it first."
+            f"Feature {names[j]!r} hardly varies around {enclosure.ellipsoid.center[j]:.3g}: rounding of the centre "
+            f"leaves a gap of {enclosure.gap:.0e} (asked for {tol:.0e}). Subtract a constant from it first."
         )
     return (
         f"enclose stopped after {enclosure.n_rounds} rounds with gap {enclosure.gap:.0e} (asked for {tol:.0e}). "

@@ -21,51 +21,51 @@ from sepc.kernels.softmax import Softmax, fit_softmax
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.kernels.threads import single_threaded
 
-# The prior: a pool's penalty is this, as if seen in so many weights of the pool. The penalty of a group is that of its
-# pool, as if seen in so many weights of the group, but no more than the group has.
+# The prior: a pool's penalty is this, with the strength of this many observed weights of the pool. A group's penalty is
+# that of its pool, with the strength of this many weights of the group, but at most as many as the group has.
 PRIOR_PENALTY = 10.0
 POOL_WEIGHTS, GROUP_WEIGHTS = 3.0, 1.5
 
-# Where columns are many for their rows, penalties start higher, by this times columns per row, up to a limit: from
-# below, useless groups let go slowly, since their weights fit the noise.
+# With many columns per row, penalties start higher, by this factor times columns per row, up to a limit: from low
+# penalties, useless groups fade slowly, since their weights fit the noise.
 START_PER_COLUMN, MOST_TIMES = 20.0, 30.0
 
-# Where rows can be separated without error, weights would grow until nothing is left to doubt, so penalties have a
-# smallest value. At the largest, a group is as good as absent.
+# Where rows are linearly separable, weights would grow without bound, so penalties have a smallest value. At the
+# largest, a group is as good as absent.
 SMALLEST_PENALTY, LARGEST_PENALTY = 1.0, 1e6
 
-# Penalties move slowly towards where they end. As long as one moves in the same direction, each round takes a longer
-# multiple of the plain step, which is on a logarithmic scale; once it turns, the plain step again. No step is longer
-# than the last of these.
+# Penalties converge slowly. As long as one keeps moving in the same direction, each round takes a larger multiple of
+# the plain step, on a logarithmic scale; once it turns, the plain step again. The last of these is the longest step.
 LONGER, LONGEST_MULTIPLE, LONGEST_STEP = 1.5, 4.0, np.log(30.0)
 
-# How exactly the weights of a round are solved for, in scores.
+# Tolerance, in scores, to which the weights of a round are solved for.
 ROUND_TOL = 0.1
 
-# If all weights together are fewer than this, they are as good as none.
+# A total effective number of weights below this counts as none.
 FEWEST_EFFECTIVE = 0.1
 
-# Decimal digits of the logarithms of penalties that are kept.
+# Decimal digits kept of the logarithms of penalties.
 DIGITS = 2
 
-# With more classes, effective numbers come from this many of them, evenly spaced by their number of rows: penalties
-# are shared by all classes.
+# With more classes than this, effective numbers come from this many of them, evenly spaced by size: all classes share
+# the same penalties.
 MOST_CLASSES = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Penalties(ShownOnOneLine):
-    """Penalties of groups of weights, and how far they are from settled.
+    """Penalties of groups of weights, and how far they are from convergence.
 
     Attributes
     ----------
     penalties : (G,) array
     n_effective : (G,) array
-        The number of weights of each group that the rows determine, summed over the classes looked at.
+        Effective degrees of freedom of each group: the number of weights that the rows determine, summed over the
+        classes examined.
     change : float
-        The certificate: the share of all effective weights that another plain round could change at most, to first
-        order: where a penalty grows by one percent, the effective number falls by one percent at most. Penalties
-        themselves need not settle: that of a useless group grows without bound.
+        The certificate: to first order, the largest share of all effective weights that another plain round could
+        change: a penalty that grows by one percent lowers the effective number by at most one percent. Penalties
+        themselves need not converge: that of a useless group grows without bound.
     n_rounds : int
     converged : bool
         Whether `change` is as small as was asked for.
@@ -79,7 +79,7 @@ class Penalties(ShownOnOneLine):
 
     @classmethod
     def of_prior(cls, n_groups: int) -> Self:
-        """What is known without rows."""
+        """The prior penalties, for when there is nothing to learn from."""
         return cls(np.full(n_groups, PRIOR_PENALTY), np.zeros(n_groups), 0.0, 0, True)
 
 
@@ -103,11 +103,11 @@ def learn_penalties(
     which : (n,) array of int
         The class of each row.
     n_classes : int
-        With a single class there is nothing to learn, and all penalties are those of the prior.
+        With a single class there is nothing to learn, and all penalties are the prior's.
     groups : (P,) array of int
         The group of each column.
     pools : (G,) array of int
-        The pool of each group. Penalties of one pool are expected to be alike.
+        The pool of each group. Penalties within a pool are expected to be similar.
     weights : (n,) array
         The weight of each row.
     tol : float, default=0.1
@@ -122,7 +122,7 @@ def learn_penalties(
     n, P = columns.shape
     if n_classes == 1 or P == 0:
         return Penalties.of_prior(len(pools))
-    looked_at = _looked_at(which, n_classes)
+    looked_at = _classes_examined(which, n_classes)
     prior = np.clip(np.bincount(groups, minlength=len(pools)).astype(np.float64), 1.0, GROUP_WEIGHTS)
     pooled = np.full(pools.max(initial=0) + 1, PRIOR_PENALTY)
     penalties = np.full(len(pools), PRIOR_PENALTY * np.clip(START_PER_COLUMN * P / n, 1.0, MOST_TIMES))
@@ -133,32 +133,32 @@ def learn_penalties(
         if n_rounds:
             multiples = np.where(moves * last > 0.0, np.minimum(LONGER * multiples, LONGEST_MULTIPLE), 1.0)
             steps = np.clip(multiples * moves, -LONGEST_STEP, LONGEST_STEP)
-            penalties, last = _within_limits(penalties * np.exp(steps)), moves
+            penalties, last = _clip_to_limits(penalties * np.exp(steps)), moves
         n_rounds += 1
         roots = np.sqrt(penalties)[groups]
-        scaled = columns.scaled(1.0 / roots)
+        scaled = columns.scale_columns(1.0 / roots)
         start = None if fit is None else replace(fit, coefficients=fit.coefficients * roots[:, np.newaxis])
         fit = fit_softmax(scaled, which, n_classes, penalty=1.0, weights=weights, tol=ROUND_TOL, start=start)
         n_effective = _n_effective(scaled, fit, looked_at, weights, groups, len(pools))
         fit = replace(fit, coefficients=fit.coefficients / roots[:, np.newaxis])
         squares = np.bincount(groups, _squares(fit, looked_at), minlength=len(pools)).astype(np.float64)
-        wanted, pooled = _wanted(penalties, pooled, n_effective, squares, pools, prior)
-        moves = np.log(_within_limits(wanted) / penalties)
+        wanted, pooled = _next_penalties(penalties, pooled, n_effective, squares, pools, prior)
+        moves = np.log(_clip_to_limits(wanted) / penalties)
         change = float(n_effective @ np.abs(moves) / max(n_effective.sum(), FEWEST_EFFECTIVE))
-    return Penalties(_rounded(penalties), n_effective, change, n_rounds, change <= tol)
+    return Penalties(_round(penalties), n_effective, change, n_rounds, change <= tol)
 
 
-def _within_limits(penalties: FloatArray) -> FloatArray:
+def _clip_to_limits(penalties: FloatArray) -> FloatArray:
     return np.clip(penalties, SMALLEST_PENALTY, LARGEST_PENALTY)
 
 
-def _rounded(penalties: FloatArray) -> FloatArray:
-    """Round to `DIGITS` on a logarithmic scale: more say nothing, and would differ with the order of the rows."""
+def _round(penalties: FloatArray) -> FloatArray:
+    """Round to `DIGITS` on a logarithmic scale: further digits mean nothing, and depend on the order of the rows."""
     return np.asarray(10.0 ** np.log10(penalties).round(DIGITS))
 
 
-def _looked_at(which: IntArray, n_classes: int) -> IntArray:
-    """The classes whose effective numbers are computed; of two classes one tells everything."""
+def _classes_examined(which: IntArray, n_classes: int) -> IntArray:
+    """The classes whose effective numbers are computed; of two classes, one is enough."""
     if n_classes == 2:
         return np.array([1])
     by_size = np.argsort(np.bincount(which, minlength=n_classes), kind="stable")
@@ -166,14 +166,14 @@ def _looked_at(which: IntArray, n_classes: int) -> IntArray:
 
 
 def _squares(fit: Softmax, looked_at: IntArray) -> FloatArray:
-    """Squares of each column's weights, summed over some classes; for two classes of their difference."""
+    """Squares of each column's weights, summed over some classes; for two classes, those of their difference."""
     coefficients = fit.coefficients[:, looked_at]
     if fit.coefficients.shape[1] == 2:
         coefficients = 2.0 * coefficients
     return np.asarray((coefficients**2).sum(axis=1))
 
 
-def _wanted(
+def _next_penalties(
     penalties: FloatArray,
     pooled: FloatArray,
     n_effective: FloatArray,
@@ -182,18 +182,18 @@ def _wanted(
     prior: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """The next penalties of groups and of pools, by MacKay's rule; `prior` is the weight of each group's prior."""
-    held = POOL_WEIGHTS * _fading_above(pooled, PRIOR_PENALTY)
+    held = POOL_WEIGHTS * _prior_strength(pooled, PRIOR_PENALTY)
     n_pooled, pooled_squares = np.bincount(pools, n_effective), np.bincount(pools, squares)
     pooled = np.asarray((n_pooled + held) / (pooled_squares + held / PRIOR_PENALTY))
     around = pooled[pools]
-    held = prior * _fading_above(penalties, around)
-    own = (n_effective + held) / (squares + held / around)
+    held = prior * _prior_strength(penalties, around)
+    grouped = (n_effective + held) / (squares + held / around)
     is_alone = np.bincount(pools)[pools] == 1
-    return np.where(is_alone, around, own), pooled
+    return np.where(is_alone, around, grouped), pooled
 
 
-def _fading_above(penalties: FloatArray, around: FloatArray | float) -> FloatArray:
-    """How strongly the prior holds: fully up to its own penalty, then ever less, faster than the rows let go."""
+def _prior_strength(penalties: FloatArray, around: FloatArray | float) -> FloatArray:
+    """How strongly the prior pulls: fully up to its own penalty, then less and less, faster than the rows do."""
     return np.asarray(np.minimum(1.0, 2.0 * around / (around + penalties)) ** 2)
 
 
@@ -204,20 +204,20 @@ def _n_effective(
     p = softmax(fit.offsets[:, np.newaxis] + columns.scores(fit.coefficients.T), axis=0)[looked_at]
     total = np.zeros(columns.shape[1])
     for curvature in weights * p * (1.0 - p):
-        total += determined(columns, curvature)
+        total += effective_degrees(columns, curvature)
     return np.bincount(groups, total, minlength=n_groups).astype(np.float64)
 
 
-def determined(columns: SteppedColumns, curvature: FloatArray) -> FloatArray:
-    """How far the rows determine the weight of each column, from 0 to 1, beside a free offset and penalties of one.
+def effective_degrees(columns: SteppedColumns, curvature: FloatArray) -> FloatArray:
+    """Effective degrees of freedom of each column, from 0 to 1, with a free offset and penalties of one.
 
-    One minus the diagonal of the inverse of the penalised second derivative.
+    How far the rows determine its weight: one minus the diagonal of the inverse of the penalised Hessian.
     """
     n, P = columns.shape
     if not curvature.sum() > 0.0:
         return np.zeros(P)
     center, _ = columns.moments(curvature)
-    centred = columns.centred(center, np.ones(P + 1))
+    centred = columns.standardise(center, np.ones(P + 1))
     if n < P:
         array = centred.to_array()[:, :P] * np.sqrt(curvature)[:, np.newaxis]
         products = array @ array.T

@@ -1,7 +1,7 @@
-"""Nearest points of two reduced hulls with ``D = 1 / min(N, M)``, and the proof of how near they are.
+"""Nearest points of two reduced convex hulls with ``D = 1 / min(N, M)``, and a certificate of their distance.
 
-No row of a reduced hull weighs more than `D`. For the smaller class that leaves one point, its mean; what remains is to
-project this mean onto the larger class's hull.
+No row of a reduced hull weighs more than `D`. For the smaller class this leaves a single point, its mean; what remains
+is to project this mean onto the larger class's hull.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels._min_norm import length
-from sepc.kernels._projection import Projection
+from sepc.kernels._projection import HullProjection
 from sepc.kernels.threads import single_threaded
-from sepc.points.band import Frame
+from sepc.points.band import ScaledFrame
 from sepc.points.pass_log import CountedPoints
 from sepc.points.protocol import PointSet
 from sepc.points.reduction_cache import reduce_once
 from sepc.points.reductions import MOMENTS, ColumnRange
 
-# Two means nearer than this share of the spread coincide: no cut between them would mean anything.
+# Means closer than this share of the spread coincide: a cut between them would be meaningless.
 COINCIDENCE = 1e-9
-# Squared deviations below this have lost digits, or all of them, to underflow.
+# Squared deviations below this have lost some or all digits to underflow.
 SMALLEST_SQUARE = 1e-280
-# The largest binary exponent of the scale; subnormal rows would need a larger one than doubles have.
+# The largest binary exponent of the scale; subnormal rows would need a larger one than a double can have.
 LARGEST_EXPONENT = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearestPoints(ShownOnOneLine):
-    """The nearest points of two reduced hulls, and how much is known about them.
+    """The nearest points of two reduced convex hulls, with a certificate.
 
     Attributes
     ----------
     near_pos, near_neg : (d,) array
         The nearest points.
     mean_pos, mean_neg : (d,) array
-        The class means: what hulls reduced all the way shrink to, and where to cut when the hulls meet.
+        The class means, to which fully reduced hulls shrink, and through which to cut if the hulls meet.
     distance : float
         Between the nearest points.
     gap : float
@@ -47,9 +47,9 @@ class NearestPoints(ShownOnOneLine):
     hulls_meet : bool
         Whether the hulls have a point in common, as far as this precision can tell.
     means_coincide : bool
-        Whether the means are nearer than `COINCIDENCE` times the spread of the rows.
+        Whether the means are closer than `COINCIDENCE` times the spread of the rows.
     converged : bool
-        Whether the gap was closed. If not, the points are the best found, and `gap` still holds.
+        Whether the gap was closed. If not, the points are the best found, and `gap` is still valid.
     n_iterations : int
         Support points that the last solve computed.
     n_passes : int
@@ -80,7 +80,7 @@ def nearest_points(
     pos, neg : PointSet
         At least one row each.
     local_rows : int
-        The most rows to bring to this process: all of the larger class, or a sample and a band of it.
+        The most rows to load into this process: all of the larger class, or a sample and a band of it.
     max_iterations : int
         The most support points to compute in one solve.
     seed : int
@@ -100,13 +100,13 @@ def nearest_points(
     (array([2., 0.]), array([5., 1.]), 3.16...)
     """
     if pos.n_points < neg.n_points:
-        return _exchanged(nearest_points(neg, pos, local_rows=local_rows, max_iterations=max_iterations, seed=seed))
+        return _exchange(nearest_points(neg, pos, local_rows=local_rows, max_iterations=max_iterations, seed=seed))
     large = CountedPoints(pos)
     (mean_pos, spread_pos), (mean_neg, spread_neg) = _mean_and_spread(large), _mean_and_spread(neg)
     spread = max(spread_pos, spread_neg)
-    frame = Frame(mean_pos, _scale_for(max(spread, float(np.abs(mean_neg - mean_pos).max()))))
+    frame = ScaledFrame(mean_pos, _scale_for(max(spread, float(np.abs(mean_neg - mean_pos).max()))))
     target = frame.inside(mean_neg)
-    nearest = Projection(large, neg.n_points, frame, target, max_iterations).solve(local_rows, seed)
+    nearest = HullProjection(large, neg.n_points, frame, target, max_iterations).solve(local_rows, seed)
     distance = length(nearest.offset)
     means_coincide = length(target) <= COINCIDENCE * spread * frame.scale
     return NearestPoints(
@@ -125,7 +125,7 @@ def nearest_points(
     )
 
 
-def _exchanged(nearest: NearestPoints) -> NearestPoints:
+def _exchange(nearest: NearestPoints) -> NearestPoints:
     return replace(
         nearest,
         near_pos=nearest.near_neg,
@@ -136,7 +136,7 @@ def _exchanged(nearest: NearestPoints) -> NearestPoints:
 
 
 def _mean_and_spread(points: PointSet) -> tuple[FloatArray, float]:
-    """Mean, and the root of the mean squared deviation; the largest deviation where squares leave the number range."""
+    """Mean and root mean squared deviation; the largest deviation instead if squares overflow or underflow."""
     moments = reduce_once(points, MOMENTS)
     variance = float(np.trace(moments.scatter)) / moments.n
     if SMALLEST_SQUARE < variance < np.inf:

@@ -10,18 +10,18 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.points.protocol import PointSet
 from sepc.points.reductions import ColumnRange, Spread
 
-# Sums of squares in this range have overflowed nowhere and lost no digit to underflow.
+# Sums of squares in this range have neither overflowed nor lost digits to underflow.
 SQUARES_FROM, SQUARES_TO = 1e-280, 1e280
-# Columns that vary by less leave no room for a thickness with a finite inverse; twice the upper limit would overflow.
+# Columns that vary by less leave no room for a thickness with a finite inverse; twice the upper limit overflows.
 RANGE_FROM, RANGE_TO = 1e-301, 8e307
-# A column that varies by less than this share of its unit is flat; such squares could not be told from zero.
+# A column that varies by less than this share of its unit is flat; its squares would be indistinguishable from zero.
 NEGLIGIBLE = 1e-140
 
 
 def divisors(points: PointSet, spread: Spread, unit: FloatArray | None = None) -> FloatArray | None:
     """Powers of two to divide the columns by, or None if the squares in `spread` are accurate as they are.
 
-    Beside a given `unit` of each column, a variation that is far smaller does not count.
+    If the `unit` of each column is given, variation far smaller than it is ignored.
     """
     squares = np.diag(spread.scatter)
     if squares.min() > SQUARES_FROM and squares.max() < SQUARES_TO:
@@ -38,24 +38,24 @@ def divisors(points: PointSet, spread: Spread, unit: FloatArray | None = None) -
 
 
 def width(low: FloatArray, high: FloatArray) -> FloatArray:
-    """How far columns run; infinity if that is too far for a double."""
+    """The range of each column; infinity if it is too large for a double."""
     with np.errstate(over="ignore"):
         return np.asarray(high - low)
 
 
 def power_of_two(values: FloatArray) -> FloatArray:
-    """The powers of two next to positive `values`: dividing by them loses no digit."""
+    """The powers of two next to positive `values`: dividing by them loses no digits."""
     return np.ldexp(np.ones_like(values), np.minimum(np.frexp(values)[1], np.finfo(np.float64).maxexp - 1))
 
 
 def refuse_unworkable(
     low: FloatArray, high: FloatArray, is_unworkable: BoolArray, names: Sequence[str] | None = None
 ) -> None:
-    """Raise for the first column that is marked as one double precision cannot work with."""
+    """Raise for the first column marked as out of range for double precision."""
     for j in np.flatnonzero(is_unworkable).tolist():
         column = f"Column {j}" if names is None else f"Feature {names[j]!r}"
         action = "Divide" if high[j] > 1.0 or low[j] < -1.0 else "Multiply"
         raise ValueError(
-            f"{column} runs from {low[j]:.3g} to {high[j]:.3g}, a range that double precision "
-            f"cannot work with. {action} it by a constant first."
+            f"{column} ranges from {low[j]:.3g} to {high[j]:.3g}, which double precision "
+            f"cannot handle. {action} it by a constant first."
         )

@@ -1,9 +1,9 @@
-"""The nearest point of an ellipsoid within a box, and a proof of how near it is.
+"""The nearest point of an ellipsoid within a box, with a certificate of its distance.
 
-The distance is a weighted Euclidean one. For a given set of coordinates at their bounds, a singular value decomposition
-leaves one equation in one unknown, the multiplier of the ellipsoid; the set is then changed until no coordinate wants
-to move. Whatever the solver did, the answer comes with a half-space that holds the ellipsoid: no point of it within
-the box is nearer than the bound, and if there is none, the ellipsoid and the box do not meet.
+The distance is weighted Euclidean. This is an active-set method: for a given set of coordinates at their bounds, a
+singular value decomposition leaves one equation in one unknown, the multiplier of the ellipsoid; the set is changed
+until it is optimal. Whatever the solver did, the answer comes with a half-space that contains the ellipsoid: no point
+of it within the box is nearer than the bound, and if there is none, the ellipsoid and the box do not meet.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from scipy.optimize import lsq_linear
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 
-# Changes of the set of coordinates at their bounds before the slow and sure way is taken.
+# Changes of the active set (coordinates at their bounds) before falling back to bisection.
 MOST_CHANGES = 50
-# After so many changes, coordinates change one at a time.
+# After this many changes, coordinates change one at a time.
 ALL_AT_ONCE = 6
-# Newton steps for the multiplier, which needs about six; steps of the slow way, which halves an interval.
+# The most Newton steps for the multiplier, which needs about six, and the most bisection steps.
 MOST_STEPS = 60
-# The slow way begins between these multipliers.
+# Bisection starts between these multipliers.
 MULTIPLIERS = (1e-12, 1e24)
-# A point is as good as inside, and a coordinate as good as at its bound, up to this.
+# Tolerance within which a point counts as inside, and a coordinate as at its bound.
 ROUNDING = 1e-11
-# A proof whose forces differ by more than this share is made again.
+# A certificate whose forces differ by more than this share is recomputed.
 BALANCED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace:
-    """``normal @ (v - center) <= 1``, for all ``v`` in the ellipsoid; it proves how near or far the ellipsoid is.
+    """``normal @ (v - center) <= 1`` for all ``v`` in the ellipsoid: a certificate of its distance.
 
     Attributes
     ----------
     normal, center : (d,) arrays
     multiplier : float
-        What a unit of the inequality is worth, at the nearest point.
+        The Lagrange multiplier of the inequality at the nearest point, for half the squared distance.
     """
 
     normal: FloatArray
@@ -51,7 +51,7 @@ class HalfSpace:
         return float(self.normal @ (np.where(self.normal > 0.0, low, high) - self.center))
 
     def bound(self, point: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray) -> float:
-        """A squared distance that no point of the half-space within the box falls below; infinite if there is none."""
+        """Lower bound on the squared distance to the half-space within the box; infinite if they do not meet."""
         if self.least(low, high) > 1.0 + ROUNDING:
             return np.inf
         pull = self.multiplier * self.normal
@@ -71,12 +71,12 @@ class Projection:
     Attributes
     ----------
     point : (d,) array
-        The nearest point or, if the ellipsoid does not meet the box, the deepest one of the box.
+        The nearest point or, if the ellipsoid does not meet the box, the point of the box nearest in its gauge.
     squared : float
         Its squared distance; infinite if the ellipsoid does not meet the box.
     proof : HalfSpace
     bound : float
-        No point of the ellipsoid within the box has a smaller squared distance, by the proof.
+        By the proof, no point of the ellipsoid within the box has a smaller squared distance.
     """
 
     point: FloatArray
@@ -92,7 +92,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Projector:
-    """Projects points on one ellipsoid within one box; what the points have in common is computed once.
+    """Projects points onto one ellipsoid within one box; what all points share is computed once.
 
     Attributes
     ----------
@@ -101,8 +101,8 @@ class Projector:
     low, high : (d,) arrays
         The box, which is finite; coordinates with equal ends are fixed.
     weights : (d,) array
-        Of the coordinates: the squared distance is ``sum((weights * (v - point)) ** 2)``. Positive, except that those
-        of fixed coordinates may be 0.
+        Weights of the coordinates: the squared distance is ``sum((weights * (v - point)) ** 2)``. Positive, or 0 for
+        fixed coordinates.
     """
 
     center: FloatArray
@@ -113,15 +113,15 @@ class Projector:
 
     def project(self, point: FloatArray) -> Projection:
         """The nearest point of the ellipsoid within the box."""
-        return _Problem(self, point).solved()
+        return _Problem(self, point).solve()
 
     def deepest(self) -> FloatArray:
-        """The point of the box that lies deepest in the ellipsoid, or nearest to it in its own measure."""
+        """The point of the box with the smallest gauge: deepest in the ellipsoid, or nearest to it."""
         return self.least_squares(self.columns, -self.rest) if self.free.any() else self.low
 
     def inner(self) -> FloatArray:
-        """A point of the box that lies deep in the ellipsoid, though not always deepest, and is found sooner."""
-        return self.whole(_solved(self.columns, -self.rest)) if self.free.any() else self.low
+        """A point of the box that lies deep in the ellipsoid; not always the deepest, but faster to find."""
+        return self.whole(_lstsq(self.columns, -self.rest)) if self.free.any() else self.low
 
     @cached_property
     def free(self) -> BoolArray:
@@ -135,7 +135,7 @@ class Projector:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """The absolute values of these, with coordinates as rows."""
+        """The absolute values of `columns`, transposed."""
         return np.abs(self.columns.T)
 
     @cached_property
@@ -145,7 +145,7 @@ class Projector:
 
     @cached_property
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """The box of the free coordinates, as seen from the center."""
+        """The box of the free coordinates, relative to the center."""
         return (self.low - self.center)[self.free], (self.high - self.center)[self.free]
 
     @cached_property
@@ -160,7 +160,7 @@ class Projector:
 
     @cached_property
     def likely_sides(self) -> IntArray:
-        """Which free coordinates were at their bounds for the last point: a good start for one near it."""
+        """Which free coordinates were at their bounds for the last point: a good start for a nearby one."""
         return np.zeros(int(self.free.sum()), dtype=np.int64)
 
     def decomposition(self, open_: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -173,20 +173,20 @@ class Projector:
         return self._decompositions[key]
 
     def least_squares(self, matrix: FloatArray, target: FloatArray) -> FloatArray:
-        """The point of the box whose free coordinates, as seen from the center, solve a system best."""
+        """The point of the box whose free coordinates, relative to the center, are a bounded least-squares solution."""
         low, high = self.ends
-        place = _solved(matrix, target)
+        place = _lstsq(matrix, target)
         if not ((low <= place) & (place <= high)).all():
             most = MOST_STEPS * len(low)
             sides = lsq_linear(matrix, target, (low, high), method="bvls", tol=1e-14, max_iter=most).active_mask
             place, open_ = np.where(sides < 0, low, high), sides == 0
             rest = target - matrix[:, ~open_] @ place[~open_]
-            # Once more, for the last digits.
-            place[open_] = _solved(matrix[:, open_], rest)
+            # Solve again for the last digits.
+            place[open_] = _lstsq(matrix[:, open_], rest)
         return self.whole(place)
 
     def whole(self, place: FloatArray) -> FloatArray:
-        """The point of the box with these free coordinates, as seen from the center; at a bound it is exactly there."""
+        """The point of the box with these free coordinates, relative to the center; exact at the bounds."""
         (low, high), point = self.ends, self.low.copy()
         within = np.clip(self.center[self.free] + place, self.low[self.free], self.high[self.free])
         point[self.free] = np.where(
@@ -198,7 +198,7 @@ class Projector:
 class _Found(NamedTuple):
     """Where a solver stopped: the place, the multiplier of the ellipsoid, and ``root @ (place - center)``.
 
-    The last is not the difference it seems, which would lose the digits of a flat ellipsoid.
+    The last is not computed as that difference, which would lose digits for a flat ellipsoid.
     """
 
     place: FloatArray
@@ -208,145 +208,146 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """One projection; sets of coordinates at their bounds are given as -1, 0 or 1 for each free coordinate."""
+    """One projection; an active set is -1, 0 or 1 for each free coordinate: at its lower bound, free, at its upper."""
 
-    own: Projector
+    projector: Projector
     point: FloatArray
 
     @cached_property
     def start(self) -> FloatArray:
-        """The free coordinates of the point, as seen from the center."""
-        return np.asarray((self.point - self.own.center)[self.own.free])
+        """The free coordinates of the point, relative to the center."""
+        return np.asarray((self.point - self.projector.center)[self.projector.free])
 
-    def solved(self) -> Projection:
-        own = self.own
-        nearest_in_box = np.clip(self.point, own.low, own.high)
+    def solve(self) -> Projection:
+        projector = self.projector
+        nearest_in_box = np.clip(self.point, projector.low, projector.high)
         if self._gauge(nearest_in_box) <= 1.0:
-            return self._projection(self._at(nearest_in_box, 0.0))
-        if not own.free.any():
-            return self._projection(self._at(nearest_in_box, np.inf))
-        found = self._by_changes(own.likely_sides.copy())
+            return self._projection(self._found_at(nearest_in_box, 0.0))
+        if not projector.free.any():
+            return self._projection(self._found_at(nearest_in_box, np.inf))
+        found = self._solve_active_set(projector.likely_sides.copy())
         if found is None:
-            inside = own.deepest()
+            inside = projector.deepest()
             if self._gauge(inside) > 1.0 + ROUNDING:
-                return self._projection(self._at(inside, np.inf))
-            found = self._by_changes(self._sides(inside)) or self._surely()
+                return self._projection(self._found_at(inside, np.inf))
+            found = self._solve_active_set(self._sides(inside)) or self._bisect()
         return self._projection(found)
 
-    def _by_changes(self, sides: IntArray) -> _Found | None:
-        """The nearest point; None if the sets of coordinates at their bounds come to no end."""
-        low, high = self.own.ends
-        squares = self.own.free_weights**2
+    def _solve_active_set(self, sides: IntArray) -> _Found | None:
+        """The nearest point; None if the active set does not converge."""
+        low, high = self.projector.ends
+        squares = self.projector.free_weights**2
         for i in range(MOST_CHANGES):
-            found = self._on_side(sides)
+            found = self._solve_on_face(sides)
             if found is None:
                 return None
             place = found.place
             apart = squares * (place - self.start)
-            pull = apart + found.multiplier * (self.own.columns.T @ found.outward)
+            pull = apart + found.multiplier * (self.projector.columns.T @ found.outward)
             changed = sides.copy()
             beside = ROUNDING * (1.0 + np.abs(place))
             changed[(sides == 0) & (place < low - beside)] = -1
             changed[(sides == 0) & (place > high + beside)] = 1
-            # The size of what cancels tells how much of the pull is rounding.
-            noise = ROUNDING * (np.abs(apart) + found.multiplier * (self.own.sizes @ np.abs(found.outward)))
+            # The size of the terms that cancel shows how much of the pull is rounding.
+            noise = ROUNDING * (np.abs(apart) + found.multiplier * (self.projector.sizes @ np.abs(found.outward)))
             changed[(sides == -1) & (pull < -noise)] = 0
             changed[(sides == 1) & (pull > noise)] = 0
             if (changed == sides).all():
-                self.own.likely_sides[:] = sides
-                return _Found(self.own.whole(place), found.multiplier, found.outward)
+                self.projector.likely_sides[:] = sides
+                return _Found(self.projector.whole(place), found.multiplier, found.outward)
             if i >= ALL_AT_ONCE:
-                # One at a time, so that they do not chase one another.
+                # One at a time, to prevent cycling.
                 one = int(np.flatnonzero(changed != sides)[-1])
                 sides[one] = changed[one]
             else:
                 sides = changed
         return None
 
-    def _on_side(self, sides: IntArray) -> _Found | None:
-        """The nearest free coordinates, some of them at their bounds; None if the ellipsoid does not come so far."""
-        low, high = self.own.ends
+    def _solve_on_face(self, sides: IntArray) -> _Found | None:
+        """The nearest free coordinates for an active set; None if the ellipsoid does not reach that face."""
+        low, high = self.projector.ends
         place = np.where(sides < 0, low, np.where(sides > 0, high, self.start))
         open_ = sides == 0
-        missed = -(self.own.columns @ place + self.own.rest)
+        missed = -(self.projector.columns @ place + self.projector.rest)
         if missed @ missed <= 1.0:
             return _Found(place, 0.0, -missed)
-        left, sizes, right = self.own.decomposition(open_)
+        left, sizes, right = self.projector.decomposition(open_)
         parts = left.T @ missed
         beyond = missed - left @ parts
         multiplier = _multiplier(parts, sizes, float(beyond @ beyond))
         if multiplier is None:
             return None
         left_over = parts / (1.0 + multiplier * sizes**2)
-        place[open_] += right.T @ (multiplier * sizes * left_over) / self.own.free_weights[open_]
+        place[open_] += right.T @ (multiplier * sizes * left_over) / self.projector.free_weights[open_]
         return _Found(place, multiplier, -(left @ left_over + beyond))
 
-    def _surely(self) -> _Found:
-        """The nearest point, by halving an interval of multipliers until `_by_changes` can finish."""
+    def _bisect(self) -> _Found:
+        """The nearest point, by bisecting an interval of multipliers until `_solve_active_set` converges."""
         least, most = np.log(MULTIPLIERS)
         for _ in range(MOST_STEPS):
             middle = 0.5 * (least + most)
-            point = self._pulled(np.exp(middle))
-            found = self._by_changes(self._sides(point))
+            point = self._penalised_point(np.exp(middle))
+            found = self._solve_active_set(self._sides(point))
             if found is not None:
                 return found
             least, most = (middle, most) if self._gauge(point) > 1.0 else (least, middle)
-        return self._at(self._pulled(np.exp(most)), float(np.exp(most)))
+        return self._found_at(self._penalised_point(np.exp(most)), float(np.exp(most)))
 
-    def _pulled(self, multiplier: float) -> FloatArray:
-        """The point of the box with the least squared distance plus multiple of the squared gauge."""
-        weights, strength = self.own.free_weights, np.sqrt(multiplier)
-        return self.own.least_squares(
-            np.vstack([np.diag(weights), strength * self.own.columns]),
-            np.concatenate([weights * self.start, -strength * self.own.rest]),
+    def _penalised_point(self, multiplier: float) -> FloatArray:
+        """The point of the box that minimises the squared distance plus `multiplier` times the squared gauge."""
+        weights, strength = self.projector.free_weights, np.sqrt(multiplier)
+        return self.projector.least_squares(
+            np.vstack([np.diag(weights), strength * self.projector.columns]),
+            np.concatenate([weights * self.start, -strength * self.projector.rest]),
         )
 
     def _sides(self, point: FloatArray) -> IntArray:
         """Which free coordinates of a point are at their bounds."""
-        (low, high), place = self.own.ends, (point - self.own.center)[self.own.free]
+        (low, high), place = self.projector.ends, (point - self.projector.center)[self.projector.free]
         return np.where(place <= low, -1, np.where(place >= high, 1, 0))
 
     def _gauge(self, point: FloatArray) -> float:
-        return float(np.linalg.norm(self.own.root @ (point - self.own.center)))
+        return float(np.linalg.norm(self.projector.root @ (point - self.projector.center)))
 
-    def _at(self, point: FloatArray, multiplier: float) -> _Found:
-        return _Found(point, multiplier, self.own.root @ (point - self.own.center))
+    def _found_at(self, point: FloatArray, multiplier: float) -> _Found:
+        return _Found(point, multiplier, self.projector.root @ (point - self.projector.center))
 
     def _projection(self, found: _Found) -> Projection:
-        """The point with its proof; an infinite multiplier says that the ellipsoid does not meet the box."""
-        own, is_met = self.own, np.isfinite(found.multiplier)
-        outward = self._balanced(found) if is_met and found.multiplier > 0.0 else found.outward
+        """The point with its proof; an infinite multiplier means that the ellipsoid does not meet the box."""
+        projector, is_met = self.projector, np.isfinite(found.multiplier)
+        outward = self._balance(found) if is_met and found.multiplier > 0.0 else found.outward
         gauge = float(np.linalg.norm(outward))
-        normal = own.root.T @ (outward / gauge if gauge > 0.0 else outward)
-        proof = HalfSpace(normal, own.center, found.multiplier * gauge if is_met else 0.0)
-        squared = float(((own.weights * (found.place - self.point)) ** 2).sum()) if is_met else np.inf
-        return Projection(found.place, squared, proof, proof.bound(self.point, own.low, own.high, own.weights))
+        normal = projector.root.T @ (outward / gauge if gauge > 0.0 else outward)
+        proof = HalfSpace(normal, projector.center, found.multiplier * gauge if is_met else 0.0)
+        squared = float(((projector.weights * (found.place - self.point)) ** 2).sum()) if is_met else np.inf
+        return Projection(
+            found.place, squared, proof, proof.bound(self.point, projector.low, projector.high, projector.weights)
+        )
 
-    def _balanced(self, found: _Found) -> FloatArray:
-        """``root @ (place - center)``, as it must be where no free coordinate wants to move.
+    def _balance(self, found: _Found) -> FloatArray:
+        """``root @ (place - center)``, corrected so that the forces on all free coordinates balance.
 
-        In the direction of a flat ellipsoid it is a tiny number times a large one, and the place alone does not have
-        the digits of it.
+        Across a flat ellipsoid it is a tiny number times a large one, and `place` alone lacks the digits for it.
         """
-        own = self.own
-        open_ = (own.low < found.place) & (found.place < own.high)
-        columns = own.root[:, open_]
-        needed = (own.weights**2 * (self.point - found.place))[open_] / found.multiplier
+        projector = self.projector
+        open_ = (projector.low < found.place) & (found.place < projector.high)
+        columns = projector.root[:, open_]
+        needed = (projector.weights**2 * (self.point - found.place))[open_] / found.multiplier
         left_over = needed - columns.T @ found.outward
         if np.abs(left_over).max(initial=0.0) <= BALANCED * np.abs(needed).max(initial=0.0):
             return found.outward
-        return found.outward + _solved(columns.T, left_over)
+        return found.outward + _lstsq(columns.T, left_over)
 
 
-def _solved(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    """The solution of a system with the least squared errors."""
+def _lstsq(matrix: FloatArray, target: FloatArray) -> FloatArray:
+    """The least-squares solution of a system."""
     return np.asarray(np.linalg.lstsq(matrix, target)[0], dtype=np.float64)
 
 
 def _multiplier(parts: FloatArray, sizes: FloatArray, beyond: float) -> float | None:
     """Solve ``sum((parts / (1 + m * sizes**2))**2) + beyond = 1`` for m; None if there is no solution.
 
-    The inverse square root of the left side is concave in m, so Newton's steps from 0 never go too far.
+    The inverse square root of the left side is concave in m, so Newton's steps from 0 never overshoot.
     """
     if beyond >= 1.0 - ROUNDING:
         return None

@@ -1,4 +1,4 @@
-"""Multinomial logistic regression with an L2 penalty, solved to rounding, with a certificate."""
+"""Multinomial logistic regression with an L2 penalty, solved to machine precision, with a certificate."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy.special import expit, log_softmax, softmax
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels._columns import Columns, DenseColumns, Floats
-from sepc.kernels._newton import Curvature, Linear, Loss, minimise
+from sepc.kernels._newton import ConvexLoss, Curvature, Linear, minimise
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.kernels.threads import single_threaded
 
 # The penalty of the offset in a factor of rows, per unit of weight: small against the curvature, but not zero.
 OFFSET_PRIOR = 1e-4
-# Up to this many entries a matrix is quicker as a plain array.
+# Up to this many entries, a matrix is faster as a plain array.
 FEW_ENTRIES = 3 * 10**6
 # A gradient within this many rounding errors of the terms it sums counts as zero.
 ROUNDINGS = 64 * np.finfo(np.float64).eps
@@ -37,11 +37,11 @@ class Softmax(ShownOnOneLine):
     gap : float
         The certificate, a duality gap computed from the rows and the numbers above: the objective is at most `gap`
         above the smallest possible, and the coefficients, as one long vector, at most ``sqrt(2 * gap / penalty)``
-        from the best. Infinite where offsets are too far off to tell, which only a run cut short can leave.
+        from the optimum. Infinite if the offsets are too far off for a bound, which happens only after an early stop.
     n_rounds : int
         How many Newton steps were taken.
     converged : bool
-        Whether another step would move no score by more than was asked for, or the gradient is zero to rounding.
+        Whether another step would move no score by more than `tol`, or the gradient is zero up to rounding.
     """
 
     coefficients: FloatArray
@@ -63,7 +63,7 @@ def fit_softmax(
     max_rounds: int = 100,
     start: Softmax | None = None,
 ) -> Softmax:
-    """Weights of features for each class, as scikit-learn's `LogisticRegression` has them with ``C = 1 / penalty``.
+    """Fit weights of features for each class, like scikit-learn's `LogisticRegression` with ``C = 1 / penalty``.
 
     Minimises ``sum_i w_i (logsumexp(s_i) - s_i[which_i]) + penalty / 2 * sum of squares`` over coefficients and
     offsets of the scores ``s_i``. The squares are those of the coefficients; for two classes those of their difference,
@@ -73,12 +73,12 @@ def fit_softmax(
     Parameters
     ----------
     features : (n, P) array, or SteppedColumns
-        Finite numbers. Either memory order will do: they are copied once, centred. If most of them are steps or
-        categories, `SteppedColumns` are several times as fast.
+        Finite numbers, in either memory order: they are centred in one copy. If most columns are steps or categories,
+        `SteppedColumns` are several times as fast.
     which : (n,) array of int
         The class of each row, from 0 to ``n_classes - 1``; each must have a row of positive weight.
     n_classes : int
-        Number of classes. With a single class there is nothing to weigh, and everything is zero.
+        Number of classes. With a single class, everything is zero.
     penalty : float
         Above zero.
     weights : (n,) array, default=None
@@ -88,7 +88,7 @@ def fit_softmax(
     max_rounds : int, default=100
         The largest number of Newton steps. 7 to 15 are usual.
     start : Softmax, default=None
-        Where to start, such as the solution for a penalty nearby; by default no feature has a weight.
+        A warm start, such as the solution for a similar penalty; by default all weights start at zero.
 
     Returns
     -------
@@ -104,14 +104,14 @@ def fit_softmax(
     >>> fit.converged, fit.gap < 1e-20
     (True, True)
     """
-    F, classes, w = _checked(features, which, n_classes, penalty, weights)
+    F, classes, w = _check(features, which, n_classes, penalty, weights)
     if n_classes == 1:
         return Softmax(np.zeros((F.shape[1], 1)), np.zeros(1), 0.0, 0, True)
     targets = (classes == np.arange(n_classes)[:, None]).astype(np.float64)
     shares = targets @ w / w.sum()
-    # One score is enough for two classes: that of the second less that of the first.
-    loss: Loss = _Binomial(targets[1], w) if n_classes == 2 else _Multinomial(targets, w)
-    linear, center, scale = _centred(F, w, penalty)
+    # One score is enough for two classes: that of the second minus that of the first.
+    loss: ConvexLoss = _Binomial(targets[1], w) if n_classes == 2 else _Multinomial(targets, w)
+    linear, center, scale = _standardise(F, w, penalty)
     if start is None:
         first = np.concatenate([np.zeros((F.shape[1], n_classes)), np.log(shares)[np.newaxis]]).T
     else:
@@ -130,7 +130,7 @@ def fit_softmax(
     return Softmax(B, offsets, gap, minimum.n_rounds, converged)
 
 
-def _checked(
+def _check(
     features: ArrayLike | SteppedColumns, which: ArrayLike, n_classes: int, penalty: float, weights: ArrayLike | None
 ) -> tuple[Columns, IntArray, FloatArray]:
     given = features if isinstance(features, SteppedColumns) else np.asarray(features, dtype=np.float64)
@@ -143,33 +143,33 @@ def _checked(
         )
     F: Columns = given if isinstance(given, SteppedColumns) else DenseColumns(given)
     if not (F.is_finite() and np.isfinite(w).all()):
-        raise ValueError("features or weights hold a number that is not finite. Fill gaps first.")
+        raise ValueError("features or weights contain NaN or infinity. Fill missing values first.")
     if not (penalty > 0 and np.isfinite(penalty)):
         raise ValueError(
-            f"penalty is {penalty}; without a positive one, classes that can be separated have no best fit."
+            f"penalty is {penalty}; it must be positive, since separable classes have no best fit without one."
         )
     if (w < 0).any():
         raise ValueError(f"weights must not be negative; the smallest is {w.min():g}.")
     if not np.issubdtype(classes.dtype, np.integer):
-        raise ValueError(f"which must hold the numbers of classes as integers, not {classes.dtype}.")
+        raise ValueError(f"which must hold class numbers as integers, not {classes.dtype}.")
     if len(classes) and not (classes.min() >= 0 and classes.max() < n_classes):
         raise ValueError(
-            f"which runs from {classes.min()} to {classes.max()}; {n_classes} classes are 0 to {n_classes - 1}."
+            f"which ranges from {classes.min()} to {classes.max()}; {n_classes} classes are 0 to {n_classes - 1}."
         )
     empty = np.flatnonzero(np.bincount(classes, weights=w, minlength=n_classes) == 0)
     if len(empty):
         raise ValueError(
             f"Class {empty[0]} of {n_classes} has no row of positive weight: its offset would be minus infinity. "
-            "Leave it out and number the others anew."
+            "Leave it out and renumber the others."
         )
     return F, classes.astype(np.int64, copy=False), w
 
 
-def _centred(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
-    """Centred columns, and one for the offset; the coefficients of the features are `scale` times theirs.
+def _standardise(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
+    """Centred columns and one for the offset; the coefficients of the features are `scale` times theirs.
 
-    With many rows, columns are scaled to about the same curvature, which single precision needs. With few rows they are
-    scaled so that the penalty of each is one, which `Linear` requires.
+    With many rows, columns are scaled to similar curvature, which single precision needs. With few rows they are scaled
+    so that the penalty of each is one, which `Linear` requires.
     """
     n, P = F.shape
     total = w.sum()
@@ -183,7 +183,7 @@ def _centred(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatAr
         F = DenseColumns(F.to_array())
     penalties = penalty * scale**2
     penalties[P] = 0.0
-    return Linear(F.centred(center, scale), penalties), center, scale
+    return Linear(F.standardise(center, scale), penalties), center, scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,14 +267,14 @@ class _Proof:
 
         For any probabilities `q` whose weighted sums are those of the targets, the smallest objective is at least
         ``sum_i w_i entropy(q_i) - |F' W (targets - q)|^2 / (2 penalty)``. At the model's own `p` the sums are off by
-        what is left of the offsets' gradient; ``q = p (1 - t)``, with `t` the change of ``log p`` that a Newton step
-        of the offsets makes, puts that right exactly. The difference to the objective is then
+        the residual gradient of the offsets; ``q = p (1 - t)``, with `t` the change of ``log p`` in a Newton step of
+        the offsets, corrects this exactly. The difference from the objective is then
         ``sum_i w_i KL(q_i, p_i) + |penalty B - F' W (targets - q)|^2 / (2 penalty)``, free of cancellation.
         """
         p, w = self.probabilities(), self.weights
         excess = (p - self.targets) @ w
         moments = np.diag(p @ w) - (p * w) @ p.T
-        # Equal offsets for all change nothing; with this term the only solution is the one that sums to zero.
+        # A constant added to all offsets changes nothing; this term makes the solution the one that sums to zero.
         moments += np.trace(moments) / len(p) ** 2
         try:
             shift = np.linalg.solve(moments, excess)
@@ -288,12 +288,12 @@ class _Proof:
         return max(divergence, 0.0) + float((miss**2).sum()) / (2 * self.penalty)
 
     def is_at_rounding(self) -> bool:
-        """Whether no entry of the gradient exceeds the rounding of the terms it sums, and of the scores behind them."""
+        """Whether no entry of the gradient exceeds the rounding of the terms in its sum and of their scores."""
         p, w, B = self.probabilities(), self.weights, self.coefficients.T
         slopes, sizes = w * (p - self.targets), self.features.sizes()
         terms = sizes.scores(np.abs(B)) + np.abs(self.offsets)[:, None]
         within = w * (1 + (p * (1 - p) * terms).max(axis=0))
         miss = np.abs(self.features.sums(slopes) + self.penalty * B)
-        # The coefficients of a constant column are only rounding, so they are measured by the largest.
+        # The coefficients of a constant column are mere rounding, so they are compared with the largest.
         is_zero = miss <= ROUNDINGS * (sizes.sums(within[np.newaxis]) + self.penalty * np.abs(B).max(initial=0.0))
         return bool(is_zero.all() and (np.abs(slopes.sum(axis=1)) <= ROUNDINGS * within.sum()).all())

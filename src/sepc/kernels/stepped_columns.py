@@ -1,7 +1,7 @@
-"""Columns of steps and of categories, kept as one place a row instead of many zeros and ones.
+"""Columns of steps and of categories, stored as one place per row instead of many zeros and ones.
 
-A curve with 60 steps is 60 columns in which a row has ones up to its own step: knowing the step is enough. Products
-then cost as much as a few columns, and products of columns are tables of how many rows share two steps.
+A curve with 60 steps is 60 columns in which a row has ones up to its own step, so the step alone is enough. Products
+then cost as much as with a few columns, and products of columns are tables of how many rows share two steps.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.kernels._columns import Floats, Indices, centred_array, moments_of
+from sepc.kernels._columns import Floats, Indices, moments_of, standardise_array
 
 
 @dataclass(frozen=True, eq=False)
 class SteppedColumns:
-    """A matrix whose last columns are an array; the others belong to groups, in which every row has one place.
+    """A matrix whose last columns are a dense array; the others form groups in which every row has one place.
 
-    A group of `s` columns has the places 0 to `s`. Its columns are zero at place 0. At place `p`, column `p` is one; if
-    the group climbs, so are all before it. Each of these columns is then shifted and scaled.
+    A group of `s` columns has places 0 to `s`. Its columns are zero at place 0. At place `p`, column `p` is one; if the
+    group climbs, so are all columns before it. Each of these columns is then shifted and scaled.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class SteppedColumns:
     n_columns : (q,) array of int
         Number of columns of each group.
     climbs : (q,) array of bool
-        Whether the columns of a group are steps of a curve; else they are categories.
+        Whether the columns of a group are steps of a curve; otherwise they are categories.
     shift, scale : (S,) arrays
         For the columns of all groups: entries are ``(indicator - shift) * scale``.
     dense : (n, m) array
@@ -57,8 +57,8 @@ class SteppedColumns:
         scores: Floats = plain @ self.dense.T
         if len(self.shift):
             scaled = stepped * self.scale
-            levels = self._climbed(scaled)
-            # Every row has one place of the first group, so what all rows have in common can be added there.
+            levels = self._levels(scaled)
+            # Every row has one place in the first group, so terms common to all rows can be added there.
             levels[: self.n_columns[0] + 1] -= scaled @ self.shift
             scores += (self._is_at @ levels.astype(self.dense.dtype)).T
         return scores
@@ -66,7 +66,7 @@ class SteppedColumns:
     def sums(self, slopes: Floats) -> Floats:
         """Slopes of shape (k, n) times the matrix, of shape (k, columns)."""
         at_places = (self._is_at.T @ np.ascontiguousarray(slopes.T)).T
-        stepped = self._summed_up(at_places.astype(np.float64)) - slopes.sum(axis=1, keepdims=True) * self.shift
+        stepped = self._column_sums(at_places.astype(np.float64)) - slopes.sum(axis=1, keepdims=True) * self.shift
         return np.concatenate([(stepped * self.scale).astype(self.dense.dtype), slopes @ self.dense], axis=1)
 
     def gram(self, part: Indices, weights: Floats) -> Floats:
@@ -74,13 +74,13 @@ class SteppedColumns:
         S, roots = len(self.shift), np.sqrt(weights)[:, np.newaxis]
         half_weighted = self.dense[part] * roots
         weighted = half_weighted * roots
-        mixed = self._summed_up((self._is_at[part].T @ weighted).T.astype(np.float64))
+        mixed = self._column_sums((self._is_at[part].T @ weighted).T.astype(np.float64))
         mixed -= weighted.sum(axis=0, dtype=np.float64)[:, np.newaxis] * self.shift
         products = np.empty((self.shape[1], self.shape[1]), self.dense.dtype)
         products[:S, :S] = self._products_of_steps(self.places[part], weights.astype(np.float64))
         products[S:, :S] = mixed * self.scale
         products[:S, S:] = products[S:, :S].T
-        # A product with itself takes half the time.
+        # A symmetric product takes half the time.
         products[S:, S:] = half_weighted.T @ half_weighted
         return products
 
@@ -88,24 +88,24 @@ class SteppedColumns:
         """The squares of each row, summed with a weight for each column."""
         stepped, plain = self._split(weights[np.newaxis])
         squared = stepped * self.scale**2
-        # (indicator - shift)^2 is shift^2, and where the indicator is one 1 - 2 shift more.
-        looked_up = self._is_at @ self._climbed(squared * (1.0 - 2.0 * self.shift)).astype(self.dense.dtype)
+        # (indicator - shift)^2 is shift^2, plus 1 - 2 shift where the indicator is one.
+        looked_up = self._is_at @ self._levels(squared * (1.0 - 2.0 * self.shift)).astype(self.dense.dtype)
         return np.asarray(self.dense**2 @ plain[0] + looked_up[:, 0] + squared[0] @ self.shift**2)
 
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each column, with a weight for each row."""
         center, variance = moments_of(self.dense, weights)
-        share = self._summed_up((self._is_at.T @ weights)[np.newaxis])[0] / weights.sum()
+        share = self._column_sums((self._is_at.T @ weights)[np.newaxis])[0] / weights.sum()
         spread = share * (1.0 - share) * self.scale**2
         return np.concatenate([(share - self.shift) * self.scale, center]), np.concatenate([spread, variance])
 
-    def centred(self, center: FloatArray, scale: FloatArray) -> SteppedColumns:
+    def standardise(self, center: FloatArray, scale: FloatArray) -> SteppedColumns:
         """Every column minus its center, times its scale, and a last column that is the last scale."""
         S = len(self.shift)
-        dense = centred_array(self.dense, center[S:], scale[S:])
+        dense = standardise_array(self.dense, center[S:], scale[S:])
         return replace(self, shift=self.shift + center[:S] / self.scale, scale=self.scale * scale[:S], dense=dense)
 
-    def scaled(self, factors: FloatArray) -> SteppedColumns:
+    def scale_columns(self, factors: FloatArray) -> SteppedColumns:
         """Every column times its factor; steps must not be shifted."""
         S = len(self.shift)
         return replace(self, scale=self.scale * factors[:S], dense=self.dense * factors[S:])
@@ -125,8 +125,8 @@ class SteppedColumns:
     def to_array(self) -> FloatArray:
         """The matrix itself."""
         steps = [
-            own[:, np.newaxis] >= np.arange(1, n + 1) if climbs else own[:, np.newaxis] == np.arange(1, n + 1)
-            for own, n, climbs in zip(self.places.T, self.n_columns.tolist(), self.climbs.tolist(), strict=True)
+            place[:, np.newaxis] >= np.arange(1, n + 1) if climbs else place[:, np.newaxis] == np.arange(1, n + 1)
+            for place, n, climbs in zip(self.places.T, self.n_columns.tolist(), self.climbs.tolist(), strict=True)
         ]
         indicators = np.concatenate([np.empty((len(self.dense), 0)), *steps], axis=1)
         return np.concatenate([(indicators - self.shift) * self.scale, self.dense], axis=1)
@@ -137,12 +137,12 @@ class SteppedColumns:
 
     @cached_property
     def _starts(self) -> IntArray:
-        """The first of the places of each group, when the places of all groups are numbered one after the other."""
+        """The first place of each group, with the places of all groups numbered consecutively."""
         return np.asarray(np.cumsum(self.n_columns + 1) - (self.n_columns + 1))
 
     @cached_property
     def _is_at(self) -> csr_array:
-        """Which of all places each row has, of shape (n, S + q)."""
+        """One-hot matrix of the places of each row, of shape (n, S + q)."""
         n, q = self.places.shape
         which = (self.places + self._starts).astype(np.int32)
         starts = q * np.arange(n + 1, dtype=np.int32)
@@ -150,41 +150,41 @@ class SteppedColumns:
         return csr_array((np.ones(n * q, self.dense.dtype), which.ravel(), starts), shape=shape)
 
     def _groups(self) -> Iterator[tuple[slice, slice, bool]]:
-        """Of each group: its columns, the same among all places, and whether it climbs."""
+        """For each group: its columns, their positions among all places, and whether it climbs."""
         first = 0
         for start, n, climbs in zip(self._starts.tolist(), self.n_columns.tolist(), self.climbs.tolist(), strict=True):
             yield slice(first, first + n), slice(start + 1, start + 1 + n), climbs
             first += n
 
-    def _climbed(self, coefficients: FloatArray) -> FloatArray:
-        """What all columns of a group add at each place, of shape (S + q, k), from coefficients of shape (k, S)."""
+    def _levels(self, coefficients: FloatArray) -> FloatArray:
+        """The sum of a group's columns at each place, of shape (S + q, k), from coefficients of shape (k, S)."""
         levels = np.zeros((len(self.shift) + len(self.n_columns), len(coefficients)))
         for columns, places, climbs in self._groups():
-            own = coefficients[:, columns].T
-            levels[places] = np.cumsum(own, axis=0) if climbs else own
+            added = coefficients[:, columns].T
+            levels[places] = np.cumsum(added, axis=0) if climbs else added
         return levels
 
-    def _summed_up(self, at_places: FloatArray) -> FloatArray:
+    def _column_sums(self, at_places: FloatArray) -> FloatArray:
         """Sums over the rows where a column is one, of shape (k, S), from sums at each place, of shape (k, S + q)."""
         sums = np.empty((len(at_places), len(self.shift)))
         for columns, places, climbs in self._groups():
-            own = at_places[:, places]
-            sums[:, columns] = np.cumsum(own[:, ::-1], axis=1)[:, ::-1] if climbs else own
+            at_group = at_places[:, places]
+            sums[:, columns] = np.cumsum(at_group[:, ::-1], axis=1)[:, ::-1] if climbs else at_group
         return sums
 
     def _products_of_steps(self, places: IntArray, weights: FloatArray) -> FloatArray:
-        """Weighted products of the columns of groups: tables of the rows that two groups share, summed up twice."""
+        """Weighted products of the columns of groups: cross-tabulations of places, cumulated along both axes."""
         columns, sizes = np.ascontiguousarray(places.T), (self.n_columns + 1).tolist()
         where = [slice(start, start + n) for start, n in zip(self._starts.tolist(), sizes, strict=True)]
         tables = np.zeros((self._is_at.shape[1],) * 2)
-        for i, own in enumerate(columns):
-            tables[where[i], where[i]] = np.diag(np.bincount(own, weights, sizes[i]))
+        for i, place in enumerate(columns):
+            tables[where[i], where[i]] = np.diag(np.bincount(place, weights, sizes[i]))
         at_places = tables.diagonal().copy()
         for i, j in combinations(range(len(columns)), 2):
             together = np.bincount(columns[i] * sizes[j] + columns[j], weights, sizes[i] * sizes[j])
             tables[where[i], where[j]] = together.reshape(sizes[i], sizes[j])
             tables[where[j], where[i]] = tables[where[i], where[j]].T
-        sums = np.outer(self._summed_up(at_places[np.newaxis])[0], self.shift)
-        products = self._summed_up(self._summed_up(tables).T)
+        sums = np.outer(self._column_sums(at_places[np.newaxis])[0], self.shift)
+        products = self._column_sums(self._column_sums(tables).T)
         products += weights.sum() * np.outer(self.shift, self.shift) - sums - sums.T
         return np.asarray(products * np.outer(self.scale, self.scale))

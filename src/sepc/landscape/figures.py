@@ -30,28 +30,28 @@ class LandscapeFigures(ShownAsCard):
     overlaps : tuple of Overlap
         Every pair of classes.
     n_partitioned : int
-        Rows that were partitioned. `n_isolated` is counted among these; all other counts and shares below are of
-        all rows.
+        Rows that were partitioned. `n_isolated` counts among these; all other counts and shares below refer to all
+        rows.
     n_ellipsoids : int
         Ellipsoids of the partition.
     n_regions : int
-        Combinations of ellipsoids in which some row lies.
+        Combinations of ellipsoids that contain at least one row.
     n_mixed : int
         Regions that hold rows of two or more labels.
     n_small : int
-        Small disjuncts: ellipsoids of the partition that hold less than `small` of the rows of their label.
+        Small disjuncts: ellipsoids of the partition that contain less than `small` of the rows of their label.
     small : float
         The threshold for a small disjunct.
     small_share : float
-        Share of the rows that lie in a small disjunct of their label, and in no larger ellipsoid of it.
+        Share of the rows that lie in a small disjunct of their label and in no larger ellipsoid of that label.
     mixed_share : float
         Share of the rows in regions that hold two or more labels.
     outvoted_share : float
-        Share of all rows that lie in such a region and have another label than most rows there.
+        Share of all rows that lie in such a region and have a different label from most rows there.
     outside_share : float
         Share of the rows in no ellipsoid of the partition.
     n_isolated : int
-        Rows that no ellipsoid was built from.
+        Rows from which no ellipsoid was built.
     """
 
     feature_names: tuple[str, ...]
@@ -89,7 +89,7 @@ class LandscapeFigures(ShownAsCard):
             key=lambda overlap: -overlap.n_first - overlap.n_second,
         )
         rows = tuple(self._cells(overlap) for overlap in meeting)
-        return Card(title, tuple(facts), HEAD, rows, "All of its numbers: to_dict()")
+        return Card(title, tuple(facts), HEAD, rows, "All figures: to_dict()")
 
     def _partition_facts(self) -> tuple[tuple[str, str], ...]:
         sample = "all rows" if self.n_partitioned == self.n_all else f"{self.n_partitioned:,} rows"
@@ -104,7 +104,7 @@ class LandscapeFigures(ShownAsCard):
         )
 
     def _cells(self, overlap: Overlap) -> tuple[str, ...]:
-        own = [
+        shares = [
             percent(n / self.n_rows[k])
             for k, n in ((overlap.first, overlap.n_first), (overlap.second, overlap.n_second))
         ]
@@ -112,5 +112,5 @@ class LandscapeFigures(ShownAsCard):
             self.classes[overlap.first],
             self.classes[overlap.second],
             f"{overlap.n_first + overlap.n_second:,}",
-            *own,
+            *shares,
         )

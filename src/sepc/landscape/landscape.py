@@ -20,10 +20,10 @@ from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.kernels.enclose import describe_flat, flat_directions
 from sepc.kernels.threads import single_threaded
 from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.labelled_rows import LabelledRows, labelled_rows
 from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
+from sepc.landscape.rows_by_class import RowsByClass, rows_by_class
 from sepc.landscape.wording import summary_of
-from sepc.model.locate import as_values, locate, unpacked
+from sepc.model.locate import as_values, locate, unpack_sets
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
@@ -32,7 +32,7 @@ from sepc.points.signatures import SignatureCounts
 # A sample keeps at least this many rows of every class, or all it has: a rare class is part of the landscape.
 MIN_CLASS_ROWS = 100
 
-# Rows located at a time, to bound the memory for rows outside all ellipsoids.
+# Rows located at a time, to bound the memory used for rows outside all ellipsoids.
 BLOCK_ROWS = 2**16
 
 
@@ -49,10 +49,10 @@ class Landscape(ShownAsCard):
     y : array of shape (n,)
         Labels of any type.
     n_impure : int or float, default=2
-        How many of the partitioned rows in an ellipsoid may have another label: a number, or a share of its own rows.
+        How many of the partitioned rows in an ellipsoid may have another label: a count, or a share of its own rows.
     fit_rows : int or None, default=3000
-        How many rows to partition, chosen by a hash of their values. Every class keeps its share, but at least 100
-        rows or all it has. None for all rows.
+        How many rows to partition, chosen by a hash of their values, in proportion to the classes but at least 100 of
+        each, or all it has. None for all rows.
     max_ellipsoids : int, default=30
         Stop each partition at this many ellipsoids; the rows left are enclosed as they are.
     small : float, default=0.05
@@ -60,7 +60,7 @@ class Landscape(ShownAsCard):
     random_state : int, RandomState or None, default=0
         Chooses the rows to partition.
     n_jobs : int or None, default=None
-        Classes partitioned in parallel, if there are more than two.
+        Number of classes to partition in parallel, if there are more than two.
 
     Attributes
     ----------
@@ -71,9 +71,9 @@ class Landscape(ShownAsCard):
 
     Notes
     -----
-    Intervals of shares are Clopper and Pearson's, at 95 %: they account for the rows being a sample, and take the
-    partition as given. Another sample gives another partition, and new rows lie outside its ellipsoids more often than
-    the rows it was fitted on.
+    Shares have 95 % Clopper-Pearson intervals, which account for the rows being a sample and take the partition as
+    given. Another sample gives another partition, and new rows lie outside its ellipsoids more often than the rows it
+    was fitted on.
 
     Examples
     --------
@@ -100,15 +100,15 @@ class Landscape(ShownAsCard):
         n_jobs: int | None = None,
     ) -> None:
         if isinstance(small, bool) or not isinstance(small, Real) or not 0 <= small <= 1:
-            raise ValueError(f"small is {small!r}; it is a share of the rows of a label, so it must lie in [0, 1].")
+            raise ValueError(f"small is {small!r}; as a share of the rows of a label, it must be in [0, 1].")
         if fit_rows is not None and fit_rows < 1:
             raise ValueError(f"fit_rows is {fit_rows!r}; it must be at least 1, or None for all rows.")
-        rows = labelled_rows(X, y)
+        rows = rows_by_class(X, y)
         if len(rows.rows) < 2:
             raise ValueError("X has 1 row; a landscape needs at least 2.")
         _warn_if_flat(rows)
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        sample = rows.sampled(fit_rows, MIN_CLASS_ROWS, seed)
+        sample = rows.sample(fit_rows, MIN_CLASS_ROWS, seed)
         self.partition: SEPClassifier = SEPClassifier(
             n_impure,
             trust="counts",
@@ -138,7 +138,7 @@ class Landscape(ShownAsCard):
         )
 
 
-def _warn_if_flat(table: LabelledRows) -> None:
+def _warn_if_flat(table: RowsByClass) -> None:
     points = ArrayPoints(table.rows)
     extent = Extent.of(points)
     extent.refuse_extremes(table.names)
@@ -149,20 +149,20 @@ def _warn_if_flat(table: LabelledRows) -> None:
 
 
 @single_threaded
-def _fit(classifier: SEPClassifier, X: Any, sample: LabelledRows) -> None:
+def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     """Fit on the sample, with feature names if all columns have distinct ones."""
     names = list(getattr(X, "columns", ()))
     is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
     is_named = is_named and not any(is_categorical(X, name) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
-        # `_warn_if_flat` has warned about all rows already; a sample may be flat only because it is small.
+        # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small.
         warnings.simplefilter("ignore", FlatSetWarning)
         classifier.set_params(keep=names if is_named else None).fit(rows, sample.labels)
 
 
 @single_threaded
-def _figures(rows: LabelledRows, sample: LabelledRows, model: SEPModel, small: float) -> LandscapeFigures:
+def _figures(rows: RowsByClass, sample: RowsByClass, model: SEPModel, small: float) -> LandscapeFigures:
     unit = Standardization.of(Extent.of(ArrayPoints(rows.rows))).scale
     ellipsoids = class_ellipsoids(rows.of_class, unit)
     table = model.table if sample is rows else count_in(model, rows)
@@ -194,17 +194,17 @@ class PartitionFigures:
     Attributes
     ----------
     n_regions : int
-        Combinations of ellipsoids in which some row lies.
+        Combinations of ellipsoids that contain at least one row.
     n_mixed : int
         Regions that hold rows of two or more labels.
     mixed_share, outvoted_share : float
-        Shares of all rows: those in mixed regions, and those there with another label than most rows of the region.
+        Shares of all rows: those in mixed regions, and those there whose label is not the region's most common one.
     outside_share : float
         Share of the rows that lie in no ellipsoid.
     n_small : int
-        Small disjuncts: ellipsoids that hold less than a given share of the rows of their label.
+        Small disjuncts: ellipsoids that contain less than a given share of the rows of their label.
     small_share : float
-        Share of the rows that lie in a small disjunct of their label, and in no larger ellipsoid of it.
+        Share of the rows that lie in a small disjunct of their label and in no larger ellipsoid of that label.
     """
 
     n_regions: int
@@ -216,8 +216,8 @@ class PartitionFigures:
     small_share: float
 
 
-def count_in(model: SEPModel, table: LabelledRows) -> SignatureTable:
-    """Count all rows of a table in the ellipsoids of a model, which may have been fitted on some of them only."""
+def count_in(model: SEPModel, table: RowsByClass) -> SignatureTable:
+    """Count all rows of a table in the ellipsoids of a model, which may have been fitted on only some of them."""
     return SignatureTable.of_classes([_signatures(model, rows) for rows in table.of_class])
 
 
@@ -226,7 +226,7 @@ def _signatures(model: SEPModel, rows: FloatArray) -> SignatureCounts:
     blocks = (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
     keys = np.concatenate([locate(model.standardize(block), model.stack, model.slack).keys for block in blocks])
     _, first, counts = np.unique(as_values(keys), return_index=True, return_counts=True)
-    return SignatureCounts(unpacked(keys[first], model.n_ellipsoids), counts)
+    return SignatureCounts(unpack_sets(keys[first], model.n_ellipsoids), counts)
 
 
 def figures_of(table: SignatureTable, owners: IntArray, small: float) -> PartitionFigures:
@@ -243,21 +243,21 @@ def figures_of(table: SignatureTable, owners: IntArray, small: float) -> Partiti
         outvoted_share=n_outvoted / n_rows,
         outside_share=float(counts[~is_region].sum() / n_rows),
         n_small=int(is_small.sum()),
-        small_share=_held_only_by(is_small, table, owners) / n_rows,
+        small_share=_n_only_in_small(is_small, table, owners) / n_rows,
     )
 
 
 def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArray:
     held = table.inside_all(np.eye(len(owners), dtype=np.bool_))
-    own = held[np.arange(len(owners)), owners]
-    return np.asarray(own < small * table.counts.sum(axis=0)[owners])
+    n_of_owner = held[np.arange(len(owners)), owners]
+    return np.asarray(n_of_owner < small * table.counts.sum(axis=0)[owners])
 
 
-def _held_only_by(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
-    """Number of rows in a small ellipsoid of their own label and in no larger one of it."""
+def _n_only_in_small(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
+    """Number of rows in a small ellipsoid of their own label and in no larger one of that label."""
     n = 0
     for k in range(table.counts.shape[1]):
-        own = table.memberships[:, owners == k]
-        small_only = own.any(axis=1) & ~own[:, ~is_small[owners == k]].any(axis=1)
+        members = table.memberships[:, owners == k]
+        small_only = members.any(axis=1) & ~members[:, ~is_small[owners == k]].any(axis=1)
         n += int(table.counts[small_only, k].sum())
     return n

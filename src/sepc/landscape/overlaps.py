@@ -46,7 +46,7 @@ class Overlap(ShownOnOneLine):
 def class_ellipsoids(of_class: Sequence[FloatArray], unit: FloatArray) -> tuple[Ellipsoid, ...]:
     """The smallest ellipsoid around the rows of each class; `unit` is the standard deviation of each feature.
 
-    Flat ellipsoids all get a thickness in this unit, so that it nearly cancels in ratios of volumes.
+    All flat ellipsoids get their thickness in this unit, so that it nearly cancels in ratios of volumes.
     """
     return tuple(enclose_points(ArrayPoints(rows), unit=unit).ellipsoid for rows in of_class)
 
@@ -77,8 +77,8 @@ def _inside(rows: FloatArray, other: Ellipsoid, disjoint: bool) -> BoolArray:
     return np.zeros(len(rows), dtype=np.bool_) if disjoint else other.contains(rows)
 
 
-def _ratio(shared: Ellipsoid | None, own: Ellipsoid, n_own: int) -> float | None:
-    if n_own <= own.n_features:
+def _ratio(shared: Ellipsoid | None, whole: Ellipsoid, n_own: int) -> float | None:
+    if n_own <= whole.n_features:
         return None
-    # All these rows lie in `own`, so only rounding can push a ratio above 1.
-    return 0.0 if shared is None else min(1.0, overlap_ratio(shared, own))
+    # All these rows lie in `whole`, so only rounding can push a ratio above 1.
+    return 0.0 if shared is None else min(1.0, overlap_ratio(shared, whole))

@@ -21,7 +21,7 @@ def summary_of(summary: LandscapeFigures) -> str:
 def _classes(summary: LandscapeFigures) -> str:
     n_classes = len(summary.classes)
     if n_classes == 1:
-        return f"All {summary.n_all:,} rows are of one class, {summary.classes[0]!r}: there is nothing to separate."
+        return f"All {summary.n_all:,} rows belong to one class, {summary.classes[0]!r}: there is nothing to separate."
     text = f"{summary.n_all:,} rows of {n_classes} classes"
     if n_classes > MOST_NAMES:
         return f"{text}."
@@ -46,7 +46,7 @@ def _overlaps(summary: LandscapeFigures) -> str:
         return _two(summary.overlaps[0], summary)
     n_apart = sum(overlap.disjoint for overlap in summary.overlaps)
     shown = f"{n_apart:,} {'is' if n_apart == 1 else 'are'}" if n_apart else "none is"
-    text = f"Of {len(summary.overlaps):,} pairs of class ellipsoids {shown} disjoint."
+    text = f"Of {len(summary.overlaps):,} pairs of class ellipsoids, {shown} disjoint."
     most = max(summary.overlaps, key=lambda overlap: overlap.n_first + overlap.n_second)
     if most.n_first + most.n_second == 0:
         return text if n_apart == len(summary.overlaps) else f"{text} No row lies in two of them."
@@ -78,7 +78,7 @@ def _partition(summary: LandscapeFigures) -> str:
     rows = f"a sample of {summary.n_partitioned:,} rows" if is_sample else "all rows"
     text = (
         f"A partition of {rows} ({counted(summary.n_ellipsoids, 'ellipsoid')}, "
-        f"{counted(summary.n_regions, 'region')}) {_mixed(summary)}."
+        f"{counted(summary.n_regions, 'region')}) {_mixed_regions(summary)}."
     )
     if summary.n_mixed and is_sample:
         text += " Another sample may differ."
@@ -87,11 +87,11 @@ def _partition(summary: LandscapeFigures) -> str:
     return text
 
 
-def _mixed(summary: LandscapeFigures) -> str:
+def _mixed_regions(summary: LandscapeFigures) -> str:
     if summary.n_mixed == 0:
         return "has no region with more than one label"
     return (
-        f"leaves {percent(summary.mixed_share)} of the rows in regions that hold several labels, "
+        f"leaves {percent(summary.mixed_share)} of the rows in regions with several labels, "
         f"where {percent(summary.outvoted_share)} of all rows are outvoted"
     )
 
@@ -103,5 +103,5 @@ def _small(summary: LandscapeFigures) -> list[str]:
     return [
         f"{counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if is_one else 'are small disjuncts'}, with "
         f"less than {percent(summary.small)} of the rows of {'its' if is_one else 'their'} label; "
-        f"{percent(summary.small_share)} of the rows lie in no larger one of their own."
+        f"{percent(summary.small_share)} of the rows lie in no larger ellipsoid of their label."
     ]

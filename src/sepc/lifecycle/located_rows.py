@@ -108,5 +108,5 @@ def _in_own_units(model: SEPModel, around: Sequence[Unwrapped]) -> SEPModel:
     """The model with what is usual in the features that went into the pipelines around it."""
     usual = model.usual
     for layer in reversed([layer for layer in around if layer.before]):
-        usual = None if usual is None else usual.restored(layer.restore)
+        usual = None if usual is None else usual.with_restore(layer.restore)
     return replace(model, usual=usual)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
 from sepc.columns.kinds import Column, ReadColumns, read_arrays, read_columns
-from sepc.columns.table import is_gap, is_table, last_cells, typed
+from sepc.columns.table import as_typed, is_gap, is_table, last_cells
 from sepc.looking.category_values import category_findings
 from sepc.looking.columns import column_findings
 from sepc.looking.findings import Finding, Findings
@@ -98,7 +98,7 @@ def _read(X: Any, share: float) -> ReadColumns:
 
 def _arrays(X: Any) -> dict[str, NDArray[Any]]:
     rows = np.asarray(X)
-    return {f"x{j}": typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
+    return {f"x{j}": as_typed(own) for j, own in enumerate(rows.T if rows.ndim == 2 else [rows])}
 
 
 def _last_cells(X: Any) -> dict[str, NDArray[Any]]:

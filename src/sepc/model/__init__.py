@@ -1,1 +1,1 @@
-"""A fitted partition as arrays, and all that is computed from it."""
+"""A fitted partition as arrays, and everything computed from it."""

@@ -8,20 +8,20 @@ from scipy.spatial.distance import cdist
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.kinds import Cause, Rule
 from sepc.kernels.threads import single_threaded
-from sepc.model.locate import as_values, packed, unpacked
+from sepc.model.locate import as_values, pack_sets, unpack_sets
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.sep_model import SEPModel
 
 # Numbers in memory at a time: 32 MB.
 BLOCK_ENTRIES = 2**22
 
-# Stands for the cause of a refused row until somebody asks for it.
+# Placeholder for the cause of a rejected row until it is asked for.
 NOT_YET = -1
 
 
 @single_threaded
 def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: IntArray, known: IntArray) -> IntArray:
-    """The causes of rows in the user's own features, decided by these rules, of which some are known already."""
+    """Fill in the causes of rows, given in the user's own features; causes already known stay as they are."""
     cause, open_rows = known.copy(), np.flatnonzero(known == NOT_YET)
     standardized = model.standardize(rows[open_rows])
     cause[open_rows] = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
@@ -31,7 +31,7 @@ def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: In
 def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
     """Why rows are not accepted, judged by the training rows within the model's reach.
 
-    UNSEEN if there are none and the row lies in no ellipsoid. THIN if at least a share `min_trust` of them has one
+    UNSEEN if there are none and the row lies in no ellipsoid. THIN if at least a share `min_trust` of them agree on a
     label, so that more rows like them would be enough. OVERLAP otherwise.
 
     Parameters
@@ -58,17 +58,17 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
     """Count the training rows of each class within reach, of shape (n, C).
 
     A training row counts if all its ellipsoids are within reach: a large one may come near although the row itself lies
-    in a small one far away. An isolated row counts if it is within reach itself.
+    in a small one far away. An isolated row counts if it is itself within reach.
     """
     keys = np.concatenate(
         [
-            packed(_within_reach(model, standardized[place], squared))
+            pack_sets(_within_reach(model, standardized[place], squared))
             for place, squared in tiles_of_squared_radii(standardized, model.stack)
         ]
     )
     # Many rows have the same ellipsoids within reach, so each combination is looked up once.
     _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
-    near = model.table.inside_only(unpacked(keys[first], model.n_ellipsoids)).astype(np.float64)[which]
+    near = model.table.inside_only(unpack_sets(keys[first], model.n_ellipsoids)).astype(np.float64)[which]
     if len(model.isolated):
         order = np.argsort(model.isolated_owners, kind="stable")
         owners, start = np.unique(model.isolated_owners[order], return_index=True)
@@ -78,7 +78,7 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
 
 
 def _within_reach(model: SEPModel, standardized: FloatArray, squared: FloatArray) -> BoolArray:
-    """Whether each ellipsoid is within reach on the line to its center, an upper bound on the distance to it."""
+    """Whether each ellipsoid is within reach along the line to its center, an upper bound on the distance to it."""
     outer_part = np.maximum(squared.T, 1.0)
     np.sqrt(outer_part, out=outer_part)
     np.divide(1.0, outer_part, out=outer_part)

@@ -1,10 +1,10 @@
-"""Whether a label is certain: bounds on the scores over all ways to fill the gaps of a row within ellipsoids.
+"""Whether a label is certain: bounds on the scores over all ways to impute a row's missing values within ellipsoids.
 
-What known features leave of an ellipsoid is held by a box along its axes. Over a box every term of the score is
-bounded: a curve by its values between the ends of the feature's range, an ellipsoid's term by how near and how deep a
-row of the box can lie, isolated rows by how near they can be. Where the sum of these bounds leaves the label on top,
-the box is settled; any other is halved, until none is left, or a row is found that has another label, or there are too
-many boxes. Where categories are empty, all of this is done for every combination of them.
+The known features cut a section out of an ellipsoid, which is enclosed in a box along its axes. Over a box every term
+of the score is bounded: a shape function by its values over the feature's range, an ellipsoid's term by how near and
+how deep a row of the box can lie, isolated rows by how near they can be. Where the sum of bounds leaves the label on
+top, the box is settled; any other is halved, until none is left, or a row with another label is found, or there are too
+many boxes. If categories are missing, all of this is done for every combination of them.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.model.completion import completed
-from sepc.model.empty_categories import EmptyCategory, filled_in, n_ways
+from sepc.model.completion import draw_completions
+from sepc.model.empty_categories import EmptyCategory, fill_in, n_ways
 from sepc.model.mixture import N_DRAWS
 from sepc.model.rules import judge_with_gaps
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
 
-# The most boxes looked at in each ellipsoid at a time, and how often they are halved.
+# The most boxes examined in each ellipsoid at a time, and how often they are halved.
 MOST_BOXES = 512
 MOST_ROUNDS = 30
-# The most combinations of categories that are tried in place of those that are empty.
+# The most combinations of categories tried in place of missing ones.
 MOST_WAYS = 1_000
-# A lead in the scores that rounding cannot turn.
+# A lead in the scores that rounding cannot reverse.
 LEAST_LEAD = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """An ellipsoid cut along the known features of a row.
+class EllipsoidSection:
+    """A section of an ellipsoid: the known features are fixed at the values of a row.
 
     Attributes
     ----------
     missing : (d,) bool array
     center : (d,) array
-        The row, with the center of the cut in place of the gaps.
+        The row, with the center of the section in place of missing values.
     root : (m, m) array
-        The cut holds ``center + root @ u`` for all u of length at most 1.
+        The section holds ``center + root @ u`` for all u of length at most 1.
     """
 
     missing: BoolArray
@@ -50,9 +50,9 @@ class Cut:
     root: FloatArray
 
 
-def cuts_of(model: SEPModel, row: FloatArray) -> dict[int, Cut]:
-    """The ellipsoids that a row with gaps, which are NaN, may lie in, each cut along what is known of the row."""
-    missing, cuts = np.isnan(row[: len(model.shift)]), {}
+def sections_of(model: SEPModel, row: FloatArray) -> dict[int, EllipsoidSection]:
+    """The ellipsoids that a row with missing values (NaN) may lie in, and the section of each that the row allows."""
+    missing, sections = np.isnan(row[: len(model.shift)]), {}
     standardized = model.standardize(row[None])[0]
     for k in range(model.n_ellipsoids):
         form = model.roots[k].T @ model.roots[k]
@@ -65,21 +65,21 @@ def cuts_of(model: SEPModel, row: FloatArray) -> dict[int, Cut]:
             center = standardized.copy()
             center[missing] = model.centers[k][missing] - inverse @ pull
             values, vectors = np.linalg.eigh(0.5 * (inverse + inverse.T))
-            cuts[k] = Cut(missing, center, vectors * np.sqrt(np.maximum(values, 0.0) * room))
-    return cuts
+            sections[k] = EllipsoidSection(missing, center, vectors * np.sqrt(np.maximum(values, 0.0) * room))
+    return sections
 
 
 def possible_ellipsoids(model: SEPModel, row: FloatArray, empty: Sequence[EmptyCategory] = ()) -> IntArray:
-    """The ellipsoids that a row with gaps may lie in; all of them if there are too many ways to fill in categories."""
+    """The ellipsoids that a row with missing values may lie in; all, if too many categories are possible."""
     if n_ways(empty) > MOST_WAYS:
         return np.arange(model.n_ellipsoids)
-    found = {k for complete in filled_in(row, empty) for k in cuts_of(model, complete)}
+    found = {k for complete in fill_in(row, empty) for k in sections_of(model, complete)}
     return np.array(sorted(found), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
-    """Boxes in the coordinates of a cut, in which this is the ball of radius 1.
+class SectionBoxes:
+    """Boxes in the coordinates of a section, where the section is the unit ball.
 
     Attributes
     ----------
@@ -92,23 +92,23 @@ class Boxes:
 
     @property
     def reach(self) -> FloatArray:
-        """How far a point of box and ball can be from the middle of the box, of shape (B,)."""
+        """How far a point of both box and ball can be from the middle of the box, of shape (B,)."""
         from_origin = np.linalg.norm(self.middles, axis=1)
         return np.asarray(np.minimum(np.linalg.norm(self.halves, axis=1), 1.0 + from_origin))
 
     def spread(self, matrices: FloatArray) -> FloatArray:
-        """For matrices of shape (..., m), bounds on the length they give the way from a middle, of shape (B, ...)."""
+        """Bounds on the length of matrices, of shape (..., m), times the offset from a middle; of shape (B, ...)."""
         by_axis = self.halves @ np.linalg.norm(matrices, axis=-2).T
         by_reach = self.reach[:, None] * np.linalg.norm(matrices, ord=2, axis=(-2, -1))
         return np.asarray(np.minimum(by_axis, by_reach))
 
-    def points(self) -> Boxes:
-        """Their middles, where these lie in the ball."""
+    def points(self) -> SectionBoxes:
+        """The middles that lie in the ball, as boxes of width zero."""
         middles = self.middles[np.linalg.norm(self.middles, axis=1) <= 1.0]
-        return Boxes(middles, np.zeros_like(middles))
+        return SectionBoxes(middles, np.zeros_like(middles))
 
-    def halved(self, lengths: FloatArray) -> Boxes:
-        """Each box cut across its longest side, by the lengths of the axes; without those that miss the ball."""
+    def split(self, lengths: FloatArray) -> SectionBoxes:
+        """Cut each box across its longest side, given the lengths of the axes; drop those that miss the ball."""
         each, side = np.arange(len(self.halves)), (self.halves * lengths).argmax(axis=1)
         halves, step = self.halves.copy(), np.zeros_like(self.halves)
         halves[each, side] *= 0.5
@@ -116,71 +116,75 @@ class Boxes:
         middles = np.concatenate([self.middles - step, self.middles + step])
         halves = np.concatenate([halves, halves])
         meets = (np.maximum(np.abs(middles) - halves, 0.0) ** 2).sum(axis=1) <= 1.0
-        return Boxes(middles[meets], halves[meets])
+        return SectionBoxes(middles[meets], halves[meets])
 
 
 def is_certain(model: SEPModel, row: FloatArray, label: int, empty: Sequence[EmptyCategory] = ()) -> bool:
-    """Whether a row keeps this label, a position among the classes, however its gaps are filled within ellipsoids.
+    """Whether a row keeps this label, a position among the classes, however it is completed within ellipsoids.
 
-    Empty categories may be any that are known, also where no ellipsoid holds the row then. Some category must put it in
-    one.
+    A missing category may be any known one, even if no ellipsoid then holds the row; but at least one category must
+    put it in an ellipsoid.
     """
     if model.weights is None or n_ways(empty) > MOST_WAYS:
         return False
     is_like_training = False
-    for complete in filled_in(row, empty):
-        cuts = list(cuts_of(model, complete).values())
-        is_like_training = is_like_training or len(cuts) > 0
-        cuts = cuts or _as_it_is(model, complete)
-        if not cuts or not _is_ahead_in(model, model.weights, cuts, complete, label):
+    for complete in fill_in(row, empty):
+        sections = list(sections_of(model, complete).values())
+        is_like_training = is_like_training or len(sections) > 0
+        sections = sections or _point_section(model, complete)
+        if not sections or not _is_ahead_in(model, model.weights, sections, complete, label):
             return False
     return is_like_training
 
 
-def _as_it_is(model: SEPModel, row: FloatArray) -> list[Cut]:
-    """A row without missing numbers as a single point, wherever it lies; of any other row, nothing."""
+def _point_section(model: SEPModel, row: FloatArray) -> list[EllipsoidSection]:
+    """A row without missing numbers as a section of one point, wherever it lies; for any other row, an empty list."""
     missing = np.isnan(row[: len(model.shift)])
-    return [] if missing.any() else [Cut(missing, model.standardize(row[None])[0], np.empty((0, 0)))]
+    return [] if missing.any() else [EllipsoidSection(missing, model.standardize(row[None])[0], np.empty((0, 0)))]
 
 
-def _is_ahead_in(model: SEPModel, weights: Weights, cuts: list[Cut], row: FloatArray, label: int) -> bool:
-    """Whether a label is ahead of all others wherever a row may lie in cuts."""
+def _is_ahead_in(
+    model: SEPModel, weights: Weights, sections: list[EllipsoidSection], row: FloatArray, label: int
+) -> bool:
+    """Whether a label is ahead of all others wherever in these sections a row may lie."""
     codes = row[len(model.shift) :]
     others = [other for other in range(len(model.classes)) if other != label]
-    return all(_is_ahead(Lead.of(model, weights, cut, codes, label, other)) for cut in cuts for other in others)
+    return all(
+        _is_ahead(Lead.of(model, weights, section, codes, label, other)) for section in sections for other in others
+    )
 
 
 def _is_ahead(lead: Lead) -> bool:
-    m = lead.cut.root.shape[1]
-    boxes, lengths = Boxes(np.zeros((1, m)), np.ones((1, m))), np.linalg.norm(lead.cut.root, axis=0)
+    m = lead.section.root.shape[1]
+    boxes, lengths = SectionBoxes(np.zeros((1, m)), np.ones((1, m))), np.linalg.norm(lead.section.root, axis=0)
     for _ in range(MOST_ROUNDS):
         is_open = lead.least(boxes) <= LEAST_LEAD
-        boxes = Boxes(boxes.middles[is_open], boxes.halves[is_open])
+        boxes = SectionBoxes(boxes.middles[is_open], boxes.halves[is_open])
         if not is_open.any():
             return True
         if (lead.least(boxes.points()) <= LEAST_LEAD).any() or 2 * len(boxes.middles) > MOST_BOXES:
             return False
-        boxes = boxes.halved(lengths)
+        boxes = boxes.split(lengths)
     return False
 
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """The score of a label minus that of another, in a cut.
+    """The score of a label minus that of another, in a section.
 
     Attributes
     ----------
-    model, weights, cut
+    model, weights, section
     constant : float
-        What does not depend on the gaps.
+        The part that does not depend on missing values.
     label, other : int
     apart, turned : (K, d) and (K, d, m) arrays
-        The cut's center and axes, in the coordinates where each ellipsoid is the unit ball.
+        The section's center and axes, in coordinates where each ellipsoid is the unit ball.
     """
 
     model: SEPModel
     weights: Weights
-    cut: Cut
+    section: EllipsoidSection
     constant: float
     label: int
     other: int
@@ -188,27 +192,29 @@ class Lead:
     turned: FloatArray
 
     @classmethod
-    def of(cls, model: SEPModel, weights: Weights, cut: Cut, codes: FloatArray, label: int, other: int) -> Lead:
+    def of(
+        cls, model: SEPModel, weights: Weights, section: EllipsoidSection, codes: FloatArray, label: int, other: int
+    ) -> Lead:
         """Prepare what all boxes share."""
         by_class = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
         by_class = by_class + weights.category_terms(codes[None])[0].sum(axis=0)
-        by_class = by_class + weights.feature_terms(cut.center[:, None])[0][~cut.missing].sum(axis=0)
-        apart = np.einsum("kij,kj->ki", model.roots, cut.center - model.centers)
-        turned = model.roots[:, :, cut.missing] @ cut.root
-        return cls(model, weights, cut, float(by_class[label] - by_class[other]), label, other, apart, turned)
+        by_class = by_class + weights.feature_terms(section.center[:, None])[0][~section.missing].sum(axis=0)
+        apart = np.einsum("kij,kj->ki", model.roots, section.center - model.centers)
+        turned = model.roots[:, :, section.missing] @ section.root
+        return cls(model, weights, section, float(by_class[label] - by_class[other]), label, other, apart, turned)
 
-    def least(self, boxes: Boxes) -> FloatArray:
+    def least(self, boxes: SectionBoxes) -> FloatArray:
         """Lower bounds, one for each box; at points, the lead itself."""
         return np.asarray(
             self.constant + self._of_curves(boxes) + self._of_ellipsoids(boxes) + self._of_isolated(boxes)
         )
 
-    def _of_curves(self, boxes: Boxes) -> FloatArray:
-        root, least = self.cut.root, np.zeros(len(boxes.middles))
-        middles = self.cut.center[self.cut.missing] + boxes.middles @ root.T
+    def _of_curves(self, boxes: SectionBoxes) -> FloatArray:
+        root, least = self.section.root, np.zeros(len(boxes.middles))
+        middles = self.section.center[self.section.missing] + boxes.middles @ root.T
         reach = boxes.spread(root[:, None, :])
         for j, low, high in zip(
-            np.flatnonzero(self.cut.missing), (middles - reach).T, (middles + reach).T, strict=True
+            np.flatnonzero(self.section.missing), (middles - reach).T, (middles + reach).T, strict=True
         ):
             knots, levels = self.weights.curves[j]
             slope = self.weights.lines[j, self.label] - self.weights.lines[j, self.other]
@@ -217,7 +223,7 @@ class Lead:
             least += _least_between(levels[self.label] - levels[self.other], first, last)
         return least
 
-    def _of_ellipsoids(self, boxes: Boxes) -> FloatArray:
+    def _of_ellipsoids(self, boxes: SectionBoxes) -> FloatArray:
         at_middle = np.linalg.norm(self.apart + np.einsum("kim,bm->bki", self.turned, boxes.middles), axis=2)
         spread = boxes.spread(self.turned)
         low, high = np.maximum(at_middle - spread, 0.0) ** 2, (at_middle + spread) ** 2
@@ -225,14 +231,14 @@ class Lead:
         terms = _least(near, nearness(high), nearness(low)) + _least(deep, depth(low), depth(high))
         return np.asarray(terms.sum(axis=1))
 
-    def _of_isolated(self, boxes: Boxes) -> FloatArray:
+    def _of_isolated(self, boxes: SectionBoxes) -> FloatArray:
         coefficients = self.weights.isolated[:, self.label] - self.weights.isolated[:, self.other]
         if len(coefficients) == 0:
             return np.zeros(len(boxes.middles))
-        rows = np.repeat(self.cut.center[None], len(boxes.middles), axis=0)
-        rows[:, self.cut.missing] += boxes.middles @ self.cut.root.T
+        rows = np.repeat(self.section.center[None], len(boxes.middles), axis=0)
+        rows[:, self.section.missing] += boxes.middles @ self.section.root.T
         distance = cdist(rows, self.model.isolated)
-        spread = boxes.spread(self.cut.root[None])
+        spread = boxes.spread(self.section.root[None])
         bells = (
             _bell(distance + spread, self.weights.width),
             _bell(np.maximum(distance - spread, 0), self.weights.width),
@@ -261,20 +267,20 @@ def _bell(distance: FloatArray, width: float) -> FloatArray:
 def value_of_information(
     model: SEPModel, row: FloatArray, known: Sequence[tuple[IntArray, FloatArray]], min_trust: float
 ) -> list[tuple[float, float]]:
-    """For each way that gaps become known, how often the row would be accepted then, and its mean trust.
+    """For each set of values that may become known: how often the row would then be accepted, and its mean trust.
 
     Parameters
     ----------
     model : SEPModel
     row : array
-        In the user's own features, with NaN for gaps.
+        In the user's own features, with NaN for missing values.
     known : sequence of pairs
         Positions in the row that become known together, and likely values, of shape (draws, number of positions).
     min_trust : float
     """
     completed_rows = np.repeat(row[None, None], len(known), axis=0).repeat(N_DRAWS, axis=1)
-    for own, (positions, values) in zip(completed_rows, known, strict=True):
-        own[:, positions] = values
+    for completed_row, (positions, values) in zip(completed_rows, known, strict=True):
+        completed_row[:, positions] = values
     judged = judge_with_gaps(model, completed_rows.reshape(-1, len(row)), min_trust)[1]
     accepted, trust = (values.reshape(len(known), -1).mean(axis=1) for values in (judged.accepted, judged.trust))
     return list(zip(accepted.tolist(), trust.tolist(), strict=True))
@@ -284,5 +290,5 @@ def likely_values(model: SEPModel, row: FloatArray, groups: Sequence[IntArray]) 
     """For each group of missing features, their positions and values in the completions of a row."""
     if not groups:
         return []
-    ((_, completions),) = completed(model, row[None])
+    ((_, completions),) = draw_completions(model, row[None])
     return [(group, completions[0][:, group]) for group in groups]

@@ -1,4 +1,4 @@
-"""Rows with gaps: what the missing numbers may be, by the kinds of training rows that the known ones fit.
+"""Multiple imputation: likely values of missing numbers, given the known ones.
 
 A few completions of each row are drawn from a mixture of normal distributions of scores, given what is known of the
 row. Models with weights know these distributions; otherwise each ellipsoid is taken as a normal distribution with its
@@ -17,14 +17,14 @@ from sepc.model.mixture import N_DRAWS, Pattern
 from sepc.model.normal_scores import NormalScores
 from sepc.model.sep_model import SEPModel
 
-# Rows with gaps that are completed at once.
+# Rows with missing values that are completed at once.
 BLOCK_ROWS = 2_000
-# Isolated rows have covariances of at most so many numbers together, 32 MB; of more, some are left out.
+# At most this many numbers in the covariances of isolated rows, 32 MB; beyond that, some rows are left out.
 MOST_CELLS = 2**22
 
 
-def kinds_of(model: SEPModel) -> ImputationMixture:
-    """The kinds of training rows of a model; without weights, one for each ellipsoid and each isolated row."""
+def imputation_mixture(model: SEPModel) -> ImputationMixture:
+    """The mixture that a model imputes from; without weights, a component for each ellipsoid and each isolated row."""
     if model.row_kinds is not None:
         return model.row_kinds
     d = len(model.shift)
@@ -40,16 +40,18 @@ def kinds_of(model: SEPModel) -> ImputationMixture:
     )
 
 
-def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Positions of rows with gaps, some at a time, and their completions, of shape (n, n_draws, width).
+def draw_completions(
+    model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Draw completions of the rows with missing values: positions, some at a time, and arrays (n, n_draws, width).
 
-    Rows are in the user's own features, with NaN for gaps; codes of categories may follow.
+    Rows are in the user's own features, with NaN for missing values; category codes may follow.
     """
     gaps = np.isnan(rows[:, : len(model.shift)])
     lacking = np.flatnonzero(gaps.any(axis=1))
     if len(lacking) == 0:
         return
-    kinds = kinds_of(model)
+    kinds = imputation_mixture(model)
     patterns, which = np.unique(gaps[lacking], axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     for start in range(0, len(lacking), BLOCK_ROWS):
@@ -61,7 +63,7 @@ def completed(model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS) -> Iter
 def _completions(
     kinds: ImputationMixture, rows: FloatArray, gaps: BoolArray, patterns: BoolArray, which: IntArray, n_draws: int
 ) -> FloatArray:
-    """Completions of rows that are ordered by what they lack, which is the pattern numbered `which`."""
+    """Completions of rows sorted by which features are missing; `which` numbers these patterns."""
     known = kinds.scores.of(rows)
     drawn = np.empty((len(rows), n_draws, gaps.shape[1]))
     present, starts = np.unique(which, return_index=True)

@@ -1,4 +1,4 @@
-"""The rules of the paper: from the training rows where a row lies, or nearest to it, to its label and trust."""
+"""The paper's rules: label and trust from the training rows where a row lies, or nearest to it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.kinds import Rule
-from sepc.model.locate import packed
+from sepc.model.locate import pack_sets
 from sepc.model.nearest import FARTHEST, nearest_of
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import most_likely, published_probabilities, smoothed
+from sepc.model.trust import most_likely, published_probabilities, smooth
 from sepc.model.verdicts import Verdicts
 
 
 def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
     """Apply rules R1, R2a and R2b to sets of ellipsoids; the verdict on the empty set is overwritten later."""
-    region = model.table.find(packed(sets))
+    region = model.table.find(pack_sets(sets))
     exact = np.where(region[:, None] >= 0, model.table.counts[region], 0)
     wider = model.table.inside_all(sets)
     nobody = wider.sum(axis=1) == 0
@@ -28,7 +28,7 @@ def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
 
 
 def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
-    """Verdicts on the sets of the model's table; those in its rows `known` are filled in, and -1 stands for no set."""
+    """Verdicts on the sets of the model's table; only its rows `known` are filled in, and -1 stands for no set."""
     kept = model.kept_verdicts
     new = np.unique(known[~kept.is_known[known]])
     if len(new):
@@ -40,11 +40,11 @@ def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
 def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[Verdicts, IntArray, FloatArray]:
     """Case 3: decide as in the nearest ellipsoid, or as at the nearest isolated row, with counts that fade.
 
-    The rows are standardised, and `squared` are their squared radii, of shape (m, K). Also returns the nearest places
-    and the gauges.
+    The rows are standardised, and `squared` holds their squared radii, of shape (m, K). Also returns the nearest
+    places and the gauges.
 
-    Far away the label is still that of the nearest place, but probabilities become equal and no trust is left (row 15
-    of docs/explanation/differences.md).
+    Far away the label is still that of the nearest place, but probabilities tend to equal ones and trust vanishes
+    (row 15 of docs/explanation/differences.md).
     """
     if model.weights is None:
         nearest = nearest_of(model.places, rows, squared)
@@ -71,7 +71,7 @@ def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tup
 def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[IntArray, FloatArray]:
     """For rows outside all ellipsoids: the place with the smallest gauge, and that gauge.
 
-    `squared` are their squared radii, of shape (m, K). The gauge of an isolated row is one plus the distance to it,
+    `squared` holds their squared radii, of shape (m, K). The gauge of an isolated row is one plus the distance to it,
     measured in root mean square deviations of a feature.
     """
     n, d = rows.shape
@@ -117,7 +117,7 @@ def _judge(
         label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
         probabilities = published_probabilities(counts, label, model.class_counts)
     else:
-        probabilities = smoothed(exact * fading[:, None], counts * fading[:, None], shares)
+        probabilities = smooth(exact * fading[:, None], counts * fading[:, None], shares)
         label = most_likely(probabilities, model.shares)
     each = np.arange(len(label))
     believed = (

@@ -1,4 +1,4 @@
-"""Columns of categories that are empty in a row: what they may hold."""
+"""Missing categories of a row, and what they may be."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sepc.model.sep_model import SEPModel
 
 @dataclass(frozen=True, eq=False)
 class EmptyCategory:
-    """A column of categories that is empty in a row.
+    """A categorical column that is missing in a row.
 
     Attributes
     ----------
     positions : (k + 1,) array
-        Where a row has the features that stand for the column, and then its code.
+        Positions in a row of the features that encode the column, then of its code.
     fillings : (m, k + 1) array
-        What these are for each category that may be behind the gap.
+        Their values for each category that may be the missing one.
     """
 
     positions: IntArray
@@ -31,17 +31,17 @@ class EmptyCategory:
 
     @classmethod
     def of(cls, feature: int, code: int, encodings: FloatArray, codes: IntArray) -> EmptyCategory:
-        """The column whose features begin at a position, with its code at another."""
+        """The column whose features begin at position `feature`, with its code at position `code`."""
         positions = np.append(np.arange(feature, feature + encodings.shape[1]), code)
         return cls(positions, np.column_stack([encodings, codes]))
 
     @property
     def feature(self) -> int:
-        """The first of its features, which has the name of the column."""
+        """Its first feature, which bears the name of the column."""
         return int(self.positions[0])
 
     def likely(self, model: SEPModel, probabilities: FloatArray) -> FloatArray:
-        """As many fillings as numbers have completions, each as often as training rows of the likely classes have it.
+        """As many fillings as there are completions, in proportion to their frequency in the likely classes.
 
         Every category counts as if each class had one more row with it.
         """
@@ -56,14 +56,14 @@ class EmptyCategory:
 
 
 def n_ways(empty: Sequence[EmptyCategory]) -> int:
-    """How many ways there are to fill in empty categories."""
-    return prod(len(own.fillings) for own in empty)
+    """How many combinations of categories may be missing."""
+    return prod(len(column.fillings) for column in empty)
 
 
-def filled_in(row: FloatArray, empty: Sequence[EmptyCategory]) -> Iterator[FloatArray]:
-    """The row with every combination of categories in place of those that are empty."""
-    for chosen in product(*(own.fillings for own in empty)):
+def fill_in(row: FloatArray, empty: Sequence[EmptyCategory]) -> Iterator[FloatArray]:
+    """The row with every combination of categories in place of the missing ones."""
+    for chosen in product(*(column.fillings for column in empty)):
         complete = row.copy()
-        for own, filling in zip(empty, chosen, strict=True):
-            complete[own.positions] = filling
+        for column, filling in zip(empty, chosen, strict=True):
+            complete[column.positions] = filling
         yield complete

@@ -1,4 +1,4 @@
-"""Kinds of training rows, each as a normal distribution of scores: what the gaps of a row are filled in by."""
+"""The Gaussian mixture that missing values are imputed from: a component for each kind of training rows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sepc.model.mixture import Mixture
 from sepc.model.normal_scores import NormalScores
 from sepc.records import MOST, floats, part, record
 
-# Scores are about normal, and variances at least that of the ridge: means, covariances and the inverses of covariances
-# are never larger than these.
+# Scores are roughly normal and variances at least the ridge, so means, covariances and their inverses never exceed
+# these.
 MOST_SCORE = 1e9
 MOST_PRECISION = 1e12
 
 
 @record
 class ImputationMixture:
-    """Normal distributions of scores: for each ellipsoid its rows of its own class, and for each class its other rows.
+    """Normal distributions of scores: of the owner's rows in each ellipsoid, and of each class's remaining rows.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class ImputationMixture:
     centers, covariances : (G, d) and (G, d, d) arrays
         Means and covariances of the scores.
     class_rows : (G, C) array
-        Training rows of each class that each distribution stands for.
+        Training rows of each class behind each distribution.
     """
 
     scores: NormalScores = part(NormalScores, is_inline=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.membership import Stack, padded_tiles
 
-# Ellipsoids packed into one number, as powers of two whose sums are exact in a double.
+# Ellipsoids packed into one number, as powers of two that a double adds exactly.
 WORD_BITS = 52
 POWERS = 2.0 ** np.arange(WORD_BITS)
 
@@ -27,7 +27,7 @@ class Located:
     Attributes
     ----------
     keys : (n, W) array
-        The set of ellipsoids of each row, packed into numbers; zeros if the caller wants none.
+        The set of ellipsoids of each row, packed into numbers; zeros if not asked for.
     squared : (n,) array
         The smallest squared radius of each row in any ellipsoid; infinite if there is none.
     outside : (m,) array
@@ -53,7 +53,7 @@ def locate(
     n_extra: int = 0,
     with_keys: bool = True,
 ) -> Located:
-    """Find the ellipsoids of every row, tile by tile, so that never all squared radii are in memory.
+    """Find the ellipsoids of every row, tile by tile, so that squared radii are never all in memory.
 
     The function `extra` may compute `n_extra` further numbers per row from the squared radii of a tile.
     """
@@ -69,7 +69,7 @@ def locate(
         tile = padded[:, :n_rows]
         tile.min(axis=0, initial=np.inf, out=squared[place])
         if with_keys:
-            keys[place] = packed((limit >= tile).T)
+            keys[place] = pack_sets((limit >= tile).T)
         alone = np.flatnonzero(squared[place] > limit)
         if len(alone):
             outside.append(place.start + alone)
@@ -77,7 +77,7 @@ def locate(
     return Located(keys, squared, np.concatenate(outside), np.concatenate(outside_squared), extras)
 
 
-def packed(sets: BoolArray) -> FloatArray:
+def pack_sets(sets: BoolArray) -> FloatArray:
     """Pack sets of ellipsoids, one per row, into numbers as in `Located.keys`."""
     words = _words(sets.shape[1])
     keys = np.empty((len(sets), len(words)))
@@ -87,7 +87,7 @@ def packed(sets: BoolArray) -> FloatArray:
     return keys
 
 
-def unpacked(keys: FloatArray, K: int) -> BoolArray:
+def unpack_sets(keys: FloatArray, K: int) -> BoolArray:
     """The sets that `keys` stand for, of shape (n, K)."""
     words, bits = np.divmod(np.arange(K), WORD_BITS)
     return (keys.astype(np.int64)[:, words] >> bits & 1).astype(np.bool_)
@@ -101,5 +101,5 @@ def as_values(keys: FloatArray) -> NDArray[Any]:
 
 
 def _words(K: int) -> list[slice]:
-    """The ellipsoids in each number of a key; at least one number, also if there are no ellipsoids."""
+    """The ellipsoids in each number of a key; at least one number, even without ellipsoids."""
     return [slice(start, min(start + WORD_BITS, K)) for start in range(0, max(K, 1), WORD_BITS)]

@@ -1,8 +1,8 @@
 """Squared radii of many rows in many ellipsoids at once, where scoring spends most of its time.
 
 A squared radius is a quadratic polynomial, so one matrix product of the rows' monomials with the coefficients gives all
-ellipsoids at once, faster than the stacked roots do. But its rounding grows with the square of the condition number. So
-every ellipsoid has an error bound, and where that leaves a doubt the row is measured from the ellipsoid's center.
+ellipsoids at once, faster than the stacked roots do. But its rounding error grows with the square of the condition
+number. So every ellipsoid has an error bound, and in doubt the row is measured from the ellipsoid's center.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 # Polynomials are trusted up to this error, relative to squared radii above 1; no use of a gauge needs more precision.
 POLYNOMIAL_ERROR = 1e-6
 
-# Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds every slack of "inside".
+# Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds any slack of "inside".
 BOUNDARY_MARGIN = 1e-8
 
-# Matrix products are taken for so many rows at a time, whether there are few or many, since BLAS rounds differently for
-# other shapes. A row alone pays for so many.
+# Matrix products always take this many rows at a time, since BLAS rounds differently for other shapes. A single row
+# pays for all of them.
 SLAB_ROWS = 64
 
-# A tile is a few slabs whose monomials stay in the second-level cache. Their number is odd: a power of two from one
-# monomial to the next would put all of a slab into a few places of the cache, and a product take half as long again.
+# A tile is a few slabs whose monomials stay in the L2 cache. Their number is odd: with a power of two as stride between
+# monomials, a slab would map to a few cache sets, and a product take half as long again.
 TILE_ENTRIES = 2**18
 MAX_TILE_SLABS = 15
 
-# Squared radii, or other numbers of a row, in a tile, if there are very many: 32 MB.
+# The most squared radii or other numbers in a tile: 32 MB.
 MOST_NUMBERS = 2**22
 
 # Offsets from centers that are measured at a time: few rows are measured in many ellipsoids at once.
 MEASURED_ENTRIES = 2**16
 
-# With more monomials than this, a tile of them would take hundreds of megabytes, and every row is measured instead.
+# With more monomials than this, a tile would take hundreds of megabytes, so every row is measured instead.
 MOST_MONOMIALS = 2**17
 
 # Coordinates are clipped at this many times the smallest scale of the roots: far from every ellipsoid, but no overflow.
@@ -44,7 +44,7 @@ FARTHEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Ellipsoids prepared for `tiles_of_squared_radii`; built once by `stacked`.
+    """Ellipsoids prepared for `tiles_of_squared_radii`; built once by `stack_ellipsoids`.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ class Stack:
     offsets: FloatArray
 
     def tile_rows(self, n_extra: int = 0) -> int:
-        """Most rows in a tile, a number of slabs; fewer, if the caller computes very many extra numbers per row."""
+        """The most rows in a tile, in whole slabs; fewer if the caller computes very many extra numbers per row."""
         n_monomials = int(max(len(self.origin), self.coefficients.shape[1], 1))
         fitting = min(TILE_ENTRIES // n_monomials, MOST_NUMBERS // max(len(self.centers), n_extra, 1)) // SLAB_ROWS
         n_slabs = min(MAX_TILE_SLABS, fitting - 1 + fitting % 2)
         return SLAB_ROWS * max(1, n_slabs)
 
 
-def stacked(centers: FloatArray, roots: FloatArray) -> Stack:
+def stack_ellipsoids(centers: FloatArray, roots: FloatArray) -> Stack:
     """Prepare ellipsoids, given by centers of shape (K, d) and roots of shape (K, d, d), for many rows.
 
     Every term of a polynomial is rounded in the sum, its coefficient, its monomial and the shift; at a row `x` the
@@ -140,7 +140,7 @@ def squared_radii(rows: FloatArray, centers: FloatArray, roots: FloatArray) -> F
            [1.  , 6.25]])
     """
     squares = np.empty((len(centers), len(rows)))
-    for place, tile in tiles_of_squared_radii(rows, stacked(centers, roots)):
+    for place, tile in tiles_of_squared_radii(rows, stack_ellipsoids(centers, roots)):
         squares[:, place] = tile.T
     return squares.T
 
@@ -154,7 +154,7 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
 def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Walk rows in tiles: which rows, the rows as columns, and their squared radii of shape (K, tile).
 
-    A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row alike, alone and among many.
+    A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row the same, alone or among many.
     The columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller
     computes very many extra numbers per row.
     """
@@ -164,16 +164,16 @@ def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[t
     for start in range(0, len(rows), max(1, tile_rows)):
         tile = rows[start : start + tile_rows]
         n_columns = whole_slabs(len(tile))
-        own = columns[:, :n_columns]
-        own[:, : len(tile)] = tile.T
+        padded = columns[:, :n_columns]
+        padded[:, : len(tile)] = tile.T
         # Not around the yield: the caller's warnings are not ours to silence.
         with np.errstate(over="ignore", invalid="ignore"):
             is_measured = monomials.size == 0
             if is_measured:
-                squares = _measured(own, stack.centers, stack.roots)
+                squares = _measure(padded, stack.centers, stack.roots)
             else:
-                squares = _polynomials(own, len(tile), monomials[:, :n_columns], stack)
-        yield slice(start, start + len(tile)), own, squares
+                squares = _polynomials(padded, len(tile), monomials[:, :n_columns], stack)
+        yield slice(start, start + len(tile)), padded, squares
 
 
 def whole_slabs(n: int) -> int:
@@ -194,7 +194,7 @@ def _slabs(columns: FloatArray) -> FloatArray:
 
 
 def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack: Stack) -> FloatArray:
-    """Squared radii by polynomials, measured where these leave a doubt; what pads the rows is not measured."""
+    """Squared radii by polynomials, measured where these leave a doubt; padding is not measured."""
     coordinates = monomials[-1 - len(columns) : -1]
     np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
     np.minimum(coordinates, stack.farthest, out=coordinates)
@@ -204,13 +204,13 @@ def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack:
     if not _lie_apart(squares, stack):
         is_sure = _are_believed(squares, coordinates, stack)
         doubtful = np.flatnonzero(~is_sure[:, :n_rows].all(axis=1))
-        measured = _measured(columns, stack.centers[doubtful], stack.roots[doubtful])
+        measured = _measure(columns, stack.centers[doubtful], stack.roots[doubtful])
         squares[doubtful] = np.where(is_sure[doubtful], squares[doubtful], measured)
     return np.maximum(squares, 0.0, out=squares)
 
 
 def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
-    """Whether all polynomial values are believed at first sight: far enough from 1 for every ellipsoid."""
+    """Whether all polynomial values can be used without a closer look: far enough from 1 for every ellipsoid."""
     if len(stack.rough):
         return False
     margin = stack.margins.max()
@@ -220,7 +220,7 @@ def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
 
 
 def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
-    """Tell which polynomial values are accurate enough to be used; NaN never is."""
+    """Which polynomial values are accurate enough to be used; NaN never is."""
     is_sure = squares > 1.0 + stack.margins
     is_sure |= squares < 1.0 - stack.margins
     if len(stack.rough):
@@ -229,19 +229,19 @@ def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) ->
     return is_sure
 
 
-def _measured(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
-    """Squared radii in some ellipsoids. The center goes first: a difference of two products would lose the digits."""
+def _measure(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
+    """Squared radii in ellipsoids. The center is subtracted first: a difference of two products would lose digits."""
     d, n = columns.shape
     squares = np.empty((len(centers), n))
     step = max(1, MEASURED_ENTRIES // max(1, columns.size))
     for start in range(0, len(centers), step):
-        own = slice(start, start + step)
-        offsets = (columns - centers[own, :, np.newaxis]).reshape(-1, d, n // SLAB_ROWS, SLAB_ROWS)
+        some = slice(start, start + step)
+        offsets = (columns - centers[some, :, np.newaxis]).reshape(-1, d, n // SLAB_ROWS, SLAB_ROWS)
         mapped = np.empty_like(offsets)
         slabs, out = offsets.transpose(0, 2, 1, 3), mapped.transpose(0, 2, 1, 3)
-        np.matmul(roots[own, np.newaxis], slabs, out=out)
+        np.matmul(roots[some, np.newaxis], slabs, out=out)
         flat = mapped.reshape(-1, d, n)
-        np.einsum("kij,kij->kj", flat, flat, out=squares[own])
+        np.einsum("kij,kij->kj", flat, flat, out=squares[some])
     # A difference of infinities: too far away for a float.
     squares[np.isnan(squares)] = np.inf
     return squares

@@ -1,7 +1,7 @@
-"""A mixture of normal distributions, given some of the features of a row.
+"""A Gaussian mixture, conditioned on some of the features of a row.
 
-With precision matrix P, split into known and missing features, the missing ones have the precision P_mm and the mean
-c_m - P_mm^-1 P_mk (x_k - c_k), and what is known has the precision P_kk - P_km P_mm^-1 P_mk.
+With precision matrix P, split into known and missing features, the missing ones have precision P_mm and mean
+c_m - P_mm^-1 P_mk (x_k - c_k), and the known ones have precision P_kk - P_km P_mm^-1 P_mk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sepc._typing import BoolArray, FloatArray
 # Completions of each row.
 N_DRAWS = 20
 
-# Columns of the sequence that these are drawn from; the base of the eighth is 19.
+# Columns of the Halton sequence that they are drawn from; the base of the eighth is 19.
 HALTON_COLUMNS = 8
 
 
@@ -73,16 +73,16 @@ class Pattern:
         half_logdet = 0.5 * np.linalg.slogdet(marginal).logabsdet if known.any() else np.zeros(len(P))
         logs = mixture.log_weights + half_logdet - 0.5 * squared
         logs = np.where(np.isfinite(logs), logs, -np.inf)
-        # Infinitely far from everything, all distributions are as likely as their rows.
+        # Infinitely far from everything, distributions are as likely as their weights say.
         logs = np.where(np.isfinite(logs).any(axis=1, keepdims=True), logs, mixture.log_weights)
         means = mixture.centers[None, :, missing] - np.einsum("kmi,nki->nkm", pull, apart)
         symmetric = 0.5 * (covariances + covariances.transpose(0, 2, 1))
         values, vectors = np.linalg.eigh(symmetric)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        return cls(missing, _normalized(logs), means, roots)
+        return cls(missing, _normalize(logs), means, roots)
 
     def draws(self, n_draws: int = N_DRAWS) -> FloatArray:
-        """Values of the missing features, of shape (n, n_draws, m); always at the same points, so not random."""
+        """Values of the missing features, of shape (n, n_draws, m); deterministic, from fixed points of the cube."""
         points = _points(n_draws, int(self.missing.sum()) + 1)
         upto = np.cumsum(np.exp(self.log_shares), axis=1)
         which = np.minimum((upto[:, None, :] < points[None, :, :1]).sum(axis=2), upto.shape[1] - 1)
@@ -91,8 +91,8 @@ class Pattern:
         return np.asarray(np.take_along_axis(self.means, which[:, :, None], axis=1) + apart)
 
 
-def _normalized(logs: FloatArray) -> FloatArray:
-    """Logarithms of probabilities, so that these add up to 1."""
+def _normalize(logs: FloatArray) -> FloatArray:
+    """Shift logarithms so that the probabilities add up to 1."""
     above = logs - logs.max(axis=1, keepdims=True)
     return np.asarray(above - np.log(np.exp(above).sum(axis=1, keepdims=True)))
 
@@ -101,8 +101,8 @@ def _normalized(logs: FloatArray) -> FloatArray:
 def _points(n: int, d: int) -> FloatArray:
     """Points spread evenly over the unit cube, strictly inside it.
 
-    The first columns are a Halton sequence. A later one would need more points than there are to get beyond small
-    numbers, so it has evenly spaced numbers in an order of its own.
+    The first columns are a Halton sequence. Later ones would need more points than there are to leave small numbers,
+    so each is a shuffle of evenly spaced numbers.
     """
     n_halton = min(d, HALTON_COLUMNS)
     points = np.empty((n, d))

@@ -1,8 +1,8 @@
 """Names of ellipsoids and regions: the ranges of the features that set them apart.
 
-An ellipsoid is named by the features whose usual range in it is narrow beside all training rows, such as "worst area ≥
-900, worst texture ≥ 25". A region that lies in several ellipsoids is named by what their ranges have in common. Names
-follow from what a model keeps, so they are the same after it was saved and loaded.
+An ellipsoid is named by the features whose usual range in it is narrow compared to all training rows, such as "worst
+area ≥ 900, worst texture ≥ 25". A region that lies in several ellipsoids is named by what their ranges have in common.
+Names follow from what a model stores, so they are the same after saving and loading.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import calendar_day, name_of, quantity, short
 
-# A name has two conditions, or a third one if it is needed to tell two names apart.
+# A name has two conditions, or three if that is needed to tell two names apart.
 N_CONDITIONS, MOST_CONDITIONS = 2, 3
 # A condition after the first is only worth it if at most this share of all training rows meets it.
 WORTH = 0.65
-# Where two names would be the same, up to this share.
+# The same share where two names would otherwise coincide.
 WORTH_TELLING_APART = 0.9
 # A range that leaves out at most this share of all rows on one side is open to that side.
 OPEN_TAIL = 0.1
 # Ends of ranges are rounded to a power of ten below this share of the spread of a feature.
 ROUNDED_TO = 0.1
-# Values this close to one of training, in parts of its range, are that one but for rounding or a small thickness.
+# Values this close to a training value, as a share of the range, differ from it by rounding or a small thickness.
 SAME_VALUE = 1e-4
 LONGEST_FEATURE = 40
 
@@ -71,7 +71,7 @@ def region_name(model: SEPModel, region: int) -> str:
 
 
 def names_of(model: SEPModel) -> Names:
-    """The names of a model that must be told apart, which are made once."""
+    """The names of a model, built once so that no two are the same."""
     if model not in _KNOWN:
         ellipsoids = _ellipsoid_names(model)
         _KNOWN[model] = Names(ellipsoids, _names_inside(model, ellipsoids))
@@ -79,33 +79,33 @@ def names_of(model: SEPModel) -> Names:
 
 
 def feature_name(model: SEPModel, j: int) -> str:
-    """The name of a feature as it stands in names and reasons."""
+    """The name of a feature as used in names and reasons."""
     return short(name_of(model.feature_names[j]), LONGEST_FEATURE)
 
 
-def told_value(usual: TrainingSummary, j: int, value: float) -> str:
-    """The value of a feature that is no category, as a person reads it."""
+def value_in_words(usual: TrainingSummary, j: int, value: float) -> str:
+    """The value of a numeric or date feature, as a person reads it."""
     return calendar_day(value) if usual.displays[j].kind is FeatureKind.DATE else quantity(value)
 
 
 def _ellipsoid_names(model: SEPModel) -> tuple[str, ...]:
-    names = _told_apart(model, [[k] for k in range(model.n_ellipsoids)])
+    names = _distinct_names(model, [[k] for k in range(model.n_ellipsoids)])
     times, labels = Counter(names), model.classes[model.owners]
     pairs = zip(names, labels, strict=True)
-    return _numbered([f"{name} ({name_of(label)})" if times[name] > 1 else name for name, label in pairs])
+    return _make_unique([f"{name} ({name_of(label)})" if times[name] > 1 else name for name, label in pairs])
 
 
 def _names_inside(model: SEPModel, ellipsoids: Sequence[str]) -> tuple[str, ...]:
     sets = [np.flatnonzero(row).tolist() for row in model.table.memberships]
-    shared = iter(_told_apart(model, [own for own in sets if len(own) > 1]))
-    return _numbered(
+    shared = iter(_distinct_names(model, [ellipsoid_set for ellipsoid_set in sets if len(ellipsoid_set) > 1]))
+    return _make_unique(
         [
-            f"{next(shared)} (where {len(own)} overlap)"
-            if len(own) > 1
-            else ellipsoids[own[0]]
-            if own
+            f"{next(shared)} (where {len(ellipsoid_set)} overlap)"
+            if len(ellipsoid_set) > 1
+            else ellipsoids[ellipsoid_set[0]]
+            if ellipsoid_set
             else SINGLE_CASES
-            for own in sets
+            for ellipsoid_set in sets
         ]
     )
 
@@ -116,20 +116,20 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     if usual is None:
         return name
     standard = model.shift + model.scale * model.isolated[i]
-    own = usual.in_own_units(standard[None, :])
-    values = standard if own is None else own[0]
+    restored = usual.in_own_units(standard[None, :])
+    values = standard if restored is None else restored[0]
     thickness = SAME_VALUE * _spread(usual)
-    box = _Boxes(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
-    # The share of all rows that are at least as far out, on the nearer side.
+    box = _UsualRanges(usual, (values - thickness)[None], (values + thickness)[None], np.empty((1, 0)))
+    # The share of all rows that lie at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
-    rarity[[own.kind is not FeatureKind.NUMBER for own in usual.displays]] = np.inf
+    rarity[[display.kind is not FeatureKind.NUMBER for display in usual.displays]] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
-    told = [f"{feature_name(model, j)} {told_value(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
+    told = [f"{feature_name(model, j)} {value_in_words(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
     return name + (f" ({', '.join(told)})" if told else "")
 
 
 def _as_in_training(usual: TrainingSummary, j: int, value: float) -> float:
-    """A value that was standardised and back, without the rounding of that."""
+    """Undo the rounding of a value that was standardised and converted back."""
     known = usual.overall[j]
     nearest = float(known[np.abs(known - value).argmin()])
     return nearest if abs(nearest - value) <= SAME_VALUE * float(_spread(usual)[j]) else float(value)
@@ -140,11 +140,11 @@ def _spread(usual: TrainingSummary) -> FloatArray:
     return np.asarray(usual.overall[:, -1] - usual.overall[:, 0])
 
 
-def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
+def _distinct_names(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
     """Names of sets of ellipsoids: of two conditions, or of three where two names would be the same."""
     if model.usual is None or not sets:
-        return [f"ellipsoid {' and '.join(map(str, own))}" for own in sets]
-    boxes = _boxes_of(model, model.usual, sets)
+        return [f"ellipsoid {' and '.join(map(str, ellipsoids))}" for ellipsoids in sets]
+    boxes = _usual_ranges(model, model.usual, sets)
     rarest = np.argsort(boxes.share, axis=1, kind="stable")[:, :MOST_CONDITIONS].tolist()
     names = [_name(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
     times = Counter(names)
@@ -154,14 +154,14 @@ def _told_apart(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
     ]
 
 
-def _name(model: SEPModel, boxes: _Boxes, i: int, features: Sequence[int], worth: float) -> str:
+def _name(model: SEPModel, boxes: _UsualRanges, i: int, features: Sequence[int], worth: float) -> str:
     """Conditions of box `i` in these features, the rarest first, as far as they are worth it."""
     first, *others = features
     kept = [first, *(j for j in others if boxes.share[i, j] <= worth)]
     return ", ".join(_condition(model, boxes, i, j) for j in kept)
 
 
-def _condition(model: SEPModel, boxes: _Boxes, i: int, j: int) -> str:
+def _condition(model: SEPModel, boxes: _UsualRanges, i: int, j: int) -> str:
     """What the rows of box `i` have in common in feature `j`."""
     usual, name = boxes.usual, feature_name(model, j)
     if j in boxes.categories:
@@ -182,12 +182,12 @@ def _rounded_end(usual: TrainingSummary, j: int, end: float) -> str:
     tenth = len(values) // 10
     spread = float(values[-1 - tenth]) - float(values[tenth])
     if not 0.0 < spread < np.inf:
-        return told_value(usual, j, _as_in_training(usual, j, end))
-    return told_value(usual, j, round(end, -int(np.floor(np.log10(spread * ROUNDED_TO)))))
+        return value_in_words(usual, j, _as_in_training(usual, j, end))
+    return value_in_words(usual, j, round(end, -int(np.floor(np.log10(spread * ROUNDED_TO)))))
 
 
-def _numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, with a number after those that are taken already."""
+def _make_unique(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, with a number after those already taken."""
     unique: dict[str, None] = {}
     times: Counter[str] = Counter()
     for name in names:
@@ -200,8 +200,8 @@ def _numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Boxes:
-    """For each of some sets of ellipsoids, what is usual in all of them.
+class _UsualRanges:
+    """What is usual in all ellipsoids of a set, for each of some sets.
 
     Attributes
     ----------
@@ -221,24 +221,24 @@ class _Boxes:
     def below(self) -> FloatArray:
         """The share of all training rows below each range, of shape (n, d)."""
         pairs = zip(self.usual.overall, self.low.T, strict=True)
-        return self._shares([np.searchsorted(own, ends) for own, ends in pairs])
+        return self._shares([np.searchsorted(quantiles, ends) for quantiles, ends in pairs])
 
     @cached_property
     def above(self) -> FloatArray:
         """The share of all training rows above each range, of shape (n, d)."""
         pairs = zip(self.usual.overall, self.high.T, strict=True)
-        return 1.0 - self._shares([np.searchsorted(own, ends, side="right") for own, ends in pairs])
+        return 1.0 - self._shares([np.searchsorted(quantiles, ends, side="right") for quantiles, ends in pairs])
 
     @cached_property
     def categories(self) -> dict[int, list[IntArray]]:
-        """For each feature of categories and each box, the few that most rows have; empty if there are no such few."""
-        return {j: [_frequent(own) for own in self._of_feature(j)] for j in self.usual.category_features}
+        """For each categorical feature and each box, the few categories that most rows have; empty if it takes many."""
+        return {j: [_frequent(shares) for shares in self._of_feature(j)] for j in self.usual.category_features}
 
     @cached_property
     def share(self) -> FloatArray:
-        """The share of all training rows within the range or of the categories of each feature; infinite for none."""
+        """The share of all training rows in the range or categories of each feature; infinite if it has neither."""
         share = 1.0 - self.below - self.above
-        share[:, [j for j, own in enumerate(self.usual.displays) if own.kind is FeatureKind.PART]] = np.inf
+        share[:, [j for j, display in enumerate(self.usual.displays) if display.kind is FeatureKind.PART]] = np.inf
         for j, chosen in self.categories.items():
             everyone = self._everyone(j)
             share[:, j] = [everyone[codes].sum() if len(codes) else np.inf for codes in chosen]
@@ -257,15 +257,15 @@ class _Boxes:
         return np.asarray(counts / self.usual.n_rows[groups].sum())
 
 
-def _boxes_of(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _Boxes:
-    """The boxes of sets of ellipsoids: where their ranges meet or, if they do not, what lies between them."""
+def _usual_ranges(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _UsualRanges:
+    """The usual ranges of sets of ellipsoids: where these intersect or, if they do not, what lies between them."""
     K, d = model.n_ellipsoids, len(model.feature_names)
-    own = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
-    low = np.array([own[ellipsoids, :, 0].max(axis=0) for ellipsoids in sets]).reshape(-1, d)
-    high = np.array([own[ellipsoids, :, 1].min(axis=0) for ellipsoids in sets]).reshape(-1, d)
+    ranges = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
+    low = np.array([ranges[ellipsoids, :, 0].max(axis=0) for ellipsoids in sets]).reshape(-1, d)
+    high = np.array([ranges[ellipsoids, :, 1].min(axis=0) for ellipsoids in sets]).reshape(-1, d)
     shares = np.array([_category_shares(usual, k, int(model.owners[k])) for k in range(K)])
     mixed = np.array([shares[ellipsoids].mean(axis=0) for ellipsoids in sets]).reshape(len(sets), -1)
-    return _Boxes(usual, np.minimum(low, high), np.maximum(low, high), mixed)
+    return _UsualRanges(usual, np.minimum(low, high), np.maximum(low, high), mixed)
 
 
 def _range(model: SEPModel, usual: TrainingSummary, k: int) -> FloatArray:
@@ -275,8 +275,8 @@ def _range(model: SEPModel, usual: TrainingSummary, k: int) -> FloatArray:
         return np.asarray(usual.ranges[group])
     reach = np.linalg.norm(np.linalg.inv(model.roots[k]), axis=1)
     ends = model.shift + model.scale * np.array([model.centers[k] - reach, model.centers[k] + reach])
-    own = usual.in_own_units(ends)
-    return np.sort((ends if own is None else own).T, axis=1)
+    restored = usual.in_own_units(ends)
+    return np.sort((ends if restored is None else restored).T, axis=1)
 
 
 def _category_shares(usual: TrainingSummary, k: int, owner: int) -> FloatArray:

@@ -10,18 +10,18 @@ from scipy.spatial.distance import cdist
 
 from sepc._typing import FloatArray, IntArray
 from sepc.shapes.distance import distances
-from sepc.shapes.norms import mapped_rows
+from sepc.shapes.norms import map_rows
 
 # Places that differ in distance by less than this share are tied: rounding must not choose between mirror images.
 TIE_TOLERANCE = 1e-9
 
-# Rounding could lift a bound by this share of the distance to the center.
+# Rounding could raise a bound by this share of the distance to the center.
 ROUNDING = 1e-12
 
-# Coordinates are clipped here, where squares are still finite; all places are equally near to such a row.
+# Coordinates are clipped here, where squares are still finite; such a row is equally near to all places.
 FARTHEST = 1e140
 
-# Rows compared at once: enough to give every ellipsoid a long array, and 100 of them take 40 MB.
+# Rows compared at once: enough for a long array per ellipsoid; 100 ellipsoids take 40 MB.
 BLOCK_ROWS = 16384
 
 
@@ -47,7 +47,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Ellipsoids and isolated points prepared for `nearest_of`; built once by `prepared`.
+    """Ellipsoids and isolated points prepared for `nearest_of`; built once by `prepare_places`.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ class Places:
 
     def coordinates(self, rows: FloatArray, k: int) -> FloatArray:
         """Rows as seen from the center of ellipsoid `k` along its axes."""
-        return mapped_rows(rows, self.centers[k], self.axes[k])
+        return map_rows(rows, self.centers[k], self.axes[k])
 
 
-def prepared(centers: FloatArray, roots: FloatArray, isolated: FloatArray) -> Places:
+def prepare_places(centers: FloatArray, roots: FloatArray, isolated: FloatArray) -> Places:
     """Prepare ellipsoids, of shapes (K, d) and (K, d, d), and isolated points, of shape (J, d), for many rows."""
     if len(centers) + len(isolated) == 0:
-        raise ValueError("There is neither an ellipsoid nor an isolated point, so no place is nearest.")
+        raise ValueError("There are no ellipsoids and no isolated points, so there is no nearest place.")
     # Decompose the inverse, as in Ellipsoid: rounding is then small against the longest axes, which distances need.
     columns, semi_axes, _ = np.linalg.svd(np.linalg.inv(roots))
     return Places(centers, columns.transpose(0, 2, 1), semi_axes, cKDTree(isolated))
@@ -88,7 +88,7 @@ def nearest_places(
     ----------
     rows : ndarray of shape (n, d)
     squared_radii : ndarray of shape (n, K)
-        Of these rows in the ellipsoids, as `squared_radii` gives them.
+        Those of the rows in the ellipsoids, as from `squared_radii`.
     centers : ndarray of shape (K, d)
     roots : ndarray of shape (K, d, d)
     isolated : ndarray of shape (J, d)
@@ -105,11 +105,11 @@ def nearest_places(
     >>> nearest.tied_rows, nearest.tied_places
     (array([1, 1]), array([0, 1]))
     """
-    return nearest_of(prepared(centers, roots, isolated), rows, squared_radii)
+    return nearest_of(prepare_places(centers, roots, isolated), rows, squared_radii)
 
 
 def nearest_of(places: Places, rows: FloatArray, squared_radii: FloatArray) -> Nearest:
-    """Find the nearest place of each row, like `nearest_places`, but for prepared places."""
+    """Find the nearest place of each row, like `nearest_places`, for prepared places."""
     blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, max(1, len(rows)), BLOCK_ROWS)]
     parts = [_nearest_in_block(places, rows[block], squared_radii[block]) for block in blocks]
     return Nearest(
@@ -141,7 +141,7 @@ def _nearest_in_block(places: Places, rows: FloatArray, squared_radii: FloatArra
 
 
 def _ellipsoid_distances(places: Places, rows: FloatArray, squared_radii: FloatArray, within: FloatArray) -> FloatArray:
-    """Distance of each row to each ellipsoid that may be nearest, and infinity for those proved to be farther.
+    """Distance of each row to each ellipsoid that may be nearest; infinity for those proved to be farther.
 
     One guessed ellipsoid is solved for every row; lower bounds then rule out most of the others.
     """
@@ -191,7 +191,7 @@ def _lower_bounds(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
 
 
 def _with_ties(reach: FloatArray) -> FloatArray:
-    """Widen a distance so that no place that may be tied is ruled out."""
+    """Widen a distance so that no possible tie is ruled out."""
     return (1.0 + 2.0 * TIE_TOLERANCE) * reach
 
 

@@ -1,9 +1,8 @@
-"""NormalScores of features: numbers that are about normal, in which rows with gaps are completed.
+"""Normal scores: features transformed to be roughly normal, in which missing values are imputed.
 
-A feature that is about normal already is only standardised, so that exact relations between features, such as a sum,
+A feature that is already roughly normal is only standardised, so that exact relations between features, such as a sum,
 stay exact. Any other, such as one that is zero in most rows, is replaced by the normal quantile of its rank among the
-training rows. On the way back such a score becomes a value that occurs in training: zeros stay zeros, and whole numbers
-stay whole.
+training rows. The inverse gives values that occur in training: zeros stay zeros, and whole numbers stay whole.
 """
 
 from __future__ import annotations
@@ -14,27 +13,27 @@ from scipy.special import ndtr, ndtri
 from sepc._typing import BoolArray, FloatArray
 from sepc.records import bools, floats, given, record
 
-# Values of each feature that are kept, the smallest and the largest included.
+# Quantiles stored for each feature, including the smallest and the largest value.
 N_QUANTILES = 100
-# A feature is about normal if its squared correlation with its ranks' normal quantiles is so high, and so many of the
-# values kept are distinct. Chosen, with the constants of `estimators/sep/describing.py`, on the first folds of the nine
-# sets of docs/explanation/gaps.md.
+# A feature counts as normal if its squared correlation with the normal quantiles of its ranks is this high, and this
+# many stored quantiles are distinct. Chosen, with the constants of `estimators/sep/training_summaries.py`, on the
+# first folds of the nine sets of docs/explanation/gaps.md.
 LEAST_CORRELATION = 0.8
 FEWEST_DISTINCT = 20
 
 
 @record
 class NormalScores:
-    """How features become scores, and scores features.
+    """Converts features to normal scores and back.
 
     Attributes
     ----------
     shift, scale : (d,) arrays
-        A feature that is about normal is standardised as ``(x - shift) / scale``.
+        A roughly normal feature is standardised as ``(x - shift) / scale``.
     is_normal : (d,) bool array
         Whether the score of a feature is the standardised feature.
     quantiles : (d, Q) array
-        Values of each feature in ascending order, as frequent as in training.
+        Quantiles of each feature in training, ascending.
     """
 
     shift: FloatArray = given()
@@ -50,32 +49,32 @@ class NormalScores:
 
     @classmethod
     def standardized(cls, shift: FloatArray, scale: FloatArray) -> NormalScores:
-        """NormalScores that are standardised features, without limits."""
+        """Scores that are just standardised features, without limits."""
         ends = np.repeat([[-np.inf, np.inf]], len(shift), axis=0)
         return cls(shift, scale, np.ones(len(shift), dtype=bool), ends)
 
     @classmethod
-    def fitted(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> NormalScores:
-        """NormalScores by the values of rows of these weights; NaN is a gap."""
+    def fit(cls, rows: FloatArray, weights: FloatArray, shift: FloatArray, scale: FloatArray) -> NormalScores:
+        """Fit to weighted rows; NaN is a missing value."""
         quantiles = np.array([quantiles_of(column, weights, N_QUANTILES) for column in rows.T])
         is_varied = (np.diff(quantiles, axis=1) > 0.0).sum(axis=1) >= FEWEST_DISTINCT - 1
         is_normal = [
-            bool(varied) and _squared_correlation(column, _ranked(column, kept), weights) >= LEAST_CORRELATION
+            bool(varied) and _squared_correlation(column, _normal_quantiles(column, kept), weights) >= LEAST_CORRELATION
             for column, kept, varied in zip(rows.T, quantiles, is_varied, strict=True)
         ]
         return cls(shift, scale, np.array(is_normal), quantiles)
 
     def of(self, rows: FloatArray) -> FloatArray:
-        """NormalScores of the features of rows; NaN stays NaN."""
+        """The scores of rows; NaN stays NaN."""
         d = len(self.quantiles)
         with np.errstate(over="ignore"):
             scores = np.asarray((rows[:, :d] - self.shift) / self.scale)
         for j in np.flatnonzero(~self.is_normal):
-            scores[:, j] = _ranked(rows[:, j], self.quantiles[j])
+            scores[:, j] = _normal_quantiles(rows[:, j], self.quantiles[j])
         return scores
 
     def values(self, scores: FloatArray, j: int) -> FloatArray:
-        """Values of feature `j`, within the range of training, that have these scores."""
+        """Values of feature `j` with these scores, within the range of training."""
         kept, n_kept = self.quantiles[j], self.quantiles.shape[1]
         if self.is_normal[j]:
             return np.asarray(np.clip(scores * self.scale[j] + self.shift[j], kept[0], kept[-1]))
@@ -83,7 +82,7 @@ class NormalScores:
 
 
 def quantiles_of(column: FloatArray, weights: FloatArray, n: int) -> FloatArray:
-    """Known values of a column at `n` evenly spaced ranks, the smallest and the largest included."""
+    """Known values of a column at `n` evenly spaced ranks, including the smallest and the largest."""
     known = np.flatnonzero(~np.isnan(column))
     order = known[np.argsort(column[known], kind="stable")]
     ranks = np.cumsum(weights[order])
@@ -91,8 +90,8 @@ def quantiles_of(column: FloatArray, weights: FloatArray, n: int) -> FloatArray:
     return np.asarray(column[order][np.minimum(where, len(order) - 1)])
 
 
-def _ranked(column: FloatArray, kept: FloatArray) -> FloatArray:
-    """Normal quantiles of the ranks of values among those kept; NaN stays NaN."""
+def _normal_quantiles(column: FloatArray, kept: FloatArray) -> FloatArray:
+    """Normal quantiles of the ranks of values among the stored quantiles; NaN stays NaN."""
     first, last = (np.searchsorted(kept, column, side=side) for side in ("left", "right"))
     ranks = np.clip(0.5 * (first + last), 0.5, len(kept) - 0.5)
     return np.where(np.isnan(column), np.nan, ndtri(ranks / len(kept)))
@@ -101,7 +100,7 @@ def _ranked(column: FloatArray, kept: FloatArray) -> FloatArray:
 def _squared_correlation(column: FloatArray, scores: FloatArray, weights: FloatArray) -> float:
     """The squared correlation of the known values of a column with their scores."""
     known = ~np.isnan(column)
-    # Of huge values, squares would overflow.
+    # Squares of huge values would overflow.
     size = np.abs(column[known]).max()
     covariance = np.cov(column[known] / size, scores[known], aweights=weights[known])
     return float(covariance[0, 1] ** 2 / (covariance[0, 0] * covariance[1, 1]))

@@ -13,18 +13,18 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.kinds import Cause
 from sepc.kernels.threads import single_threaded
 from sepc.model.causes import NOT_YET
-from sepc.model.completion import completed
+from sepc.model.completion import draw_completions
 from sepc.model.count_rules import judge_outside, judge_seen, judge_sets, smallest_gauge
-from sepc.model.locate import Located, as_values, locate, packed, unpacked
+from sepc.model.locate import Located, as_values, locate, pack_sets, unpack_sets
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
 from sepc.model.verdicts import BESIDE_WEIGHTS, FIELDS, Verdicts
-from sepc.model.weights import FADING_BEGINS, faded
+from sepc.model.weights import FADING_BEGINS, fade
 
-# Rows decided on at once: so many that the few outside all ellipsoids still make a batch worth solving together.
+# Rows decided on at once: enough that the few outside all ellipsoids still make a batch worth solving together.
 BLOCK_ROWS = 2**17
 
-# Fewer if there are many ellipsoids and isolated rows, since a number may be needed for each pair: 128 MB.
+# Fewer if there are many ellipsoids and isolated rows, since each pair may need a number: 128 MB.
 BLOCK_PAIRS = 2**24
 
 
@@ -32,7 +32,7 @@ BLOCK_PAIRS = 2**24
 class JudgedRows:
     """A model's decisions as plain arrays with one entry per row; `SEPDecisions` documents them.
 
-    The causes of refused rows are `NOT_YET` looked up, except where they are known from the gaps of a row.
+    The causes of rejected rows are `NOT_YET` looked up, except where missing values determine them.
     """
 
     label: NDArray[Any]
@@ -50,11 +50,11 @@ class JudgedRows:
 
 @single_threaded
 def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
-    """Decide on rows without gaps, given in the user's own features."""
+    """Decide on rows without missing values, given in the user's own features."""
     counted, weighed, gauge, place = _judge_blocks(model, rows)
     probabilities = counted.probabilities if weighed is None else weighed
     label = counted.label if weighed is None else most_likely(weighed, model.shares)
-    trust = counted.trust if weighed is None else weighed_trust(weighed, label, gauge)
+    trust = counted.trust if weighed is None else trust_by_weights(weighed, label, gauge)
     accepted = trust >= min_trust
     return JudgedRows(
         label=model.classes[label],
@@ -73,28 +73,28 @@ def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
 
 @single_threaded
 def weighted_probabilities(model: SEPModel, rows: FloatArray) -> FloatArray:
-    """Probabilities of rows without gaps, like those of `judge`, for a model with weights."""
+    """Class probabilities of rows without missing values, as in `judge`, for a model with weights."""
     return _weigh_blocks(model, rows, with_keys=False)[0]
 
 
 @single_threaded
 def weigh_and_locate(model: SEPModel, rows: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The same, and the ellipsoids that each row lies in, of shape (n, K)."""
+    """The same, and which ellipsoids each row lies in, of shape (n, K)."""
     weighed, keys = _weigh_blocks(model, rows, with_keys=True)
-    return weighed, unpacked(keys, model.n_ellipsoids)
+    return weighed, unpack_sets(keys, model.n_ellipsoids)
 
 
 def _weigh_blocks(model: SEPModel, rows: FloatArray, with_keys: bool) -> tuple[FloatArray, FloatArray]:
     weighed, keys = np.empty((len(rows), len(model.classes))), []
     for block in _blocks(model, len(rows)):
-        located = _located(model, rows[block], with_keys)
+        located = _locate(model, rows[block], with_keys)
         gauge = np.sqrt(located.squared)
         if len(located.outside):
             standardized = model.standardize(rows[block][located.outside])
             _, gauge[located.outside] = smallest_gauge(model, standardized, located.outside_squared)
-        weighed[block] = _weighed(model, rows[block], located.extra, gauge)
+        weighed[block] = _weigh(model, rows[block], located.extra, gauge)
         keys.append(located.keys)
-    return weighed, np.concatenate([packed(np.empty((0, model.n_ellipsoids), dtype=bool)), *keys])
+    return weighed, np.concatenate([pack_sets(np.empty((0, model.n_ellipsoids), dtype=bool)), *keys])
 
 
 def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArray | None, FloatArray, IntArray]:
@@ -106,7 +106,7 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
     weighed, names = (None, FIELDS) if model.weights is None else (np.empty((n, C)), BESIDE_WEIGHTS)
     for block in _blocks(model, n):
-        located = _located(model, rows[block])
+        located = _locate(model, rows[block])
         gauge[block] = np.sqrt(located.squared)
         known = model.table.find(located.keys)
         counted.put(block, judge_seen(model, known), known, names)
@@ -117,7 +117,7 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
             far, place[outside], gauge[outside] = judge_outside(model, standardized, located.outside_squared)
             counted.put(outside, far)
         if weighed is not None:
-            weighed[block] = _weighed(model, rows[block], located.extra, gauge[block])
+            weighed[block] = _weigh(model, rows[block], located.extra, gauge[block])
     return counted, weighed, gauge, place
 
 
@@ -126,7 +126,7 @@ def _blocks(model: SEPModel, n: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def _located(model: SEPModel, rows: FloatArray, with_keys: bool = True) -> Located:
+def _locate(model: SEPModel, rows: FloatArray, with_keys: bool = True) -> Located:
     """Where rows lie and, if the model has weights, their scores."""
     weights, standardized = model.weights, model.standardize(rows)
     if weights is None:
@@ -142,17 +142,17 @@ def _located(model: SEPModel, rows: FloatArray, with_keys: bool = True) -> Locat
 
 
 def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: IntArray, start: int) -> None:
-    """Decide on rows whose set of ellipsoids no training row has; each set is judged once."""
+    """Decide on rows whose set of ellipsoids was not seen in training; each set is judged once."""
     unseen = np.flatnonzero(known < 0)
     if len(unseen) == 0:
         return
     keys = located.keys[unseen]
     _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
-    verdicts.put(start + unseen, judge_sets(model, unpacked(keys[first], model.n_ellipsoids)), which)
+    verdicts.put(start + unseen, judge_sets(model, unpack_sets(keys[first], model.n_ellipsoids)), which)
 
 
-def _weighed(model: SEPModel, rows: FloatArray, scores: FloatArray, gauge: FloatArray) -> FloatArray:
-    """Probabilities of rows by weights: the softmax of their scores, which is computed in place, faded far away."""
+def _weigh(model: SEPModel, rows: FloatArray, scores: FloatArray, gauge: FloatArray) -> FloatArray:
+    """Probabilities by weights: the softmax of the scores, computed in place and faded far from training rows."""
     if model.weights is not None and model.n_codes:
         scores += model.weights.category_terms(rows[:, len(model.shift) :]).sum(axis=1)
     scores -= scores.max(axis=1, keepdims=True)
@@ -160,33 +160,33 @@ def _weighed(model: SEPModel, rows: FloatArray, scores: FloatArray, gauge: Float
     scores /= scores.sum(axis=1, keepdims=True)
     far = np.flatnonzero(gauge > FADING_BEGINS)
     if len(far):
-        scores[far] = faded(scores[far], gauge[far])
+        scores[far] = fade(scores[far], gauge[far])
     return scores
 
 
-def weighed_trust(probabilities: FloatArray, label: IntArray, gauge: FloatArray) -> FloatArray:
+def trust_by_weights(probabilities: FloatArray, label: IntArray, gauge: FloatArray) -> FloatArray:
     """The probability of each label; a single class fades as if there were a second one that was never seen."""
     if probabilities.shape[1] == 1:
-        return faded(np.repeat([[1.0, 0.0]], len(label), axis=0), gauge)[:, 0]
+        return fade(np.repeat([[1.0, 0.0]], len(label), axis=0), gauge)[:, 0]
     return np.asarray(probabilities[np.arange(len(label)), label])
 
 
 def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
-    """Decide on rows with or without gaps; returns what `judge_with_gaps` does."""
+    """Decide on rows with or without missing values; returns what `judge_with_gaps` does."""
     if _have_gaps(model, rows):
         return judge_with_gaps(model, rows, min_trust)
     return rows, judge(model, rows, min_trust)
 
 
 def probabilities_of(model: SEPModel, rows: FloatArray) -> FloatArray:
-    """The probabilities that `judge_any` gives, and no more than these need."""
+    """The probabilities of `judge_any`, without computing anything else."""
     if model.weights is None or _have_gaps(model, rows):
         return judge_any(model, rows, 0.0)[1].probabilities
     return weighted_probabilities(model, rows)
 
 
 def labels_of(model: SEPModel, rows: FloatArray) -> NDArray[Any]:
-    """The labels that `judge_any` gives, and no more than these need."""
+    """The labels of `judge_any`, without computing anything else."""
     if model.weights is None:
         return judge_any(model, rows, 0.0)[1].label
     return np.asarray(model.classes[most_likely(probabilities_of(model, rows), model.shares)])
@@ -197,20 +197,20 @@ def _have_gaps(model: SEPModel, rows: FloatArray) -> bool:
 
 
 def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
-    """Decide on rows of which some have gaps, which are NaN.
+    """Decide on rows of which some have missing values (NaN).
 
     Returns
     -------
     complete : array
-        The rows, with the most typical completion of those with gaps.
+        The rows, completed by the most typical draw where values are missing.
     judged : JudgedRows
-        Of a row with gaps, probabilities and trust are averages over its completions; region, rule and counts are
-        those of the most typical one.
+        For a row with missing values, probabilities and trust are averages over its completions; region, rule and
+        counts are those of the most typical one.
     """
     d = len(model.shift)
     known = np.flatnonzero(~np.isnan(rows[:, :d]).any(axis=1))
     parts, places, complete = [judge(model, rows[known], min_trust)], [known], rows.copy()
-    for where, completions in completed(model, rows):
+    for where, completions in draw_completions(model, rows):
         complete[where], judged = _judge_completions(model, completions, min_trust)
         parts.append(judged)
         places.append(where)
@@ -230,17 +230,17 @@ def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: floa
     trust = _mean_trust(model, judged, probabilities, label)
     accepted = trust >= min_trust
     chosen = each * n_draws + typical
-    own = {name: values[chosen] for name, values in vars(judged).items()}
+    columns = {name: values[chosen] for name, values in vars(judged).items()}
     would_be = judged.accepted.reshape(n, n_draws).mean(axis=1) > 0.5
-    cause = np.where(would_be | own["accepted"], int(Cause.MISSING), NOT_YET)
-    own |= {
+    cause = np.where(would_be | columns["accepted"], int(Cause.MISSING), NOT_YET)
+    columns |= {
         "label": model.classes[label],
         "trust": trust,
         "accepted": accepted,
         "cause": np.where(accepted, int(Cause.ACCEPTED), cause),
         "probabilities": mean,
     }
-    return completions[each, typical], JudgedRows(**own)
+    return completions[each, typical], JudgedRows(**columns)
 
 
 def _mean_trust(model: SEPModel, judged: JudgedRows, probabilities: FloatArray, label: IntArray) -> FloatArray:

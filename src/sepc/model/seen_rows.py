@@ -1,4 +1,4 @@
-"""Some training rows, remembered by a hash of each, to tell when training rows come again as if they were new."""
+"""Hashes of some training rows, to detect training rows that are passed off as new ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sepc.model.training_summary import FeatureDisplay, FeatureKind
 from sepc.points.row_hash import row_hashes
 from sepc.records import ints, record
 
-# Hashes kept, and the seed that all models share.
+# Number of hashes, and the seed that all models share.
 MOST_HASHES = 1_000
 SEED = 0
-# Training rows among others are only spoken of if there are a few and chance is as unlikely an explanation as this.
+# Training rows among others are reported only if there are a few and chance would explain them this rarely.
 FEWEST_AGAIN = 3
 UNLIKELY = 1e-6
 
@@ -27,22 +27,22 @@ class SeenRows:
     Attributes
     ----------
     hashes : (M,) array
-        Of the numbers, dates and categories of some rows. From a hash nobody gets the row, but who guesses all of its
-        values can check the guess.
+        Of the numbers, dates and categories of some rows. A hash does not reveal its row, but anyone who guesses all of
+        the row's values can check the guess.
     """
 
     hashes: IntArray = ints("M", low=-(2**63), high=2**63 - 1, name="seen_rows")
 
     @classmethod
     def of(cls, rows: FloatArray, displays: Sequence[FeatureDisplay]) -> SeenRows:
-        """Remember some of these rows, which are in the user's own features with codes of categories after these."""
+        """Remember some of these rows, given in the user's own features followed by category codes."""
         few = rows[:: max(1, -(-len(rows) // MOST_HASHES))]
         return cls(_hashes(few, displays))
 
     def n_again(self, rows: FloatArray, displays: Sequence[FeatureDisplay]) -> int:
-        """How many of the rows remembered are among others, if that is more than chance; else 0.
+        """How many of the remembered rows are among other rows, if more than by chance; else 0.
 
-        Were the others new rows of the same kind, a row remembered would be among them as often as one of them is
+        If the others were new rows of the same kind, a remembered row would be among them as often as one of them is
         among the rest. Fisher's exact test compares the two.
         """
         given = _hashes(rows, displays)
@@ -54,7 +54,7 @@ class SeenRows:
 
 
 def _hashes(rows: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
-    """Hashes of rows without the numbers that stand for categories, which are others in training than later."""
-    is_given = [own.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for own in displays]
+    """Hashes of rows, leaving out encoded categories, whose numbers in training differ from those of new rows."""
+    is_given = [display.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for display in displays]
     given = np.concatenate([np.array(is_given), np.ones(rows.shape[1] - len(is_given), dtype=bool)])
     return row_hashes(np.ascontiguousarray(rows[:, given]), SEED).view(np.int64)

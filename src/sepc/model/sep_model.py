@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.model.imputation_mixture import ImputationMixture
-from sepc.model.membership import FARTHEST, Stack, stacked
-from sepc.model.nearest import Places, prepared
+from sepc.model.membership import FARTHEST, Stack, stack_ellipsoids
+from sepc.model.nearest import Places, prepare_places
 from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
 from sepc.model.training_summary import TrainingSummary
@@ -23,13 +23,13 @@ from sepc.records import bools, counts, flag, floats, ints, labels, number, part
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, with_counts
 
-# How far around them training rows count as near, as a share of their spread. Settled with sepc_benchmarks.causes.
+# The distance at which training rows count as near, as a share of their spread. Chosen with sepc_benchmarks.causes.
 REACH = 0.3
 
 # Where labels and trust come from.
 TRUSTS = ("weights", "counts", "published")
 
-# Slack only covers rounding, so it is never more than this.
+# Slack only covers rounding, so it never exceeds this.
 MOST_SLACK = 1e-3
 
 # Numbers in memory at a time: 8 MB.
@@ -58,11 +58,11 @@ class SEPModel(ShownAsCard):
         The ellipsoids, in the order found: a standardised row z lies in ellipsoid k if the squared length of
         ``roots[k] @ (z - centers[k])`` is at most ``1 + slack``.
     owners : (K,) array
-        The class each ellipsoid was made for, as a position in `classes`.
+        The class of each ellipsoid, as a position in `classes`.
     is_terminal : (K,) bool array
-        Whether it encloses what was left at the end, and so may be impure.
+        Whether it encloses the rows left at the end, and so may be impure.
     isolated, isolated_owners : (J, d) and (J,) arrays
-        Rows that no ellipsoid could be built from, and their classes.
+        Rows that no ellipsoid could be built around, and their classes.
     table : SignatureTable
     slack : float
         What rounding may add to a squared radius of one.
@@ -73,11 +73,11 @@ class SEPModel(ShownAsCard):
     weights : Weights or None
         Only with ``trust="weights"``; labels and probabilities then come from them.
     row_kinds : ImputationMixture or None
-        What the gaps of rows are filled in by; only with weights, and without it by the ellipsoids.
+        What missing values are imputed from; only with weights. Without it, they are imputed from the ellipsoids.
     usual : TrainingSummary or None
         What is usual among training rows, for names and reasons; every fitted model has it.
     seen_rows : SeenRows or None
-        Hashes of some training rows, to tell when they come again as if they were new; every fitted model has them.
+        Hashes of some training rows, to detect them among supposedly new ones; every fitted model has them.
     """
 
     classes: NDArray[Any] = labels("C")
@@ -127,8 +127,8 @@ class SEPModel(ShownAsCard):
             with np.errstate(all="ignore"):
                 places = (self.shift + self.scale * places for places in (self.centers, self.isolated))
                 roots = (self.roots[start : start + step] for start in range(0, self.n_ellipsoids, step))
-                finite = all(np.isfinite(own).all() for own in places)
-                return finite and all(_are_valid(own, self.scale) for own in roots) and bool(np.isfinite(self.reach))
+                finite = all(np.isfinite(values).all() for values in places)
+                return finite and all(_are_valid(some, self.scale) for some in roots) and bool(np.isfinite(self.reach))
         except (ZeroDivisionError, np.linalg.LinAlgError):
             return False
 
@@ -139,7 +139,7 @@ class SEPModel(ShownAsCard):
 
     @property
     def n_codes(self) -> int:
-        """How many codes of categories follow the features of a row."""
+        """How many category codes follow the features of a row."""
         return 0 if self.weights is None else len(self.weights.category_features)
 
     @property
@@ -155,12 +155,12 @@ class SEPModel(ShownAsCard):
     @cached_property
     def stack(self) -> Stack:
         """The ellipsoids, prepared for many rows."""
-        return stacked(self.centers, self.roots)
+        return stack_ellipsoids(self.centers, self.roots)
 
     @cached_property
     def places(self) -> Places:
         """The ellipsoids and isolated rows, prepared for rows that lie outside."""
-        return prepared(self.centers, self.roots, self.isolated)
+        return prepare_places(self.centers, self.roots, self.isolated)
 
     @property
     def n_places(self) -> int:
@@ -169,7 +169,7 @@ class SEPModel(ShownAsCard):
 
     @cached_property
     def kept_verdicts(self) -> KeptVerdicts:
-        """What the rules say about sets of ellipsoids that rows were found to have."""
+        """Verdicts on the sets of ellipsoids met so far."""
         return KeptVerdicts(len(self.table.counts), len(self.classes))
 
     @cached_property
@@ -178,14 +178,14 @@ class SEPModel(ShownAsCard):
         return np.concatenate([self.table.rows_inside, np.ones(len(self.isolated), dtype=np.int64)])
 
     def counts_at(self, places: IntArray) -> IntArray:
-        """Training rows of each class in each of some ellipsoids and isolated rows, of shape (n, C)."""
-        return self._gathered(places, self.table.inside_each)
+        """Training rows of each class at each of these places, of shape (n, C)."""
+        return self._gather(places, self.table.inside_each)
 
     def exact_at(self, places: IntArray) -> IntArray:
-        """Training rows of each class in one ellipsoid and no other, and at isolated rows, of shape (n, C)."""
-        return self._gathered(places, self.table.inside_one)
+        """Training rows of each class in this ellipsoid and no other, or at this isolated row, of shape (n, C)."""
+        return self._gather(places, self.table.inside_one)
 
-    def _gathered(self, places: IntArray, counted: Callable[[IntArray], IntArray]) -> IntArray:
+    def _gather(self, places: IntArray, counted: Callable[[IntArray], IntArray]) -> IntArray:
         distinct, which = np.unique(places, return_inverse=True)
         counts = np.zeros((len(distinct), len(self.classes)), dtype=np.int64)
         n_ellipsoids = int(np.searchsorted(distinct, self.n_ellipsoids))
@@ -227,7 +227,7 @@ class SEPModel(ShownAsCard):
         return Ellipsoid(self.shift + self.scale * self.centers[k], root)
 
     def check_units(self) -> None:
-        """Raise if a feature's own units cannot hold one of the ellipsoids."""
+        """Raise if a feature's units cannot hold one of the ellipsoids."""
         for k in range(self.n_ellipsoids):
             self.ellipsoid(k)
 
@@ -245,7 +245,7 @@ class SEPModel(ShownAsCard):
 
 
 def _are_valid(roots: FloatArray, scale: FloatArray) -> bool:
-    """Whether these roots have an inverse, and neither they nor their inverses are too large to be squared."""
+    """Whether these roots are invertible, and neither they nor their inverses are too large to be squared."""
     in_own_features = roots / scale
     sizes = (np.abs(matrix).max(initial=0.0) for matrix in (roots, np.linalg.inv(roots)))
     determinants = (np.linalg.slogdet(matrix).logabsdet for matrix in (roots, in_own_features))
@@ -257,7 +257,7 @@ def _are_valid(roots: FloatArray, scale: FloatArray) -> bool:
 
 
 def even_variance(squares: Squares, n_features: int) -> Squares:
-    """The variance of rows spread evenly in an ellipsoid, given the squares of its semi-axes (or sums of these).
+    """The variance of rows spread uniformly in an ellipsoid, given its squared semi-axes (or sums of these).
 
     Examples
     --------
@@ -291,7 +291,7 @@ def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance of the features, of shapes (d,) and (d, d).
 
-    A place without rows, as after a repair, counts as one row, since it is still drawn.
+    A place without rows, as after a repair, counts as one row, since it is still plotted.
     """
     places = np.concatenate([model.centers, model.isolated])
     held = np.maximum(model.place_rows, 1).astype(np.float64)

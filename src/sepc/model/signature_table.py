@@ -1,4 +1,4 @@
-"""The signature table: how many training rows of each class have which set of ellipsoids."""
+"""The signature table: training rows of each class by the set of ellipsoids they lie in."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.locate import as_values, packed
-from sepc.model.membership import Stack, stacked, tiles_of_squared_radii
+from sepc.model.locate import as_values, pack_sets
+from sepc.model.membership import Stack, stack_ellipsoids, tiles_of_squared_radii
 from sepc.points.signatures import WORD_BITS, SignatureCounts, Signatures, Words
 from sepc.records import bools, counts, record
 from sepc.shapes.ellipsoid import Ellipsoid
@@ -46,7 +46,7 @@ class SignatureTable(ShownOnOneLine):
     array([[6, 0]])
     >>> table.inside_any(np.array([[True, True]]))
     array([[6, 3]])
-    >>> table.find(packed(np.array([[True, False], [False, False]])))
+    >>> table.find(pack_sets(np.array([[True, False], [False, False]])))
     array([ 1, -1])
     """
 
@@ -81,16 +81,16 @@ class SignatureTable(ShownOnOneLine):
 
     def inside_all(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in every ellipsoid of a set, for each of `sets`, of shape (S, C)."""
-        return self._sum_where(sets, lambda own, members: own @ (1.0 - members.T) == 0.0)
+        return self._sum_where(sets, lambda wanted, members: wanted @ (1.0 - members.T) == 0.0)
 
     def inside_any(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in some ellipsoid of a set, for each of `sets`, of shape (S, C)."""
-        return self._sum_where(sets, lambda own, members: own @ members.T > 0.0)
+        return self._sum_where(sets, lambda wanted, members: wanted @ members.T > 0.0)
 
     def inside_only(self, sets: BoolArray) -> IntArray:
         """Rows of each class that lie in some ellipsoid of a set and in none besides, for each of `sets`; (S, C)."""
         return self._sum_where(
-            sets, lambda own, members: ((1.0 - own) @ members.T == 0.0) & np.atleast_2d(members.any(axis=1))
+            sets, lambda wanted, members: ((1.0 - wanted) @ members.T == 0.0) & np.atleast_2d(members.any(axis=1))
         )
 
     def inside_each(self, ellipsoids: IntArray) -> IntArray:
@@ -115,7 +115,7 @@ class SignatureTable(ShownOnOneLine):
         return summed.astype(np.int64)
 
     def find(self, keys: FloatArray) -> IntArray:
-        """The table row of each key (see `packed`); -1 where no training row has that set."""
+        """The table row of each key (see `pack_sets`); -1 where no training row has that set."""
         wanted, (known, rows) = as_values(keys), self._sorted_keys
         places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[places] == wanted, rows[places], -1)
@@ -125,21 +125,21 @@ class SignatureTable(ShownOnOneLine):
 
         Pairs of set and table row are compared block by block, since all at once may not fit into memory.
         """
-        # BLAS takes no integers. Doubles hold counts exactly up to 2^53 rows, and floats numbers of ellipsoids to 2^24.
+        # BLAS takes no integers. Doubles hold counts exactly up to 2^53 rows, and floats hold up to 2^24 ellipsoids.
         summed = np.zeros((len(sets), self.counts.shape[1]))
         K, C = self.memberships.shape[1], self.counts.shape[1]
         for part in _blocks(len(self.counts), max(K, C)):
             members, counts = self.memberships[part].astype(np.float32), self.counts[part].astype(np.float64)
-            for own in _blocks(len(sets), max(K, len(members))):
-                # All numbers are 0 or 1; some BLAS raise flags for what lies beside small matrices of floats.
+            for block in _blocks(len(sets), max(K, len(members))):
+                # All numbers are 0 or 1; some BLAS raise flags for memory beside small matrices of floats.
                 with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                    meant = is_meant(sets[own].astype(np.float32), members)
-                summed[own] += meant.astype(np.float64) @ counts
+                    meant = is_meant(sets[block].astype(np.float32), members)
+                summed[block] += meant.astype(np.float64) @ counts
         return summed.astype(np.int64)
 
     @cached_property
     def _alone(self) -> IntArray:
-        """The table row of each ellipsoid by itself, of shape (K,); -1 where no training row lies in it alone."""
+        """The table row of each ellipsoid alone, of shape (K,); -1 where no training row lies in it alone."""
         region = np.full(self.memberships.shape[1], -1)
         single = np.flatnonzero(self.memberships.sum(axis=1) == 1)
         region[self.memberships[single].argmax(axis=1) if len(single) else single] = single
@@ -147,7 +147,7 @@ class SignatureTable(ShownOnOneLine):
 
     @cached_property
     def _sorted_keys(self) -> tuple[NDArray[Any], IntArray]:
-        keys = as_values(packed(self.memberships))
+        keys = as_values(pack_sets(self.memberships))
         order = np.argsort(keys)
         return keys[order], order
 
@@ -160,7 +160,7 @@ def _blocks(n: int, width: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class StackedSignatures(Signatures):
-    """`Signatures` of all ellipsoids at once, three times as fast as one by one.
+    """`Signatures` of all ellipsoids at once, three times as fast as one at a time.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class StackedSignatures(Signatures):
         """Prepare the ellipsoids."""
         centers = np.array([ellipsoid.center for ellipsoid in ellipsoids]).reshape(-1, n_features)
         roots = np.array([ellipsoid.root for ellipsoid in ellipsoids]).reshape(-1, n_features, n_features)
-        return cls(ellipsoids, stacked(centers, roots), slack)
+        return cls(ellipsoids, stack_ellipsoids(centers, roots), slack)
 
     def words(self, tile: FloatArray) -> Words:
         """The signatures of rows."""
@@ -190,7 +190,7 @@ class StackedSignatures(Signatures):
 
     @cached_property
     def _powers(self) -> FloatArray:
-        """What each ellipsoid adds to which half of a word, of shape (halves, K): sums of halves are exact."""
+        """What each ellipsoid adds to each half of a word, of shape (halves, K): sums of halves are exact."""
         K = len(self.regions)
         n_halves = 2 * max(1, -(-K // WORD_BITS))
         half, place = np.divmod(np.arange(K), HALF_BITS)

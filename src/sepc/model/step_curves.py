@@ -1,4 +1,4 @@
-"""Curves that step at knots: what every feature of many rows adds, looked up for all features together."""
+"""Step functions (the shape functions of features), evaluated for many rows and all features together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 
-# Levels that a row has in a block of features: with a tile of rows, 1 MB.
+# Levels per row in a block of features: with a tile of rows, 1 MB.
 BLOCK_LEVELS = 256
 
 
@@ -17,17 +17,17 @@ class StepCurves:
     """The curves of features that have about equally many knots, as one search tree for each.
 
     A search goes down all trees at once, with a few array operations for each of their levels. For 28 knots this is
-    three times as fast as a binary search for one feature after the other.
+    three times as fast as a binary search per feature.
 
     Attributes
     ----------
     features : (m,) array
-        The features these curves belong to, counted from the first of their block.
+        The features of these curves, counted from the first of their block.
     tree : tuple of arrays, of shapes (m,), (2 m,), (4 m,) and so on
-        The knots that each level of the trees compares with, feature by feature; where there is none, NaN, which not
-        even infinity is beyond.
+        The knots that each level of the trees compares with, feature by feature; NaN where there is none, which no
+        value exceeds, not even infinity.
     levels : (m * 2 ** depth, C) array
-        The level of each curve after so many knots, feature by feature.
+        The level of each curve after each number of knots, feature by feature.
     """
 
     features: IntArray
@@ -37,7 +37,7 @@ class StepCurves:
     @classmethod
     def of(cls, features: IntArray, knots: list[FloatArray], levels: list[FloatArray]) -> StepCurves:
         """The curves with these knots, of shapes (s,), and levels, of shapes (s + 1, C), where s differs little."""
-        depth = max(len(own).bit_length() for own in knots)
+        depth = max(len(of_feature).bit_length() for of_feature in knots)
         every = np.full((len(knots), 2**depth - 1), np.nan)
         after = np.zeros((len(knots), 2**depth, levels[0].shape[1]))
         for own_knots, own_levels, all_knots, all_levels in zip(knots, levels, every, after, strict=True):
@@ -48,7 +48,7 @@ class StepCurves:
         return cls(features, tree, after.reshape(-1, after.shape[2]))
 
     def put(self, columns: FloatArray, out: FloatArray) -> None:
-        """Put the levels of the curves at the columns of their features, of shape (d, n), into `out`, (d, n, C)."""
+        """Write the levels of the curves at `columns`, of shape (d, n), into `out`, of shape (d, n, C)."""
         if len(self.features) == len(columns):
             np.take(self.levels, self._places(columns), axis=0, out=out, mode="clip")
         else:
@@ -64,21 +64,21 @@ class StepCurves:
 
 @dataclass(frozen=True, eq=False)
 class CurveBlock:
-    """The curves of some neighbouring features, in groups whose trees are equally deep.
+    """The curves of some adjacent features, in groups whose trees are equally deep.
 
-    So trees take little more than twice the memory of the knots, however these are spread over the features.
+    So trees take little more than twice the memory of the knots, however these are distributed over the features.
     """
 
     features: slice
     groups: tuple[StepCurves, ...]
 
-    def added_to(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
+    def add_to(self, scores: FloatArray, columns: FloatArray) -> FloatArray:
         """Scores of shape (n, C) with the curves at columns of shape (d, n) added one after the other."""
-        own = columns[self.features]
-        terms = np.empty((len(own) + 1, *scores.shape))
+        of_block = columns[self.features]
+        terms = np.empty((len(of_block) + 1, *scores.shape))
         terms[0] = scores
         for group in self.groups:
-            group.put(own, out=terms[1:])
+            group.put(of_block, out=terms[1:])
         return np.asarray(np.add.reduce(terms, axis=0))
 
 
@@ -91,17 +91,19 @@ def curve_blocks(n_knots: IntArray, knots: FloatArray, levels: FloatArray) -> tu
     knots : (S,) array
         In ascending order, feature by feature.
     levels : (S + d, C) array
-        For each feature the level below its first knot, then from each knot on.
+        For each feature the level below its first knot, then that starting at each knot.
     """
     ends = np.cumsum(n_knots)
     own_knots = np.split(knots, ends[:-1])
     own_levels = np.split(levels, ends[:-1] + np.arange(1, len(n_knots)))
     step = max(1, BLOCK_LEVELS // levels.shape[1])
     blocks = (slice(start, start + step) for start in range(0, len(n_knots), step))
-    return tuple(CurveBlock(block, _grouped(own_knots[block], own_levels[block])) for block in blocks)
+    return tuple(CurveBlock(block, _group_by_depth(own_knots[block], own_levels[block])) for block in blocks)
 
 
-def _grouped(knots: list[FloatArray], levels: list[FloatArray]) -> tuple[StepCurves, ...]:
-    depths = np.array([len(own).bit_length() for own in knots])
+def _group_by_depth(knots: list[FloatArray], levels: list[FloatArray]) -> tuple[StepCurves, ...]:
+    depths = np.array([len(of_feature).bit_length() for of_feature in knots])
     groups = [np.flatnonzero(depths == depth) for depth in np.unique(depths)]
-    return tuple(StepCurves.of(own, [knots[j] for j in own], [levels[j] for j in own]) for own in groups)
+    return tuple(
+        StepCurves.of(features, [knots[j] for j in features], [levels[j] for j in features]) for features in groups
+    )

@@ -1,4 +1,4 @@
-"""What every feature and every ellipsoid adds to the log-odds of a label."""
+"""Additive terms: what each feature and each ellipsoid contributes to the log-odds of a label."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
 from sepc.decisions.row_wise import SHARED, RowView, RowWise
-from sepc.model.completion import completed
+from sepc.model.completion import draw_completions
 from sepc.model.membership import padded_tiles
 from sepc.model.names import names_of
 from sepc.model.sep_model import SEPModel
@@ -24,7 +24,7 @@ from sepc.wording import cases_of, counted, percent, shown
 if TYPE_CHECKING:
     import pandas as pd
 
-# Terms that a card lists.
+# Number of terms that a card lists.
 MOST_TERMS = 8
 # Numbers in memory at a time: 32 MB.
 BLOCK_ENTRIES = 2**22
@@ -34,15 +34,15 @@ BLOCK_ENTRIES = 2**22
 class Terms(ShownAsCard, RowWise["Term"]):
     """The terms of decisions in log-odds of the label against the runner-up, as arrays with one entry per row.
 
-    A positive term speaks for the label, a negative one for the runner-up. Every term is zero on average over the rows
+    A positive term favours the label, a negative one the runner-up. Every term is zero on average over the rows
     that the weights were fitted to. The terms of a row and its offset add up to `log_odds`. Far from the training rows,
-    probabilities also fade towards equal ones: `fading` is the part of them that is left. The terms of a row with gaps
-    are averages over the completions that decide on it.
+    probabilities also fade towards equal ones: `fading` is the share that is left. The terms of a row with missing
+    values are averages over its completions.
 
     Attributes
     ----------
     label, runner_up : array
-        The two labels that are compared; the same where there is only one.
+        The two labels that are compared; equal if there is only one class.
     offset : (n,) array
         The log-odds of the average row.
     features : (n, d) array
@@ -53,7 +53,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
     fading : (n,) array
         From 1, near training rows, down to 0.
     probability : (n,) array
-        What the sums alone give as the probability of the label, before it fades and is averaged over completions.
+        The probability of the label from the sum alone, before it fades and is averaged over completions.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -85,7 +85,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
         return frame_of(columns | {"isolated rows": self.isolated})
 
     def _names(self) -> list[str]:
-        """Names of all terms: those of features, then those of ellipsoids with their labels."""
+        """Names of all terms: features, then ellipsoids with their labels, then isolated rows."""
         pairs = zip(self.model.classes[self.model.owners], names_of(self.model).ellipsoids, strict=True)
         ellipsoids = [f"{cases_of(label)} with {name}" for label, name in pairs]
         return [*self.model.feature_names, *ellipsoids, *(["isolated rows"] if len(self.model.isolated) else [])]
@@ -134,18 +134,18 @@ class Term(ShownAsCard, RowView):
 def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray) -> Terms:
     """The terms of decisions, given the positions of their labels among the classes and the gauges of the rows.
 
-    Rows may have gaps, which are NaN: their terms are averages over the completions that decide on them.
+    Rows may have missing values (NaN): their terms are averages over their completions.
     """
     if model.weights is None:
         raise ValueError(f"With trust={model.trust!r} a decision has no terms; fit with trust='weights' to get them.")
     complete = np.flatnonzero(~np.isnan(rows[:, : len(model.shift)]).any(axis=1))
-    parts, places = [_compared(model, rows[complete][:, None], label[complete])], [complete]
-    for where, completions in completed(model, rows):
-        parts.append(_compared(model, completions, label[where]))
+    parts, places = [_compare(model, rows[complete][:, None], label[complete])], [complete]
+    for where, completions in draw_completions(model, rows):
+        parts.append(_compare(model, completions, label[where]))
         places.append(where)
     order = np.argsort(np.concatenate(places), kind="stable")
     runner_up, probability, features, ellipsoids, isolated = (
-        np.concatenate(own)[order] for own in zip(*parts, strict=True)
+        np.concatenate(part)[order] for part in zip(*parts, strict=True)
     )
     offsets = model.weights.offsets
     return Terms(
@@ -161,12 +161,12 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
     )
 
 
-def _compared(
+def _compare(
     model: SEPModel, completions: FloatArray, label: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Runner-up and probability of each row, and its terms: features, ellipsoids and isolated rows.
 
-    All are by means over completions, which are of shape (n, draws, width). The runner-up has the second largest score.
+    All are means over completions, of shape (n, draws, width). The runner-up has the second largest score.
     """
     n, n_draws, width = completions.shape
     rows, weights = completions.reshape(-1, width), model.weights
@@ -174,10 +174,10 @@ def _compared(
     standardized, codes = model.standardize(rows), rows[:, len(model.shift) :]
     d, K, C = len(model.feature_names), model.n_ellipsoids, len(model.classes)
     scores, squares = np.empty((len(rows), C)), np.empty((K, len(rows)))
-    for place, columns, own in padded_tiles(standardized, model.stack, C):
+    for place, columns, tile in padded_tiles(standardized, model.stack, C):
         n_rows = place.stop - place.start
-        squares[:, place] = own[:, :n_rows]
-        scores[place] = weights.scores(columns, own, model.isolated)[:, :n_rows].T
+        squares[:, place] = tile[:, :n_rows]
+        scores[place] = weights.scores(columns, tile, model.isolated)[:, :n_rows].T
         scores[place] += weights.category_terms(codes[place]).sum(axis=1)
     mean = scores.reshape(n, n_draws, C).mean(axis=1)
     runner_up, probability = _second(mean, label), softmax(mean, axis=1)[np.arange(n), label]

@@ -1,4 +1,4 @@
-"""What is usual among training rows: ranges of every feature, overall, by class, and by class within an ellipsoid."""
+"""Summary of the training rows: ranges of every feature, overall, by class, and by class within an ellipsoid."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.normal_scores import quantiles_of
 from sepc.records import counts, floats, given, ints, record
 
-# Gives rows in the features that went into a pipeline, or None if there is no way back.
+# Maps rows back to the features that went into a pipeline; None if that is not possible.
 Restore: TypeAlias = Callable[[FloatArray], FloatArray | None]
 
 # A range holds the middle 80 % of the rows of a group, which has at least this many rows in the sample.
 RANGE = (0.1, 0.9)
 FEWEST_ROWS = 5
-# Quantiles of all rows that are kept, the smallest and the largest value included.
+# Quantiles stored for all rows, including the smallest and the largest value.
 N_QUANTILES = 41
-# A number with at most this many values is told by how frequent its value is.
+# A number with at most this many values is described by the frequency of its value.
 MOST_LEVELS = 6
-# Rows of a class that belong to no ellipsoid in particular.
+# Stands for all rows of a class, whatever the ellipsoid.
 ANYWHERE = -1
 
 
 class FeatureKind(StrEnum):
-    """How a person reads a feature."""
+    """What a feature is to a reader."""
 
     NUMBER = "number"
     DATE = "date"  # days since 1970
     CATEGORY = "category"
-    PART = "part"  # one of the further numbers that stand for a category or a time of year
+    PART = "part"  # one of the further numbers that encode a category or a time of year
 
 
 class FeatureDisplay(NamedTuple):
-    """How to speak of a feature: what it is and, for one that stands for categories, their names."""
+    """How a feature is displayed: its kind and, if it encodes categories, their names."""
 
     kind: FeatureKind = FeatureKind.NUMBER
     categories: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class FeatureDisplay(NamedTuple):
 
 @record
 class TrainingSummary:
-    """What is usual among training rows, by a sample of them.
+    """What is usual among training rows, from a sample of them.
 
     A group is the rows of one class in one ellipsoid, or all rows of a class.
 
@@ -57,11 +57,11 @@ class TrainingSummary:
     ellipsoid, owner : (G,) arrays
         The ellipsoid of each group, or -1 for all rows of a class; and the class.
     ranges : (G, d, 2) array
-        For each group and feature, the values that bound the middle 80 % of its rows; both occur in training.
+        For each group and feature, the bounds of the middle 80 % of its rows; both values occur in training.
     overall : (d, Q) array
-        Values of each feature in ascending order, as frequent as in training, the smallest and the largest included.
+        Quantiles of each feature in training, ascending, including the smallest and the largest value.
     displays : tuple of FeatureDisplay
-        How to speak of each feature.
+        How each feature is displayed.
     category_counts : (G, S) array
         Rows of each group with each category, column by column.
     n_levels : (d,) array
@@ -71,8 +71,8 @@ class TrainingSummary:
     level_counts : (G, L) array
         Rows of each group with each of them.
     restore : callable or None
-        For a model at the end of a pipeline, gives rows in the features that went in, or None if there is no way back;
-        `ranges` and `overall` then are in these features already.
+        For a model at the end of a pipeline, maps rows back to the features that went in, or None if that is not
+        possible; `ranges` and `overall` are then already in these features.
     """
 
     n_rows: IntArray = counts("G")
@@ -101,19 +101,19 @@ class TrainingSummary:
             return "has groups of too few rows"
         if (np.diff(self.ranges, axis=2) < 0.0).any() or (np.diff(self.overall, axis=1) < 0.0).any():
             return "has values that do not ascend"
-        sizes = [len(own.categories) for own in self.displays if own.kind is FeatureKind.CATEGORY]
+        sizes = [len(display.categories) for display in self.displays if display.kind is FeatureKind.CATEGORY]
         if len(self.displays) != len(self.n_levels) or self.category_counts.shape[1] != sum(sizes):
-            return "has other features or categories than its columns give"
+            return "has features or categories that do not match its columns"
         if self.n_levels.sum() != len(self.levels):
             return "has levels that do not match its features"
-        for own, parts in ((self.category_counts, sizes), (self.level_counts, self.n_levels[self.n_levels > 0])):
+        for table, parts in ((self.category_counts, sizes), (self.level_counts, self.n_levels[self.n_levels > 0])):
             starts = np.cumsum([0, *parts])[:-1]
-            if len(starts) and (np.add.reduceat(own, starts, axis=1) != self.n_rows[:, None]).any():
+            if len(starts) and (np.add.reduceat(table, starts, axis=1) != self.n_rows[:, None]).any():
                 return "counts values of more or fewer rows than there are"
         return None
 
-    def restored(self, restore: Restore | None) -> TrainingSummary:
-        """The same in the features that went into a pipeline; as it is if there is no way back."""
+    def with_restore(self, restore: Restore | None) -> TrainingSummary:
+        """The summary in the features that went into a pipeline; unchanged if they cannot be restored."""
         if restore is None:
             return self
         ends = restore(self.ranges.transpose(0, 2, 1).reshape(-1, len(self.displays)))
@@ -124,7 +124,7 @@ class TrainingSummary:
         return replace(self, ranges=ranges, overall=np.sort(overall.T, axis=1), restore=restore)
 
     def in_own_units(self, rows: FloatArray) -> FloatArray | None:
-        """Rows of the model's features as they went into a pipeline; None if there is no way back."""
+        """Rows in the features that went into a pipeline; None if they cannot be restored."""
         return rows if self.restore is None else self.restore(rows)
 
     def group(self, ellipsoid: int, owner: int) -> int | None:
@@ -143,24 +143,24 @@ class TrainingSummary:
     def level_share(self, group: int, feature: int, value: float) -> float | None:
         """The share of a group's rows that have this value of a feature; None if the feature has many values."""
         end = int(self.n_levels[: feature + 1].sum())
-        own = slice(end - int(self.n_levels[feature]), end)
-        if own.start == own.stop:
+        places = slice(end - int(self.n_levels[feature]), end)
+        if places.start == places.stop:
             return None
-        return float(self.level_counts[group, own][self.levels[own] == value].sum() / self.n_rows[group])
+        return float(self.level_counts[group, places][self.levels[places] == value].sum() / self.n_rows[group])
 
     def categories_of(self, feature: int) -> slice:
-        """Where the categories of a feature stand in `category_counts`."""
+        """Where `category_counts` has the categories of a feature."""
         start = self._first_category[feature]
         return slice(start, start + len(self.displays[feature].categories))
 
     def code_column(self, feature: int) -> int:
-        """Which of the codes that follow the features of a row is that of a feature of categories."""
+        """Position of a categorical feature's code among the codes that follow the features of a row."""
         return self.category_features.index(feature)
 
     @cached_property
     def category_features(self) -> list[int]:
-        """The features that stand for categories."""
-        return [j for j, own in enumerate(self.displays) if own.kind is FeatureKind.CATEGORY]
+        """The categorical features."""
+        return [j for j, display in enumerate(self.displays) if display.kind is FeatureKind.CATEGORY]
 
     @cached_property
     def _places(self) -> dict[tuple[int, int], int]:
@@ -181,12 +181,12 @@ def summarise_rows(
     inside: BoolArray,
     displays: Sequence[FeatureDisplay],
 ) -> TrainingSummary:
-    """What is usual among rows of several classes.
+    """Summarise rows of several classes.
 
     Parameters
     ----------
     rows : (n, d + Q) array
-        In the user's own features, with codes of categories after these.
+        In the user's own features, followed by category codes.
     owners : (n,) array
         The class of each row.
     shares : (n,) array
@@ -200,8 +200,8 @@ def summarise_rows(
     for k in range(inside.shape[1]):
         held = np.flatnonzero(inside[:, k])
         groups += [(k, c, held[owners[held] == c]) for c in np.unique(owners[held]).tolist()]
-    groups = [own for own in groups if own[0] == ANYWHERE or len(own[2]) >= FEWEST_ROWS]
-    levels = [_levels(rows[:, j], own.kind) for j, own in enumerate(displays)]
+    groups = [group for group in groups if group[0] == ANYWHERE or len(group[2]) >= FEWEST_ROWS]
+    levels = [_levels(rows[:, j], display.kind) for j, display in enumerate(displays)]
     return TrainingSummary(
         ellipsoid=np.array([k for k, _, _ in groups], dtype=np.int64),
         owner=np.array([c for _, c, _ in groups], dtype=np.int64),
@@ -210,14 +210,14 @@ def summarise_rows(
         overall=np.array([quantiles_of(column, shares, N_QUANTILES) for column in rows[:, :d].T]),
         displays=tuple(displays),
         category_counts=np.array([_category_counts(rows[held, d:], displays) for _, _, held in groups], dtype=np.int64),
-        n_levels=np.array([len(own) for own in levels], dtype=np.int64),
+        n_levels=np.array([len(values) for values in levels], dtype=np.int64),
         levels=np.concatenate(levels),
         level_counts=np.array([_level_counts(rows[held], levels) for _, _, held in groups], dtype=np.int64),
     )
 
 
 def _levels(column: FloatArray, kind: FeatureKind) -> FloatArray:
-    """The values of a number, ascending, if they are few; else none."""
+    """The distinct values of a number, ascending, if they are few; else none."""
     if kind is not FeatureKind.NUMBER:
         return np.empty(0)
     values = np.unique(column)
@@ -225,7 +225,7 @@ def _levels(column: FloatArray, kind: FeatureKind) -> FloatArray:
 
 
 def _level_counts(rows: FloatArray, levels: Sequence[FloatArray]) -> IntArray:
-    counts = [(rows[:, j, None] == own).sum(axis=0) for j, own in enumerate(levels)]
+    counts = [(rows[:, j, None] == values).sum(axis=0) for j, values in enumerate(levels)]
     return np.concatenate(counts)
 
 
@@ -235,7 +235,7 @@ def _range(rows: FloatArray) -> FloatArray:
 
 
 def _category_counts(codes: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
-    sizes = [len(own.categories) for own in displays if own.kind is FeatureKind.CATEGORY]
+    sizes = [len(display.categories) for display in displays if display.kind is FeatureKind.CATEGORY]
     pairs = zip(codes.astype(np.int64).T, sizes, strict=True)
     counts = [np.bincount(column, minlength=size)[:size] for column, size in pairs]
     return np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)

@@ -7,14 +7,14 @@ import numpy as np
 from sepc._typing import FloatArray, IntArray
 from sepc.statistics.binomial import beta_interval
 
-# The weight, in rows, of the wider neighbourhood against the rows exactly where the query lies. Settled by
+# The weight, in rows, of the wider neighbourhood against the rows exactly where the query lies. Chosen with
 # sepc_benchmarks.constants: more gains little and would blur small regions.
 PRIOR_ROWS = 30.0
 # Probabilities that differ by less than this share of the largest differ by rounding only.
 TIE = 1e-12
 
 
-def smoothed(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatArray:
+def smooth(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatArray:
     """Class probabilities from the rows exactly where a query lies, smoothed by a wider set where these are few.
 
     Parameters
@@ -22,7 +22,7 @@ def smoothed(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatA
     exact : (S, C) array
         Rows of each class with exactly the query's set of ellipsoids.
     wider : (S, C) array
-        Rows of each class in all of them, or, where there are none, in any of them.
+        Rows of each class in all of these ellipsoids or, where there are none, in any of them.
     shares : (C,) array
         The prior where no row is near: the class shares of the training set, or equal shares.
 
@@ -36,7 +36,7 @@ def smoothed(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatA
 
 
 def published_probabilities(counts: FloatArray, label: IntArray, class_counts: IntArray) -> FloatArray:
-    """Class probabilities of the paper, Eqs. 7 to 9, as their worked example computes them.
+    """Class probabilities of the paper, Eqs. 7 to 9, as its worked example computes them.
 
     One row is added to the predicted label in the region, and one to the largest class in the prior; so counts (1, 5)
     among 547 and 256 rows give the second label 0.737 (row 16 of docs/explanation/differences.md).

@@ -1,4 +1,4 @@
-"""What the rules of the paper say about rows or sets of ellipsoids, and what a model keeps of it."""
+"""Verdicts of the paper's rules on rows or sets of ellipsoids, and the model's cache of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 
-# The arrays of verdicts, and those that are of use where weights decide.
+# All arrays of verdicts, and those that matter where weights decide.
 FIELDS = ("label", "trust", "probabilities", "counts", "rule", "region")
 BESIDE_WEIGHTS = ("label", "counts", "rule", "region")
 
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What the rules say about rows or about sets of ellipsoids: arrays with one entry for each."""
+    """Verdicts of the rules on rows or sets of ellipsoids: arrays with one entry for each."""
 
     label: IntArray
     trust: FloatArray
@@ -37,20 +37,20 @@ class Verdicts:
     def put(
         self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None, names: Collection[str] = FIELDS
     ) -> None:
-        """Copy `others`, or `others[which]`, to the positions `where`; only some of the arrays, if these are named."""
+        """Copy `others`, or `others[which]`, to the positions `where`; only the arrays named, if any are."""
         for name in names:
-            own, values = getattr(self, name), getattr(others, name)
+            entries, values = getattr(self, name), getattr(others, name)
             if which is None or not isinstance(where, slice):
-                own[where] = values if which is None else values[which]
+                entries[where] = values if which is None else values[which]
             else:
-                np.take(values, which, axis=0, out=own[where], mode="wrap")
+                np.take(values, which, axis=0, out=entries[where], mode="wrap")
 
 
 class KeptVerdicts:
     """Verdicts on the sets in a model's table, each filled in when a row is first found to have it.
 
-    Memory is set aside for all of them and used by those that occur. A last entry, at -1, stands for sets that are not
-    in the table.
+    Memory is reserved for all of them and used by those that occur. The last entry, at -1, stands for sets that are
+    not in the table.
     """
 
     def __init__(self, n_sets: int, n_classes: int) -> None:
@@ -58,5 +58,5 @@ class KeptVerdicts:
         self.verdicts, self.is_known = Verdicts.blank(n_sets + 1, n_classes), np.zeros(n_sets + 1, dtype=bool)
 
     def __reduce__(self) -> Any:
-        # What is kept is quickly found again, and not sent to other processes with a model.
+        # The cache is cheap to rebuild, so it is not sent to other processes with a model.
         return KeptVerdicts, self._size

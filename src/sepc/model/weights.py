@@ -1,8 +1,8 @@
-"""Weights: a logistic model that is additive in features, ellipsoids and isolated rows.
+"""Weights: an additive logistic model (a GAM) of features, ellipsoids and isolated rows.
 
-Every class has a score, a sum of terms that a person can read one by one: a curve for each feature, a part for each
-ellipsoid (how near it is, and how deep the row lies in it), and one part for all isolated rows together. The softmax of
-the scores gives the probabilities, which fade to equal ones far from the training rows.
+Every class has a score, a sum of terms that can be read one by one: a shape function (curve) for each feature, a term
+for each ellipsoid (how near it is, and how deep the row lies in it), and one term for all isolated rows together. The
+softmax of the scores gives the probabilities, which fade to equal ones far from the training rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sepc.model.step_curves import CurveBlock, curve_blocks
 from sepc.records import counts, floats, ints, number, record, size_in_bytes
 from sepc.wording import counted
 
-# Features are clipped at this many deviations, so that no feature decides alone however far out a row lies.
+# Features are clipped at this many deviations, so that no feature decides alone, however far out a row lies.
 LINE_END = 8.0
 # The rate of exponential decay of nearness outside an ellipsoid, per unit of the squared gauge.
 NEARNESS_DECAY = 0.75
@@ -27,12 +27,12 @@ NEARNESS_DECAY = 0.75
 DEPTH_FLOOR = 0.3
 # Squared gauges are clipped here before taking logarithms, far beyond where anything is near.
 FARTHEST_SQUARED = 1e6
-# Isolated rows compared with rows at once: with a tile of rows, 16 MB.
+# Isolated rows compared at once: with a tile of rows, 16 MB.
 BLOCK_ISOLATED = 4096
 # Probabilities start to fade at this many times the size of the nearest ellipsoid, with this power of the gauge.
 FADING_BEGINS = 2.0
 FADING_POWER = 4
-# Products and sums of numbers up to this do not overflow; weights are never larger.
+# Products and sums of numbers up to this size do not overflow; weights are never larger.
 MOST_WEIGHT = 1e100
 # A narrower Gaussian would cover nothing but its own row.
 NARROWEST = 1e-100
@@ -66,7 +66,7 @@ def fading(gauge: FloatArray) -> FloatArray:
     return np.asarray((FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER)
 
 
-def faded(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
+def fade(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
     """Probabilities of shape (n, C), shrunk towards equal ones where the gauge is large."""
     left = fading(gauge)[:, np.newaxis]
     return np.asarray(left * probabilities + (1.0 - left) / probabilities.shape[1])
@@ -76,7 +76,7 @@ def faded(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
 class Weights(ShownAsCard):
     """The weights of a fitted model: what each feature, ellipsoid and isolated row adds to the score of each class.
 
-    All terms are in standardised features. Every term is zero on average over the rows fitted to.
+    All terms are in standardised features. Every term averages to zero over the rows fitted to.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Weights(ShownAsCard):
     knots : (S,) array
         Where the curves step, feature by feature, in ascending order; a step includes its knot.
     levels : (S + d, C) array
-        Added to the lines: for each feature the level below its first knot, then from each knot on.
+        Added to the lines: for each feature the level below its first knot, then that starting at each knot.
     near, deep : (K, C) arrays
         Coefficients of the nearness to each ellipsoid and of the depth in it.
     ellipsoid_means : (K, C) array
@@ -101,7 +101,7 @@ class Weights(ShownAsCard):
     width : float
         Width of the Gaussian around an isolated row.
     category_features : (Q,) array
-        The feature that each column of categories belongs to, whose curve they add to.
+        The feature whose curve each categorical column adds to.
     n_categories : (Q,) array
         How many categories each of these columns has.
     category_levels : (sum of n_categories, C) array
@@ -147,7 +147,7 @@ class Weights(ShownAsCard):
 
     @property
     def matters(self) -> BoolArray:
-        """Which features have a weight at all, of shape (d,); fitting takes the curves of the others to nothing."""
+        """Which features have any weight, of shape (d,); fitting shrinks the curves of the others to zero."""
         matters = (self.n_knots > 0) | self.lines.any(axis=1)
         ends = np.cumsum(self.n_categories)
         for j, n, end in zip(self.category_features.tolist(), self.n_categories, ends, strict=True):
@@ -205,7 +205,7 @@ class Weights(ShownAsCard):
         scores += self._constant[:, np.newaxis]
         by_row = np.ascontiguousarray(scores[:, :n].T)
         for curves in self._curve_blocks:
-            by_row = curves.added_to(by_row, columns)
+            by_row = curves.add_to(by_row, columns)
         return by_row.T
 
     def category_terms(self, codes: FloatArray) -> FloatArray:

@@ -19,7 +19,6 @@ from sepc.onnx.columns import TARGET, TEXT_DOMAIN, TEXT_OPSET, ColumnInput, info
 from sepc.onnx.exported import KINDS, facts, inputs_of_model, label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.locating import Geometry, squared_distances
-from sepc.onnx.rules import judged
 from sepc.onnx.terms import terms_of
 from sepc.onnx.weights import weighed
 
@@ -42,7 +41,8 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     Parameters
     ----------
     model : SEPClassifier or SelectiveClassifier
-        Fitted; a `SelectiveClassifier` must wrap an `SEPClassifier`, which may be in a `FrozenEstimator`.
+        Fitted with ``trust="weights"``, the default. A `SelectiveClassifier` must wrap an `SEPClassifier`, which may be
+        in a `FrozenEstimator`.
     path : str or path
         The file to write. The same model always gives the same bytes. An existing file is replaced in one step.
     terms : bool, default=False
@@ -71,8 +71,6 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
     """The model as a checked ONNX `ModelProto`."""
     onnx = onnx_package()
     exported = Exported.of(model, TARGET)
-    if terms and exported.model.weights is None:
-        raise TypeError(f"{exported.name} with trust={exported.model.trust!r} has no terms; fit with trust='weights'.")
     labels, label_kind = label_constant(exported.decider.classes_)
     n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
     kinds |= {"runner_up": label_kind, "terms": "DOUBLE"} if terms else {}
@@ -115,9 +113,11 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
     geometry = Geometry.of(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows))
-    values = _decide(graph, model, geometry, codes, min_trust)
-    if with_terms and model.weights is not None:
-        values |= terms_of(graph, model, model.weights, geometry, codes, values["scores"], values["label"])
+    values, inside = weighed(graph, model, exported.weights, geometry, codes)
+    accepted = graph("GreaterOrEqual", values["trust"], min_trust)
+    values["cause"] = _causes(graph, model, geometry, inside, accepted, min_trust)
+    if with_terms:
+        values |= terms_of(graph, model, exported.weights, geometry, codes, values["scores"], values["label"])
         values["terms"] = graph("Where", bad_rows, np.nan, values["terms"])
     values["label"] = graph("Where", is_bad, np.int64(model.class_counts.argmax()), values["label"])
     values["region"] = graph("Where", is_bad, np.int64(-1), values["region"])
@@ -129,18 +129,6 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     why = graph("Where", has_gaps, np.int64(Cause.MISSING), np.int64(Cause.UNSEEN))
     values["cause"] = graph("Where", is_bad, why, values["cause"])
     return values
-
-
-def _decide(
-    graph: Graph, model: SEPModel, geometry: Geometry, codes: Value | None, min_trust: float
-) -> dict[str, Value]:
-    weights = model.weights
-    if weights is None:
-        values, inside = judged(graph, model, geometry)
-    else:
-        values, inside = weighed(graph, model, weights, geometry, codes)
-    accepted = graph("GreaterOrEqual", values["trust"], min_trust)
-    return values | {"cause": _causes(graph, model, geometry, inside, accepted, min_trust)}
 
 
 def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dict[str, Value]:
@@ -182,9 +170,8 @@ def _rows_within_reach(graph: Graph, model: SEPModel, geometry: Geometry) -> Val
         n_beyond = graph("MatMul", model.table.memberships[seen].astype(np.float32), beyond)
         near = graph.cast(graph("Equal", n_beyond, np.float32(0.0)), "DOUBLE")
         parts.append(graph("MatMul", model.table.counts[seen].T.astype(np.float64), near))
-    if len(model.isolated):
-        apart = geometry.apart or squared_distances(graph, geometry.columns, model.isolated)[0]
-        near = graph.cast(graph("LessOrEqual", apart, model.reach**2), "DOUBLE")
+    if geometry.apart is not None:
+        near = graph.cast(graph("LessOrEqual", geometry.apart, model.reach**2), "DOUBLE")
         owners = model.counts_at(np.arange(model.n_ellipsoids, model.n_places))
         parts.append(graph("MatMul", owners.T.astype(np.float64), near))
     return graph("Add", *parts) if len(parts) == 2 else parts[0]
@@ -193,5 +180,5 @@ def _rows_within_reach(graph: Graph, model: SEPModel, geometry: Geometry) -> Val
 def _within_reach(graph: Graph, model: SEPModel, columns: Value, squared: Value) -> Value:
     """Whether each ellipsoid is within reach along the line to its center."""
     outer_part = graph("Sub", 1.0, graph("Reciprocal", graph("Sqrt", graph("Max", squared, 1.0))))
-    to_centers = graph("Sqrt", graph("Max", squared_distances(graph, columns, model.centers)[0], 0.0))
+    to_centers = graph("Sqrt", graph("Max", squared_distances(graph, columns, model.centers), 0.0))
     return graph("LessOrEqual", graph("Mul", to_centers, outer_part), model.reach)

@@ -87,21 +87,10 @@ class Graph:
         at = self("NonZero", mask)
         some = self("Greater", self("Size", at), np.int64(0))
         branches = {
-            "then_branch": self._branch(lambda: then(self("Squeeze", at, [0])), kinds, ()),
-            "else_branch": self._branch(lambda: otherwise, kinds, ()),
+            "then_branch": self._branch(lambda: then(self("Squeeze", at, [0])), kinds),
+            "else_branch": self._branch(lambda: otherwise, kinds),
         }
         return self._add("If", (some,), len(kinds), branches)
-
-    def repeat(self, most: int, start: Value, body: Callable[[Value], tuple[Value, Value]]) -> Value:
-        """Apply `body` to a float64 value at most `most` times; it returns whether to go on, and the next value."""
-        helper = self._onnx.helper
-        step, go_on, state = self._name(), self._name(), self._name()
-        inputs = [helper.make_tensor_value_info(step, self._kind("INT64"), [])]
-        inputs += [helper.make_tensor_value_info(go_on, self._kind("BOOL"), [])]
-        inputs += [helper.make_tensor_value_info(state, self._kind("DOUBLE"), None)]
-        branch = self._branch(lambda: body(state), ("BOOL", "DOUBLE"), inputs)
-        (last,) = self._add("Loop", (np.int64(most), np.bool_(True), start), 1, {"body": branch})
-        return last
 
     def finished(
         self, inputs: Sequence[ValueInfoProto], outputs: dict[str, tuple[Value, ValueInfoProto]]
@@ -116,9 +105,7 @@ class Graph:
         graph: GraphProto = self._onnx.helper.make_graph(nodes, "sepc", inputs, infos, constants)
         return graph
 
-    def _branch(
-        self, build: Callable[[], Sequence[Value]], kinds: Sequence[str], inputs: Sequence[ValueInfoProto]
-    ) -> GraphProto:
+    def _branch(self, build: Callable[[], Sequence[Value]], kinds: Sequence[str]) -> GraphProto:
         helper = self._onnx.helper
         outer, self._nodes = self._nodes, []
         outputs = []
@@ -126,7 +113,7 @@ class Graph:
             outputs.append(helper.make_tensor_value_info(self("Identity", value), self._kind(kind), None))
         nodes = _needed(self._nodes, {info.name for info in outputs})
         self._nodes = outer
-        branch: GraphProto = helper.make_graph(nodes, self._name(), inputs, outputs)
+        branch: GraphProto = helper.make_graph(nodes, self._name(), [], outputs)
         return branch
 
     def _add(

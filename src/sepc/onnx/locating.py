@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.model.membership import BOUNDARY_MARGIN, FARTHEST
+from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import Graph, Value
 
@@ -26,8 +26,7 @@ class Geometry:
     squared : Value or None
         Their squared radii, of shape (K, n); None if there is no ellipsoid.
     apart : Value or None
-        Squared distances to the isolated rows, of shape (J, n); None if there are none, or if only a few rows need
-        them.
+        Squared distances to the isolated rows, of shape (J, n); None if there are none.
     """
 
     rows: Value
@@ -44,8 +43,7 @@ class Geometry:
         rows = graph("Clip", moved, -end, end)
         columns = graph("Transpose", rows, perm=[1, 0])
         squared = squared_radii(graph, model, columns) if model.n_ellipsoids else None
-        is_needed = model.weights is not None and len(model.isolated) > 0
-        apart = squared_distances(graph, columns, model.isolated)[0] if is_needed else None
+        apart = squared_distances(graph, columns, model.isolated) if len(model.isolated) else None
         return cls(rows, columns, squared, apart)
 
     def some(self, graph: Graph, at: Value) -> Geometry:
@@ -99,8 +97,8 @@ def _measured(graph: Graph, columns: Value, centers: FloatArray, roots: FloatArr
     return graph("ReduceSumSquare", graph("MatMul", roots, moved), [1], keepdims=0)
 
 
-def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> tuple[Value, Value]:
-    """Squared Euclidean distances to some points, of shape (J, n), and the largest summand of each.
+def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> Value:
+    """Squared Euclidean distances to some points, of shape (J, n).
 
     Coordinates are relative to the mean of the points. Near a point, half of the digits are lost.
     """
@@ -109,12 +107,5 @@ def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> tuple
     sizes = np.sum(moved**2, axis=1, keepdims=True)
     coordinates = graph("Sub", columns, middle[:, np.newaxis])
     own = graph("ReduceSumSquare", coordinates, [0], keepdims=1)
-    terms = graph("Add", own, sizes)
-    return graph("Add", graph("MatMul", -2.0 * moved, coordinates), terms), terms
-
-
-def center_margins(model: SEPModel) -> FloatArray:
-    """Bounds on the error of the gauges of rows just outside, of shape (K, 1)."""
-    margins = model.stack.margins.copy()
-    margins[model.stack.rough] = BOUNDARY_MARGIN
-    return margins
+    both = graph("Add", own, sizes)
+    return graph("Add", graph("MatMul", -2.0 * moved, coordinates), both)

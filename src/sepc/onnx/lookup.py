@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.model.locate import packed
+from sepc.model.locate import pack_sets
 from sepc.onnx.graph import Graph, Value
 
 # Weights of ellipsoids: sums of hundreds of them are exact in a double.
@@ -74,14 +74,14 @@ def find(graph: Graph, memberships: Value, sets: BoolArray) -> tuple[Value, Valu
     `memberships` has shape (K, n); `sets`, those of the table, has shape (T, K).
     """
     K = sets.shape[1]
-    hashing, words = PerfectHash.of(sets), packed(np.eye(K, dtype=bool)).T
+    hashing, words = PerfectHash.of(sets), pack_sets(np.eye(K, dtype=bool)).T
     codes = graph.cast(graph("MatMul", np.vstack([words, hashing.weights, np.ones((1, K))]), memberships), "INT64")
     n_words = len(words)
     own, first, second, size = graph.split(codes, [n_words, 1, 1, 1])
     displacement = graph("Gather", hashing.displacements, graph("Mod", second, np.int64(len(hashing.displacements))))
     slot = graph("Mod", graph("Add", first, displacement), np.int64(len(hashing.slots)))
     row = graph("Squeeze", graph("Gather", hashing.slots, slot), [0])
-    is_known = graph("Equal", graph("Gather", packed(sets).astype(np.int64).T, row, axis=1), own)
+    is_known = graph("Equal", graph("Gather", pack_sets(sets).astype(np.int64).T, row, axis=1), own)
     if n_words > 1:
         is_known = graph.cast(graph("ReduceMin", graph.cast(is_known, "INT32"), [0]), "BOOL")
     return row, graph("Squeeze", is_known, [0]), graph("Squeeze", size, [0])

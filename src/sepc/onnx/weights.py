@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepc._typing import IntArray
+from sepc._typing import FloatArray, IntArray
 from sepc.model.sep_model import SEPModel
+from sepc.model.trust import TIE
 from sepc.model.weights import (
     DEPTH_FLOOR,
     FADING_BEGINS,
@@ -18,7 +19,6 @@ from sepc.model.weights import (
 from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Geometry
 from sepc.onnx.lookup import find
-from sepc.onnx.trust import most_likely, of_label
 
 # All features are padded to the same number of knots if this makes at most so many times as many knots.
 FILLED_UP = 2
@@ -38,10 +38,10 @@ def weighed(
         scores = graph("Add", scores, _categories(graph, weights, codes))
     near, n_classes = graph("Softmax", scores, axis=1), len(model.classes)
     probabilities = _faded(graph, near, gauge, n_classes)
-    label = most_likely(graph, probabilities, model.shares)
+    label = _most_likely(graph, probabilities, model.shares)
     # A model of one class fades as if there were two.
     believed = probabilities if n_classes > 1 else _faded(graph, near, gauge, 2)
-    trust = of_label(graph, believed, label)
+    trust = _of_label(graph, believed, label)
     values = {"probabilities": probabilities, "label": label, "trust": trust, "region": region, "scores": scores}
     return values, inside
 
@@ -152,3 +152,15 @@ def _faded(graph: Graph, probabilities: Value, gauge: Value, n_classes: int) -> 
     left = graph("Pow", left, float(FADING_POWER))
     kept = graph("Mul", left, probabilities)
     return graph("Add", kept, graph("Div", graph("Sub", 1.0, left), float(n_classes)))
+
+
+def _most_likely(graph: Graph, probabilities: Value, shares: FloatArray) -> Value:
+    """The class with the largest probability; ties go to the larger class, then to the first."""
+    largest = graph("Mul", graph("ReduceMax", probabilities, [1], keepdims=1), 1.0 - TIE)
+    tied = graph("GreaterOrEqual", probabilities, largest)
+    return graph("ArgMax", graph("Where", tied, shares, -1.0), axis=1, keepdims=0)
+
+
+def _of_label(graph: Graph, probabilities: Value, label: Value) -> Value:
+    """The probability of each row's label."""
+    return graph("Squeeze", graph("GatherElements", probabilities, graph("Unsqueeze", label, [1]), axis=1), [1])

@@ -1,4 +1,4 @@
-"""Algorithm 2 of the paper: are two classes already separate and, if not, where to cut between them."""
+"""Algorithm 2 of the paper: whether two classes are already separated and, if not, where to cut between them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Settings:
     Parameters
     ----------
     n_impure : int or float
-        Rows of the other label an ellipsoid may hold: a number, or a share of its own rows.
+        Rows of the other label that an ellipsoid may contain: a number, or a share of its own rows.
     published : bool
-        Follow the paper's algorithms to the letter, also where its text suggests otherwise (rows 4 and 7 of
+        Follow the paper's algorithms to the letter, even where its text suggests otherwise (rows 4 and 7 of
         docs/explanation/differences.md).
     max_rounds, max_ellipsoids : int
         When to stop.
@@ -35,9 +35,9 @@ class Settings:
     tol : float
         The duality gap at which an ellipsoid counts as solved.
     local_rows : int
-        The most rows to bring to one machine.
+        The most rows to load on one machine.
     is_one_sided : bool
-        Whether only the positive class is cut into pieces, which are judged by the whole negative class.
+        Whether only the positive class is cut into pieces, whose purity is judged against the whole negative class.
     """
 
     n_impure: int | float
@@ -49,12 +49,12 @@ class Settings:
     local_rows: int = LOCAL_ROWS
     is_one_sided: bool = False
 
-    def allowed(self, n_own: int) -> int:
-        """Rows of the other label that an ellipsoid around `n_own` rows may hold."""
+    def n_allowed(self, n_own: int) -> int:
+        """Rows of the other label that an ellipsoid around `n_own` rows may contain."""
         return int(self.n_impure * n_own) if isinstance(self.n_impure, float) else self.n_impure
 
     def for_share(self, share: float) -> Settings:
-        """The settings for a sample of this share of the rows: an absolute `n_impure` shrinks with it."""
+        """The settings for a sample of this share of the rows: an absolute `n_impure` shrinks in proportion."""
         if isinstance(self.n_impure, float):
             return self
         return replace(self, n_impure=round(self.n_impure * share))
@@ -64,7 +64,7 @@ class Settings:
         return enclose_points(points, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
 
     def enclose_few(self, points: PointSet, other: PointSet, n_most: int) -> Enclosure | None:
-        """The smallest ellipsoid around `points`; None if it surely holds more than `n_most` rows of `other`."""
+        """The smallest ellipsoid around `points`; None if it certainly contains more than `n_most` rows of `other`."""
         if other.n_points > self.local_rows:
             return self.enclose(points)
 
@@ -76,15 +76,15 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Disjoint:
-    """The ellipsoids of the two classes have no point in common, so each class is a piece as it is."""
+    """The ellipsoids of the two classes have no point in common, so each class is a piece as it stands."""
 
     pos: Enclosure
     neg: Enclosure
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """Two parallel hyperplanes through the nearest points of two classes; rows beyond their own are separated.
+class ParallelCut:
+    """Two parallel hyperplanes through the nearest points of two classes; rows beyond their class's one are separated.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Cut:
     own_offset, other_offset : float
         ``x @ normal >= own_offset`` is the own side, ``x @ normal <= other_offset`` the other one.
     through_means : bool
-        Whether the hulls meet, so that the hyperplanes go through the class means instead.
+        Whether the hulls meet, in which case the hyperplanes go through the class means instead.
     """
 
     normal: FloatArray
@@ -103,12 +103,12 @@ class Cut:
 
     @property
     def own_side(self) -> HalfSpaces:
-        """The half-space in which rows of the own class are kept."""
+        """The half-space in which rows of the class itself are kept."""
         return HalfSpaces(self.normal[None, :], np.array([self.own_offset]))
 
-    def turned(self) -> Cut:
+    def reverse(self) -> ParallelCut:
         """The same cut seen from the other class."""
-        return Cut(-self.normal, -self.other_offset, -self.own_offset, self.through_means)
+        return ParallelCut(-self.normal, -self.other_offset, -self.own_offset, self.through_means)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Inseparable:
     """There is no meaningful cut: the hulls of the two classes meet, or even their means coincide."""
 
 
-Separation: TypeAlias = Disjoint | Cut | Inseparable
+Separation: TypeAlias = Disjoint | ParallelCut | Inseparable
 
 
 def can_enclose(points: PointSet) -> bool:
@@ -125,10 +125,10 @@ def can_enclose(points: PointSet) -> bool:
 
 
 def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
-    """Tell whether the ellipsoids of two classes are disjoint, or else where to cut between the classes.
+    """Find out whether the ellipsoids of two classes are disjoint and, if not, where to cut between the classes.
 
-    Disjoint ellipsoids are sufficient for disjoint hulls, and only that is used (row 5 of
-    docs/explanation/differences.md). Where hulls meet, so do the ellipsoids, which then need not be made.
+    Disjoint ellipsoids imply disjoint hulls, and only this implication is used (row 5 of
+    docs/explanation/differences.md). Where hulls meet, so do the ellipsoids, which then need not be computed.
     """
     cut = find_cut(pos, neg, settings)
     if isinstance(cut, Inseparable) or cut.through_means:
@@ -145,10 +145,10 @@ def n_inside(points: PointSet, ellipsoid: Ellipsoid) -> int:
     return int(points.reduce(CountInside((ellipsoid,)))[0])
 
 
-def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Inseparable:
-    """Cut through the nearest points of the reduced hulls; where these meet, through the class means.
+def find_cut(own: PointSet, other: PointSet, settings: Settings) -> ParallelCut | Inseparable:
+    """Cut through the nearest points of the reduced hulls or, if these meet, through the class means.
 
-    The paper leaves open what to do then (row 4 of docs/explanation/differences.md).
+    The paper does not say what to do if they meet (row 4 of docs/explanation/differences.md).
     """
     nearest = nearest_points(own, other, local_rows=settings.local_rows)
     if nearest.means_coincide or (nearest.hulls_meet and settings.published):
@@ -158,7 +158,7 @@ def find_cut(own: PointSet, other: PointSet, settings: Settings) -> Cut | Insepa
     return _cut_through(nearest.near_pos, nearest.near_neg, through_means=False)
 
 
-def _cut_through(near_own: FloatArray, near_other: FloatArray, through_means: bool) -> Cut:
+def _cut_through(near_own: FloatArray, near_other: FloatArray, through_means: bool) -> ParallelCut:
     difference = near_own - near_other
     normal = difference / np.linalg.norm(difference)
-    return Cut(normal, float(near_own @ normal), float(near_other @ normal), through_means)
+    return ParallelCut(normal, float(near_own @ normal), float(near_other @ normal), through_means)

@@ -11,13 +11,13 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.kernels.enclose import Enclosure
 from sepc.partition.carve import Carved, carve
-from sepc.partition.separate import Cut, Disjoint, Inseparable, Settings, can_enclose, separate
+from sepc.partition.separate import Disjoint, Inseparable, ParallelCut, Settings, can_enclose, separate
 from sepc.points.in_memory import gather_if_small
 from sepc.points.protocol import PointSet
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.halfspaces import HalfSpaces
 
-# Rows of the other class in a terminal ellipsoid are not counted: it is kept whatever it holds.
+# Rows of the other class in a terminal ellipsoid are not counted: it is kept whatever it contains.
 NOT_COUNTED = -1
 
 
@@ -43,19 +43,19 @@ class FoundEllipsoid:
         Whether it belongs to the positive class.
     n_own, n_other : int
         Rows it was built around, and remaining rows of the other class inside it when it was found (-1: not counted).
-    cuts : tuple of Cut
+    cuts : tuple of ParallelCut
         The cuts that carved it out; empty if the class was taken whole.
     n_round : int
         The round it was found in, from 1.
     is_terminal : bool
-        Whether it encloses the rows left at the end, and so may be impure.
+        Whether it encloses the rows left at the end, and may therefore be impure.
     """
 
     enclosure: Enclosure
     is_pos: bool
     n_own: int
     n_other: int
-    cuts: tuple[Cut, ...]
+    cuts: tuple[ParallelCut, ...]
     n_round: int
     is_terminal: bool = False
 
@@ -82,7 +82,7 @@ class Partition:
     ellipsoids : tuple of FoundEllipsoid
         In the order in which they were found, terminal ones last.
     isolated_pos, isolated_neg : (n, d) arrays
-        Rows that no ellipsoid could be built from.
+        Rows from which no ellipsoid could be built.
     rounds : tuple of Round
     stop : Stop
     """
@@ -110,9 +110,9 @@ def partition(
     settings: Settings,
     on_round: Callable[[Round], None] | None = None,
 ) -> Partition:
-    """Cut two classes into ellipsoids of nearly one class each; `on_round` is called after every round.
+    """Cut two classes into nearly pure ellipsoids; `on_round` is called after every round.
 
-    Always ends: every round removes at least one row, and the first that does not is the last (row 8 of
+    Always terminates: every round removes at least one row, and the first that does not is the last (row 8 of
     docs/explanation/differences.md).
     """
     none = np.empty((0, pos_rows.n_features))
@@ -143,25 +143,29 @@ def _reason_to_stop(pos: _Side, neg: _Side, n_rounds: int, n_found: int, setting
 
 
 def _run_round(pos: _Side, neg: _Side, n_round: int, settings: Settings) -> tuple[_Side, _Side, Stop | None]:
-    """Separate the two classes, and carve each side against all rows left of the other."""
+    """Separate the two classes, and carve each side against all remaining rows of the other."""
     apart = separate(pos.left, neg.left, settings)
     if isinstance(apart, Inseparable):
         return replace(pos, news=()), replace(neg, news=()), Stop.INSEPARABLE
     if isinstance(apart, Disjoint):
-        return _taken_whole(pos, apart.pos, n_round), _taken_whole(neg, apart.neg, n_round), Stop.SEPARATED
-    carved_pos = _without(pos, carve(pos.left, neg.left, apart, settings), n_round, settings)
+        return _take_whole(pos, apart.pos, n_round), _take_whole(neg, apart.neg, n_round), Stop.SEPARATED
+    carved_pos = _remove_carved(pos, carve(pos.left, neg.left, apart, settings), n_round, settings)
     if settings.is_one_sided:
         return carved_pos, replace(neg, news=()), None
-    return carved_pos, _without(neg, carve(neg.left, pos.left, apart.turned(), settings), n_round, settings), None
+    return (
+        carved_pos,
+        _remove_carved(neg, carve(neg.left, pos.left, apart.reverse(), settings), n_round, settings),
+        None,
+    )
 
 
-def _taken_whole(side: _Side, enclosure: Enclosure, n_round: int) -> _Side:
+def _take_whole(side: _Side, enclosure: Enclosure, n_round: int) -> _Side:
     ellipsoid = FoundEllipsoid(enclosure, side.is_pos, side.left.n_points, 0, (), n_round)
     return replace(side, left=_empty_like(side.left), news=(ellipsoid,))
 
 
-def _without(side: _Side, carved: Carved, n_round: int, settings: Settings) -> _Side:
-    """The class without the carved piece (by default, without all rows its ellipsoid covers) or the isolated rows."""
+def _remove_carved(side: _Side, carved: Carved, n_round: int, settings: Settings) -> _Side:
+    """Remove the carved piece (by default, all rows its ellipsoid covers) or the isolated rows from a class."""
     if carved.piece is not None:
         piece = carved.piece
         covered = carved.region if settings.published else piece.enclosure.ellipsoid
@@ -176,7 +180,7 @@ def _without(side: _Side, carved: Carved, n_round: int, settings: Settings) -> _
 
 
 def _finish(side: _Side, n_round: int, settings: Settings) -> _Side:
-    """Enclose the rows left of a class, or isolate them if too few (row 9 of docs/explanation/differences.md)."""
+    """Enclose the remaining rows of a class, or isolate them if too few (row 9 of docs/explanation/differences.md)."""
     left = side.left
     if left.n_points == 0:
         return replace(side, news=())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# The longest name shown elsewhere.
+# The longest name shown elsewhere in a plot.
 LONGEST = 36
 # The longest name that fits along an axis of the usual size.
 ALONG_AXIS = 48
@@ -25,7 +25,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("Pictures need matplotlib: pip install 'sepc[plot]'", name=error.name) from error
+        raise ImportError("Plots need matplotlib: pip install 'sepc[plot]'", name=error.name) from error
     return plt
 
 
@@ -75,7 +75,7 @@ def panels(ax: Any, n: int, *, with_last: bool) -> tuple[tuple[Axes, ...], Axes 
         given = tuple(axes for axes in np.asarray(ax, dtype=object).ravel() if axes is not None)
         if len(given) not in (n, n_all):
             raise ValueError(
-                f"{len(given)} axes are given for {n_all} panels; give one for each panel, or a single one to divide."
+                f"{len(given)} axes are given for {n_all} panels; give one per panel, or a single one to be divided."
             )
         return given[:n], given[n] if len(given) > n else None, (True,) * n
     ratios = [1.0] * n_columns + [1.15] * with_last
@@ -97,7 +97,7 @@ def panels(ax: Any, n: int, *, with_last: bool) -> tuple[tuple[Axes, ...], Axes 
 
 
 def for_matplotlib(name: Any, longest: int = LONGEST) -> str:
-    r"""A name of the user's as one short line of plain text: no formulas, nothing hidden from a legend.
+    r"""A user's name as one short line of plain text: no formulas, nothing hidden from a legend.
 
     Examples
     --------
@@ -108,6 +108,6 @@ def for_matplotlib(name: Any, longest: int = LONGEST) -> str:
     """
     # Characters that no font can show become spaces.
     text = " ".join("".join(sign if sign.isprintable() else " " for sign in visible(str(name))).split())
-    # Matplotlib reads text between dollars as a formula, and leaves names that start with "_" out of legends.
+    # Matplotlib reads text between dollar signs as a formula, and omits names that start with "_" from legends.
     text = short(text, longest).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

@@ -14,7 +14,7 @@ from sepc.views.planes import outline
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Numbers closer than this, as shares of the width and height of the picture, would cover each other.
+# Numbers closer than this, as shares of the plot's width and height, would overlap.
 NUMBER_ROOM = np.array([0.025, 0.045])
 # A number moved down by more steps than this would be too far from its ellipse.
 MOST_STEPS = 4
@@ -29,7 +29,7 @@ def draw_ellipse(ax: Axes, ellipse: Ellipsoid, how: Look, fill: float, **options
 
 
 def set_limits(ax: Axes, points: FloatArray, margin: float = 0.04) -> None:
-    """Set limits that show all points with a margin, also along a constant feature."""
+    """Set limits that show all points with a margin, even along a constant feature."""
     low, high = points.min(axis=0), points.max(axis=0)
     room = np.where(high > low, margin * (high - low), np.maximum(np.abs(low), 1.0) * 0.1)
     ax.set_xlim(low[0] - room[0], high[0] + room[0])
@@ -37,7 +37,7 @@ def set_limits(ax: Axes, points: FloatArray, margin: float = 0.04) -> None:
 
 
 def draw_names(ax: Axes, centers: FloatArray, names: list[str]) -> None:
-    """Write numbers or short names at the centres; one that would cover another is moved down, or left out."""
+    """Write numbers or short names at the centres; one that would cover another is moved down or left out."""
     from matplotlib.patheffects import withStroke
 
     size = np.array([np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHOSEN = "\nin the two features in which they differ most"
 # With more classes than this, numbers in the cells would be unreadable.
 MOST_NUMBERS = 12
-# With more classes than this, a legend would cover the picture; names are written at the centres instead.
+# With more classes than this, a legend would cover the plot; names are written at the centres instead.
 MOST_IN_LEGEND = 8
 
 
@@ -32,9 +32,9 @@ MOST_IN_LEGEND = 8
 class LandscapeDisplay(ShownOnOneLine):
     """A data set before any model: the ellipsoid of every class, and how many rows lie in two of them.
 
-    Create it with `from_landscape`. The left panel shows the exact shadows of the ellipsoids; ellipsoids whose shadows
-    overlap may still be disjoint. The right panel shows, for each pair of classes, how many rows of the first also lie
-    in the ellipsoid of the second. For a single feature, ellipsoids are intervals.
+    Create it with `from_landscape`. The left panel shows the exact projections of the ellipsoids; ellipsoids whose
+    projections overlap may still be disjoint. The right panel shows, for each pair of classes, how many rows of the
+    first also lie in the ellipsoid of the second. For a single feature, ellipsoids are intervals.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ class LandscapeDisplay(ShownOnOneLine):
         landscape : Landscape or LandscapeFigures
         features : pair of str or int, optional
             The features on the axes, by name or position. By default the two that separate the classes' ellipsoids
-            best: for each feature, the distance of two centres over the sum of the half widths, averaged over all
-            pairs of classes.
+            best: for each feature, the distance between two centres over the sum of the half widths, averaged over
+            all pairs of classes.
         ax : matplotlib axes, or a pair of them, optional
             A pair for the ellipsoids and the table, or one for the ellipsoids alone. By default a new figure with both.
 
@@ -156,7 +156,7 @@ class LandscapeDisplay(ShownOnOneLine):
         ax.imshow(np.ma.masked_invalid(shares), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
         names = self._names(16)
         size = "medium" if len(names) <= MOST_NUMBERS else "xx-small"
-        ax.set_xticks(range(len(names)), names, **_turned(len(names)), fontsize=size)
+        ax.set_xticks(range(len(names)), names, **_tick_rotation(len(names)), fontsize=size)
         ax.set_yticks(range(len(names)), names, fontsize=size)
         ax.set_xlabel("... that also lie in the ellipsoid of this class")
         ax.set_ylabel("rows of this class ...")
@@ -165,8 +165,8 @@ class LandscapeDisplay(ShownOnOneLine):
             _write_cells(ax, rows, shares, self.figures.n_rows)
 
 
-def _turned(n_names: int) -> dict[str, Any]:
-    """Text options for the names below the table: slanted if there are many."""
+def _tick_rotation(n_names: int) -> dict[str, Any]:
+    """Text options for the names below the table: rotated if there are many."""
     return {} if n_names < 4 else {"rotation": 35 if n_names < 8 else 90, "ha": "right"}
 
 

@@ -16,7 +16,7 @@ from sepc.estimators.unwrapping import Unwrapped, unwrap
 
 
 def decide_for_plot(estimator: Any, X: ArrayLike) -> Decisions:
-    """Decide on rows with a model that gives trust."""
+    """Decide on rows with a model that reports trust."""
     return decide_with_trust(estimator, X, "give its labels and trust to from_predictions")
 
 
@@ -35,11 +35,11 @@ def partition_of(estimator: Any, display: str) -> SEPClassifier:
 def _instead(inside: Unwrapped) -> str:
     estimator, kind = inside.classifier, type(inside.classifier).__name__
     if inside.before:
-        return "For a pipeline, give its last step, pipeline[-1], and rows transformed by the steps before it."
+        return "For a pipeline, pass its last step, pipeline[-1], and rows transformed by the steps before it."
     if isinstance(estimator, TrustedClassifier):
         return f"{kind} takes its labels from another model; use RiskCoverageDisplay or ReliabilityDisplay."
     if hasattr(estimator, "repaired_"):
-        return f"{kind} also has one for each repaired region; give its estimator_, or one of repaired_."
+        return f"{kind} also has one for each repaired region; pass its estimator_, or one of repaired_."
     if hasattr(estimator, "estimators_"):
-        return f"{kind} has several; give one of its estimators_."
+        return f"{kind} has several; pass one of its estimators_."
     return f"{kind} has none."

@@ -1,4 +1,4 @@
-"""Okabe and Ito's colour-blind safe colours, with markers and line styles that also differ in grey."""
+"""Okabe and Ito's colour-blind-safe palette, with markers and line styles that are also distinct in greyscale."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from sepc._typing import FloatArray
 
-# The first two differ most in grey. The numbers of colours, markers and dashes have no common divisor, so that 30
+# The first two differ most in greyscale. The numbers of colours, markers and dashes have no common divisor, so that 30
 # classes differ in colour or dashes, and 42 in colour or marker.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 RIGHT, WRONG, WRONG_HATCH = "#56B4E9", "#D55E00", "////"
 
-# Up to this trust the shade is white.
+# Up to this trust, the shade is white.
 NO_TRUST = 0.5
-# From there it grows to the first share of the class's colour; accepted rows get the second, so that the step shows.
+# Above it, the shade grows to the first share of the class's colour; accepted rows get the second, a visible step.
 DOUBTFUL, ACCEPTED = 0.25, 0.5
 
 
@@ -50,6 +50,6 @@ def as_rgb(colours: Sequence[str]) -> FloatArray:
     return np.array([to_rgb(colour) for colour in colours]).reshape(-1, 3)
 
 
-def lightened(rgb: FloatArray, shares: FloatArray) -> FloatArray:
+def lighten(rgb: FloatArray, shares: FloatArray) -> FloatArray:
     """Colours mixed with white; `shares` is the share of the colour that stays."""
     return np.asarray(1.0 - shares[..., None] * (1.0 - rgb))

@@ -19,7 +19,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import ALONG_AXIS, axes_or_new, for_matplotlib, place_legend
 from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
 from sepc.plot.models import partition_of
-from sepc.plot.palette import NO_TRUST, as_rgb, lightened, look, strength
+from sepc.plot.palette import NO_TRUST, as_rgb, lighten, look, strength
 from sepc.views.outcomes import is_right
 from sepc.views.planes import Plane, feature_plane, outline, principal_plane
 from sepc.wording import counted
@@ -27,7 +27,7 @@ from sepc.wording import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Shadows overlap, so each is drawn lighter than the background of a model of two features.
+# Projections overlap, so each is drawn lighter than the background of a two-feature model.
 SHADOW = 0.5
 THIN = 0.9
 
@@ -37,13 +37,13 @@ UNKNOWN = "0.45"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows(ShownOnOneLine):
+class RowSample(ShownOnOneLine):
     """A sample of rows to draw.
 
     Attributes
     ----------
     values : (n, d) array
-        In the features of the model, with gaps filled in.
+        In the features of the model, with missing values imputed.
     owner : (n,) array
         Their classes as positions in `model.classes`; -1 if unknown.
     n_all : int
@@ -55,14 +55,14 @@ class Rows(ShownOnOneLine):
     n_all: int
 
     @classmethod
-    def checked(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
+    def from_user(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
         """Check the user's rows and labels; without X there are no rows."""
         model = classifier.model_
         if X is None:
             if y is not None:
-                raise ValueError("y is given without X; give the rows that the labels belong to.")
+                raise ValueError("y is given without X; also pass the rows that the labels belong to.")
             return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
-        # This also takes columns by name, in any order, and fills in gaps.
+        # This also matches columns by name, in any order, and imputes missing values.
         values = classifier.decide(X).features if np.shape(X)[0] else np.empty((0, len(model.feature_names)))
         owner = np.full(len(values), -1)
         if y is not None:
@@ -71,12 +71,12 @@ class Rows(ShownOnOneLine):
                 owner[is_right(np.full(len(values), label), labels)] = k
         return cls(values, owner, len(values))
 
-    def sample(self, most: int) -> Rows:
-        """At most this many rows, chosen at random with a fixed seed."""
+    def sample(self, most: int) -> RowSample:
+        """Draw at most this many rows at random, with a fixed seed."""
         if len(self.values) <= most:
             return self
         chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
-        return Rows(self.values[chosen], self.owner[chosen], self.n_all)
+        return RowSample(self.values[chosen], self.owner[chosen], self.n_all)
 
     def summary(self) -> str | None:
         """How many rows are drawn, if not all of them."""
@@ -89,13 +89,13 @@ class PartitionDisplay(ShownOnOneLine):
 
     Create it with `from_estimator`.
 
-    For a model of two features, the background shows the label in colour and the trust as its strength; accepted areas
+    For a model with two features, the background colour shows the label, and its strength the trust; accepted areas
     stand out. Hyperplanes are drawn as lines, numbered in the order they were made.
 
-    For more features, the exact shadows of the ellipsoids are drawn; ellipsoids whose shadows overlap may still be
-    disjoint. The strength of an ellipsoid's colour is the trust of rows in it alone, by the counts of its training
-    rows; with weights, the trust of a row depends on its own values too, and `WeightsDisplay` shows how. Hyperplanes
-    are not drawn, since their shadows are not lines.
+    With more features, the exact projections (shadows) of the ellipsoids are drawn; ellipsoids whose shadows overlap
+    may still be disjoint. The strength of an ellipsoid's colour is the trust of rows in it alone, based on the counts
+    of its training rows; with weights, the trust of a row also depends on its own values, as `WeightsDisplay` shows.
+    Hyperplanes are not drawn, since their projections are not lines.
 
     Thin outlines enclose the rows left over at the end, and may be impure.
 
@@ -107,7 +107,7 @@ class PartitionDisplay(ShownOnOneLine):
         The features or principal axes on the axes.
     min_trust : float
         The threshold of the classifier.
-    rows : Rows
+    rows : RowSample
         Rows drawn as points.
     ax_, figure_
         The axes and the figure, after `plot`.
@@ -128,7 +128,7 @@ class PartitionDisplay(ShownOnOneLine):
     ellipsoids: Sequence[FittedEllipsoid]
     plane: Plane
     min_trust: float
-    rows: Rows
+    rows: RowSample
 
     @classmethod
     def from_estimator(
@@ -148,19 +148,19 @@ class PartitionDisplay(ShownOnOneLine):
         Parameters
         ----------
         estimator : SEPClassifier
-            Fitted; also in a search, a `FrozenEstimator` or a `SelectiveClassifier`.
+            Fitted; may be inside a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X : array or DataFrame of shape (n, d), optional
             Rows to draw, for instance the training rows.
         y : array of shape (n,), optional
             Their labels; without labels, rows are grey.
         features : pair of str or int, optional
-            The features on the axes, by name or position. By default the features of a model that has two, else the
-            first two principal axes of the standardised features.
+            The features on the axes, by name or position. By default the features of a model that has two, otherwise
+            the first two principal axes of the standardised features.
         ax : matplotlib axes, optional
             Where to draw; a new figure if not given.
         max_rows, max_hyperplanes, max_numbers : int
             Draw at most this many: rows at random, the first hyperplanes, and the numbers of the ellipsoids with the
-            most training rows, as far as they do not overlap. The legend says if rows or hyperplanes were left out.
+            most training rows, unless they would overlap. The legend says if rows or hyperplanes were left out.
 
         Returns
         -------
@@ -168,7 +168,7 @@ class PartitionDisplay(ShownOnOneLine):
         """
         classifier = partition_of(estimator, cls.__name__)
         model: SEPModel = classifier.model_
-        rows = Rows.checked(classifier, X, y)
+        rows = RowSample.from_user(classifier, X, y)
         display = cls(model, classifier.ellipsoids_, _plane(model, features), classifier.min_trust, rows)
         return display.plot(ax, max_rows=max_rows, max_hyperplanes=max_hyperplanes, max_numbers=max_numbers)
 
@@ -198,7 +198,7 @@ class PartitionDisplay(ShownOnOneLine):
         """Whether the model has only the two features drawn."""
         return len(self.plane.origin) == 2
 
-    def _frame(self, rows: Rows) -> None:
+    def _frame(self, rows: RowSample) -> None:
         """Set limits, axis labels and title."""
         outlines = [outline(self.plane.shadow(fitted.ellipsoid)) for fitted in self.ellipsoids]
         isolated = self.model.shift + self.model.scale * self.model.isolated
@@ -243,11 +243,11 @@ def _plane(model: SEPModel, features: tuple[str | int, str | int] | None) -> Pla
 
 
 def _draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
-    """Draw the labels of a model of two features as a background, stronger where trust is higher."""
+    """Draw the labels of a two-feature model as a background, stronger where trust is higher."""
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     label, trust = trust_over(model, plane, low, high)
     colours = as_rgb([look(k).colour for k in range(len(model.classes))])
-    image = lightened(colours[label], strength(trust, min_trust))
+    image = lighten(colours[label], strength(trust, min_trust))
     ax.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto", zorder=0.5)
 
 
@@ -262,7 +262,7 @@ def _trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[A
         texts[middle] = f"{trust} {middle:g}"
     if min_trust > NO_TRUST:
         texts[NO_TRUST] = f"{trust} ≤ {NO_TRUST:g}"
-    greys = lightened(as_rgb(["0.35"]), strength(np.array(list(texts)), min_trust))
+    greys = lighten(as_rgb(["0.35"]), strength(np.array(list(texts)), min_trust))
     return [
         (Patch(facecolor=tuple(grey), edgecolor="0.6", linewidth=0.5), text)
         for grey, text in zip(greys, texts.values(), strict=True)
@@ -293,7 +293,7 @@ def _draw_cuts(
 
 
 def _ends(cut: Hyperplane, plane: Plane, low: FloatArray, high: FloatArray) -> FloatArray | None:
-    """Where a hyperplane crosses the border of the picture; None if it misses the picture."""
+    """Where a hyperplane crosses the border of the plot; None if it misses the plot."""
     normal = np.asarray(np.linalg.solve(plane.directions.T, cut.normal), dtype=np.float64)
     return across(normal, cut.offset - float(cut.normal @ plane.origin), low, high)
 
@@ -306,7 +306,7 @@ def _write_at_end(ax: Axes, spot: FloatArray, number: int, colour: str) -> None:
 def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray) -> FloatArray | None:
     """Where the line ``x @ normal = offset`` enters and leaves a box, of shape (2, 2); None if it misses the box."""
     size = high - low
-    # In the unit box, so that features of very different scale are treated alike.
+    # In the unit box, so that features on very different scales are treated alike.
     scaled, rest = normal * size, offset - float(normal @ low)
     along = np.array([-scaled[1], scaled[0]])
     start = scaled * rest / float(scaled @ scaled)
@@ -320,7 +320,7 @@ def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray)
     return low + size * (start + np.array([[first], [last]]) * along) if first < last else None
 
 
-def _draw_rows(ax: Axes, plane: Plane, rows: Rows) -> None:
+def _draw_rows(ax: Axes, plane: Plane, rows: RowSample) -> None:
     """Draw each row as a point in the look of its class."""
     size = 16.0 if len(rows.values) < 1_000 else 8.0
     for k in np.unique(rows.owner):
@@ -344,9 +344,9 @@ def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, s
 
 
 def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
-    """Trust of rows that lie in a single ellipsoid, by the counts of its training rows; of shape (K,).
+    """Trust of rows that lie in a single ellipsoid, based on the counts of its training rows; of shape (K,).
 
-    With weights, each row has its own trust, so an ellipsoid has none; counts are used for these models too.
+    With weights, trust differs from row to row, so an ellipsoid has none; counts are used for these models too.
     """
     return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
 
@@ -354,16 +354,16 @@ def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
 def trust_over(
     model: SEPModel, plane: Plane, low: FloatArray, high: FloatArray, n: int = 240
 ) -> tuple[IntArray, FloatArray]:
-    """Labels and trust over a grid of pixels, for a model of two features.
+    """Labels and trust over a grid of pixels, for a two-feature model.
 
     Parameters
     ----------
     model : SEPModel
-        Of two features.
+        A model with two features.
     plane : Plane
         The plane of these features.
     low, high : (2,) arrays
-        Opposite corners of the picture, in the plane.
+        Opposite corners of the plot, in the plane.
     n : int
         Pixels per side.
 

@@ -1,4 +1,4 @@
-"""RecourseDisplay: what changes in an answer, beside where cases of the label usually lie."""
+"""RecourseDisplay: what changes in a counterfactual answer, next to the usual range of the target label."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from sepc.wording import counted, decimal, short, shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The most changes that are drawn; the cheapest are left out.
+# The most changes to draw; the cheapest are left out.
 MOST_CHANGES = 12
 LONGEST_TITLE = 80
 USUAL = "0.85"
-# Inches of a figure for each change, and for all else.
+# Height of a figure in inches, per change and for everything else.
 LINE, REST = 0.36, 1.3
 
 
 @dataclass(eq=False, repr=False)
 class RecourseDisplay(ShownOnOneLine):
-    """An answer of a `Recourse`: one line for each feature that changes, the dearest first.
+    """An answer of a `Recourse` (a counterfactual): one line per feature that changes, the most costly first.
 
-    Create it with `from_recourse`. The hollow mark is the row as it is, the full one the answer, in deviations of the
-    training rows from their mean; a category lies where its share of labels puts it. The grey bar holds the middle 80 %
-    of the label's training cases.
+    Create it with `from_recourse`. The hollow marker is the row as it is, the filled one the answer, in standard
+    deviations from the mean of the training rows; a category is placed by its share of labels. The grey bar covers the
+    middle 80 % of the label's training cases.
 
     Attributes
     ----------
@@ -77,17 +77,19 @@ class RecourseDisplay(ShownOnOneLine):
         return cls(recourse, recourse.answers[answer]).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the answer, also again on other axes."""
+        """Draw the answer on the given axes, or on a new figure."""
         changes = self.answer.changes[:MOST_CHANGES]
         self.ax_ = axes_or_new(ax, (7.2, REST + LINE * max(len(changes), 1)))
         self.figure_: Any = self.ax_.figure
         for y, change in enumerate(changes):
             _draw(self.ax_, y, change)
-        self.ax_.set_yticks(range(len(changes)), [for_matplotlib(_named(change), ALONG_AXIS) for change in changes])
+        self.ax_.set_yticks(
+            range(len(changes)), [for_matplotlib(_change_text(change), ALONG_AXIS) for change in changes]
+        )
         self.ax_.set_ylim(len(changes) - 0.4, -0.6)
         self.ax_.use_sticky_edges = False
         self.ax_.margins(x=0.04)
-        self.ax_.set_xlabel("deviations from the mean of training rows")
+        self.ax_.set_xlabel("standard deviations from the mean of training rows")
         self.ax_.spines[["top", "right"]].set_visible(False)
         self.ax_.set_title(self._title(), loc="left", fontsize="medium")
         self._legend(is_own=ax is None)
@@ -124,7 +126,7 @@ def _draw(ax: Axes, y: int, change: FeatureChange) -> None:
     ax.plot(span.after, y, "o", color=colour, ms=7, zorder=3)
 
 
-def _named(change: FeatureChange) -> str:
+def _change_text(change: FeatureChange) -> str:
     """The feature and its change, such as "months 42 → 30"."""
     before_and_after = change.words.removeprefix(f"{change.feature} from ").replace(" to ", " → ", 1)
     return short(f"{change.feature} {before_and_after}", ALONG_AXIS)

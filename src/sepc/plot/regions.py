@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Longer names of regions are cut in the middle.
+# Longer region names are shortened in the middle.
 LONGEST_REGION = 48
 
 
@@ -55,14 +55,14 @@ class Bars(ShownOnOneLine):
 class TrustDisplay(ShownOnOneLine):
     """The paper's chart of regions: for each, the test rows with right and wrong labels, and the trust.
 
-    Create it with `from_estimator`. A large hatched part next to a high trust marks a region to look into.
+    Create it with `from_estimator`. A large hatched part next to high trust marks a region to look into.
 
     Attributes
     ----------
     outcomes : RegionOutcomes
         Outcomes of all regions with test rows.
     min_trust : float or None
-        The least trust at which labels are accepted, drawn as a line.
+        The minimum trust at which labels are accepted, drawn as a line.
     ax_, figure_
         The axes and the figure, after `plot`.
     ax_trust_ : matplotlib axes
@@ -86,12 +86,12 @@ class TrustDisplay(ShownOnOneLine):
     def from_estimator(
         cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, max_regions: int = 12, ax: Axes | None = None
     ) -> Self:
-        """Draw how a fitted classifier does on test rows, by region.
+        """Draw how a fitted classifier performs on test rows, by region.
 
         Parameters
         ----------
         estimator : SEPClassifier
-            Fitted; also in a search, a `FrozenEstimator` or a `SelectiveClassifier`.
+            Fitted; may be inside a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X, y : rows and their true labels
         max_regions : int
             Regions with a bar of their own, those with the most rows; all others share one.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OURS, STRIP = "sepc reliability", "sepc rows in bins"
-# The height of a line of the legend, as a share of the picture.
+# The height of a legend line, as a share of the plot.
 LEGEND_LINE = 0.05
 
 
@@ -29,8 +29,8 @@ class ReliabilityDisplay(ShownOnOneLine):
     """A reliability diagram: the share of right labels in bins of trust, with 95 % intervals.
 
     Create it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. On the diagonal, trust
-    is exactly right; below it, labels are trusted too much. Bins hold about equally many rows, and rows of equal trust
-    share a bin; the strip above shows their numbers. The legend gives the expected calibration error (ECE), the mean
+    is perfectly calibrated; below it, it is overconfident. Bins have about equally many rows, and rows of equal trust
+    share a bin; the strip above shows their sizes. The legend gives the expected calibration error (ECE), the mean
     distance from the diagonal.
 
     Attributes
@@ -73,7 +73,7 @@ class ReliabilityDisplay(ShownOnOneLine):
         Parameters
         ----------
         estimator : classifier
-            Fitted. Labels and trust come from `decide`, also at the end of a pipeline; for a classifier without
+            Fitted. Labels and trust come from `decide`, even at the end of a pipeline; for a classifier without
             `decide`, trust is its largest class probability.
         X, y : rows and their true labels
         n_bins : int
@@ -104,12 +104,12 @@ class ReliabilityDisplay(ShownOnOneLine):
         ax: Axes | None = None,
         **line: Any,
     ) -> Self:
-        """Draw the reliability diagram of any labels and the probabilities that they are right."""
+        """Draw the reliability diagram of any labels, given the probabilities that they are right."""
         right, scores = is_right(y_pred, y_true), np.asarray(trust, dtype=np.float64)
         if np.any((scores < 0.0) | (scores > 1.0)):
             raise ValueError(
-                f"trust goes from {scores.min():.3g} to {scores.max():.3g}; only a probability can be compared with "
-                "how often labels are right. RiskCoverageDisplay takes any score."
+                f"trust ranges from {scores.min():.3g} to {scores.max():.3g}, but calibration needs probabilities "
+                "in [0, 1]. RiskCoverageDisplay takes any score."
             )
         return cls(reliability_bins(right, scores, n_bins), name, ece(right, scores)).plot(ax, **line)
 
@@ -119,9 +119,7 @@ class ReliabilityDisplay(ShownOnOneLine):
         self.figure_ = self.ax_.figure
         n_before = sum(drawn_line.get_gid() == OURS for drawn_line in self.ax_.get_lines())
         if n_before == 0:
-            self.ax_.axline(
-                (0, 0), (1, 1), color="0.5", linestyle=":", linewidth=1.2, label="right as often as trusted"
-            )
+            self.ax_.axline((0, 0), (1, 1), color="0.5", linestyle=":", linewidth=1.2, label="perfectly calibrated")
         how = look(n_before)
         options = {"color": how.colour, "linestyle": how.dashes, "marker": how.marker, "capsize": 3, **line}
         bins = self.bins
@@ -141,12 +139,12 @@ class ReliabilityDisplay(ShownOnOneLine):
         self.ax_.set_ylim(1.03 - (1.03 - low) / (1.0 - room), 1.03)
         in_percent(self.ax_)
         self.ax_.set_xlabel("trust (mean of the bin)")
-        self.ax_.set_ylabel("labels that are right, 95 % interval")
+        self.ax_.set_ylabel("accuracy, 95 % interval")
         self.ax_.grid(alpha=0.3)
         self.ax_.legend(fontsize="small", loc="lower right")
 
     def _draw_strip(self, how: Look) -> None:
-        """Draw the number of rows in each bin, above the picture."""
+        """Draw the number of rows in each bin, above the plot."""
         strips = [axes for axes in self.ax_.child_axes if axes.get_label() == STRIP]
         strip: Any = strips[0] if strips else self.ax_.inset_axes((0.0, 1.03, 1.0, 0.14), sharex=self.ax_, label=STRIP)
         colour = self.line_.get_color()

@@ -20,14 +20,14 @@ from sepc.wording import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More points than a screen has pixels would not be visible.
+# More points than a screen has pixels cannot be seen.
 MOST_POINTS = 2_000
 OURS = "sepc risk-coverage"
 
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(ShownOnOneLine):
-    """A risk-coverage curve: the share of wrong labels among the most trusted rows, for every share of rows.
+    """A risk-coverage curve: the selective risk (error rate) of the most trusted rows, at every coverage.
 
     Create it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. Lower is better, and
     so is a smaller AURC, the mean of the curve. Ties are averaged over all orders, as in `sepc.metrics.aurc`.
@@ -63,7 +63,7 @@ class RiskCoverageDisplay(ShownOnOneLine):
         Parameters
         ----------
         estimator : classifier
-            Fitted. Labels and trust come from `decide`, also at the end of a pipeline; for a classifier without
+            Fitted. Labels and trust come from `decide`, even at the end of a pipeline; for a classifier without
             `decide`, trust is its largest class probability.
         X, y : rows and their true labels
         name : str, optional
@@ -133,7 +133,7 @@ class RiskCoverageDisplay(ShownOnOneLine):
         self.ax_.set_ylim(-0.02 * highest, 1.08 * highest)
         in_percent(self.ax_)
         self.ax_.set_xlabel("coverage: share of rows accepted, most trusted first")
-        self.ax_.set_ylabel("risk: share of these that is wrong")
+        self.ax_.set_ylabel("selective risk: error rate among these")
         self.ax_.grid(alpha=0.3)
         self.ax_.legend(fontsize="small")
 

@@ -28,19 +28,19 @@ FILLED = 0.55
 # The share of a panel's height, at its foot, for the histogram of rows.
 FOOT = 0.17
 DENSITY = "0.45"
-# With fewer ellipsoids, the rest of the panel stays empty, so that bars are not huge.
+# With fewer ellipsoids than this, the rest of the panel stays empty, so that bars are not huge.
 FEWEST_BARS = 7
 
 
 @dataclass(eq=False, repr=False)
 class WeightsDisplay(ShownOnOneLine):
-    """What counts in an `SEPClassifier` with weights: curves of features, and weights of ellipsoids.
+    """What counts in an `SEPClassifier` with weights: shape functions of features, and weights of ellipsoids.
 
-    Create it with `from_estimator`. Each curve shows what a feature adds to the log-odds of a class against the other
-    class or, if there are more, against their average; the terms of a row add up. Positive terms speak for the class,
-    negative ones against it. All curves share one scale; a feature with few distinct values has bars instead. The
-    histogram at the foot shows where rows lie: a curve means little where there are none. The title says how many
-    features matter, if some have no weight.
+    Create it with `from_estimator`. Each curve is a shape function: what a feature adds to the log-odds of a class
+    against the other class or, with more classes, against their average; the terms of a row add up. Positive terms
+    favour the class, negative ones count against it. All curves share one scale; a feature with few distinct values
+    has bars instead. The histogram at the foot shows where rows lie: a curve means little where there are none. The
+    title says how many features matter, if some have no weight.
 
     A bar in the last panel shows what lying in an ellipsoid adds, in the colour of the ellipsoid's class; the thin line
     covers the terms of 90 % of the rows, inside or not. Isolated rows have terms too, which are not drawn.
@@ -93,7 +93,7 @@ class WeightsDisplay(ShownOnOneLine):
         Parameters
         ----------
         estimator : SEPClassifier
-            Fitted, with ``trust="weights"``; also in a search, a `FrozenEstimator` or a `SelectiveClassifier`.
+            Fitted, with ``trust="weights"``; may be inside a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X : array or DataFrame of shape (n, d), optional
             Rows that decide what counts most, for instance the training rows. Their histogram is at the foot of each
             curve, and the curve covers 99 % of them. Without rows, ticks at the foot mark the quantiles of the training
@@ -105,7 +105,7 @@ class WeightsDisplay(ShownOnOneLine):
         max_features, max_ellipsoids : int
             Draw at most this many.
         ax : matplotlib axes, or a sequence of them, optional
-            One is divided into panels. Several take a curve each, and one more the ellipsoids.
+            A single one is divided into panels. Otherwise one per curve, and one more for the ellipsoids.
 
         Returns
         -------
@@ -165,19 +165,19 @@ class WeightsDisplay(ShownOnOneLine):
         return float(terms.min()) - room, float(terms.max()) + room
 
     def _draw_curve(self, ax: Axes, curve: Curve) -> None:
-        own = look(self.contrast.label).colour
+        colour = look(self.contrast.label).colour
         other = OTHERS if self.contrast.against is None else look(self.contrast.against).colour
         ax.axhline(0.0, color="0.3", linewidth=0.8)
         if curve.is_discrete:
             at = np.arange(len(curve.x))
-            colours = [own if term > 0.0 else other for term in curve.term]
+            colours = [colour if term > 0.0 else other for term in curve.term]
             ax.bar(at, curve.term, 0.8, color=colours, edgecolor="0.15", linewidth=0.6)
             step = 1 + (len(at) - 1) // 8
             texts = [for_matplotlib(name, 12) for name in curve.categories] or [f"{value:.6g}" for value in curve.x]
             ax.set_xticks(at[::step], texts[::step])
             ax.set_xlim(-0.6, len(at) - 0.4)
         else:
-            ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=own, alpha=FILLED, linewidth=0.0)
+            ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=colour, alpha=FILLED, linewidth=0.0)
             ax.fill_between(curve.x, curve.term, where=curve.term <= 0.0, color=other, alpha=FILLED, linewidth=0.0)
             ax.plot(curve.x, curve.term, color="0.1", linewidth=1.2)
             ax.set_xlim(curve.x[0], curve.x[-1])
@@ -207,7 +207,7 @@ class WeightsDisplay(ShownOnOneLine):
         ax.set_ylim(max(len(at), FEWEST_BARS) - 0.4, -0.6)
         has_line = self.ellipsoids[0].low is not None
         line = "\n(line: 90 % of all rows)" if has_line else ""
-        ax.set_xlabel(f"log-odds that lying inside adds{line}", fontsize="small")
+        ax.set_xlabel(f"log-odds added by lying inside{line}", fontsize="small")
         n, n_all = len(self.ellipsoids), self.model.n_ellipsoids
         text = counted(n, "ellipsoid") if n == n_all else f"{n} of {n_all:,} ellipsoids"
         order = "\nlargest terms first" if has_line and n > 1 else ""

@@ -1,4 +1,4 @@
-"""The rows near a threshold, and the sum of those surely below it: one pass gives the tail for many directions."""
+"""The rows near a threshold, and the sum of those certainly below it: one pass gives the tail for many directions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sepc.points.tiles import row_tiles
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class ScaledFrame:
     """Coordinates in which rows are near zero and of moderate size: ``(rows - origin) * scale``.
 
     Parameters
     ----------
     origin : (d,) array
     scale : float
-        A power of two, so that it changes no digits.
+        A power of two, so that scaling is exact.
     """
 
     origin: FloatArray
@@ -40,7 +40,7 @@ class BandRows:
     Attributes
     ----------
     n_certain : int
-        Rows surely below the threshold.
+        Rows certainly below the threshold.
     certain_sum : (d,) array
         Their sum.
     n_uncertain : int
@@ -65,7 +65,7 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Divide rows by which side of a moving threshold they lie on: surely below, surely above, or uncertain.
+    """Divide rows by their side of a moving threshold: certainly below, certainly above, or uncertain.
 
     The threshold applies to projections on unit vectors. It starts at `threshold` along `direction`; while the unit
     vector stays within `radius` of `direction` and the threshold within ``radius * slack`` of where it was, a row `x`
@@ -73,24 +73,24 @@ class Band:
 
     Parameters
     ----------
-    frame : Frame
+    frame : ScaledFrame
         Where projections and lengths are measured.
     direction : (d,) array
         A unit vector.
     threshold, slack, radius : float
     max_rows : int
-        Uncertain rows to return at most; if there are more they are only counted.
+        The most uncertain rows to return; if there are more, they are only counted.
 
     Examples
     --------
     >>> rows = np.array([[-3.0], [-1.0], [0.1], [2.0]])
-    >>> band = Band(Frame(np.zeros(1), 1.0), np.ones(1), threshold=0.0, slack=1.0, radius=0.2, max_rows=10)
+    >>> band = Band(ScaledFrame(np.zeros(1), 1.0), np.ones(1), threshold=0.0, slack=1.0, radius=0.2, max_rows=10)
     >>> divided = band.finish(band.map(rows))
     >>> divided.n_certain, divided.certain_sum.tolist(), divided.rows.tolist()
     (2, [-4.0], [[0.1]])
     """
 
-    frame: Frame
+    frame: ScaledFrame
     direction: FloatArray
     threshold: float
     slack: float
@@ -98,7 +98,7 @@ class Band:
     max_rows: int
 
     def covers(self, direction: FloatArray, threshold: float) -> bool:
-        """Tell whether the division holds for this unit vector and threshold."""
+        """Whether the division holds for this unit vector and threshold."""
         moved = float(np.linalg.norm(direction - self.direction))
         return moved <= self.radius and abs(threshold - self.threshold) <= self.radius * self.slack
 
@@ -110,13 +110,13 @@ class Band:
         return state
 
     def combine(self, left: _State, right: _State) -> _State:
-        """Add what is certain and join what is not, unless it has become too much."""
+        """Add up certain rows and concatenate uncertain ones, unless there are too many."""
         n_uncertain = left.n_uncertain + right.n_uncertain
         pieces = left.pieces + right.pieces if n_uncertain <= self.max_rows else ()
         return _State(left.n_certain + right.n_certain, left.certain_sum + right.certain_sum, n_uncertain, pieces)
 
     def finish(self, state: _State) -> BandRows:
-        """Join the uncertain rows in the order they were read."""
+        """Concatenate the uncertain rows in the order they were read."""
         rows = None
         if state.n_uncertain <= self.max_rows:
             rows = np.concatenate((np.empty((0, len(self.direction))), *state.pieces))
@@ -141,13 +141,13 @@ class SideSums:
 
     Parameters
     ----------
-    frame : Frame
+    frame : ScaledFrame
         Where projections are measured and sums taken.
     directions : (m, d) array
     thresholds : (m,) array
     """
 
-    frame: Frame
+    frame: ScaledFrame
     directions: FloatArray
     thresholds: FloatArray
 
@@ -169,5 +169,5 @@ class SideSums:
         return left[0] + right[0], left[1] + right[1]
 
     def finish(self, state: tuple[IntArray, FloatArray]) -> tuple[IntArray, FloatArray]:
-        """Give counts, shape (m,), and sums, shape (m, d), as they are."""
+        """Return counts, shape (m,), and sums, shape (m, d), unchanged."""
         return state

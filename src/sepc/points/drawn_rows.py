@@ -1,4 +1,4 @@
-"""Which rows of a block go into a sample of its table."""
+"""Choose the rows of a block that go into a sample of its table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from sepc._typing import IntArray
 
 
-def drawn_rows(n_rows: int, n_wanted: int, block: int, seed: int) -> IntArray:
-    """Positions of at most `n_wanted` of the rows of a block, in order; the same whenever the block is read.
+def draw_rows(n_rows: int, n_wanted: int, block: int, seed: int) -> IntArray:
+    """Positions of at most `n_wanted` rows of a block, in order; the same each time the block is read.
 
     Examples
     --------
-    >>> drawn_rows(3, 5, block=0, seed=0)
+    >>> draw_rows(3, 5, block=0, seed=0)
     array([0, 1, 2])
-    >>> len(drawn_rows(100, 5, block=0, seed=0))
+    >>> len(draw_rows(100, 5, block=0, seed=0))
     5
     """
     if n_rows <= n_wanted:

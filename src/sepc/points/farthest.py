@@ -12,7 +12,7 @@ from sepc.shapes.norms import squared_norms
 
 @dataclass(frozen=True)
 class OutermostRows:
-    """Rows and their squared radii, and the largest squared radius of any row (-inf where there are none)."""
+    """Rows and their squared radii, and the largest squared radius of any row (-inf if there are none)."""
 
     rows: FloatArray
     squared: FloatArray
@@ -23,7 +23,7 @@ class OutermostRows:
 class Farthest:
     """The `n_most` distinct rows with the largest ``|root (x - center)|^2`` above a threshold.
 
-    `root` need not be square: it has one row for each dimension that matters. Repeated rows are listed once, since they
+    `root` need not be square: it has one row for each relevant dimension. Repeated rows are listed once, since they
     would crowd out all others.
     """
 
@@ -66,8 +66,8 @@ class Farthest:
 
 
 def distinct(rows: FloatArray) -> IntArray:
-    """Indices of the first occurrence of each distinct row, for rows whose columns are of one scale."""
-    # Equal rows have equal projections; unequal ones meet on an irrational direction only within rounding.
+    """Indices of the first occurrence of each distinct row, for rows whose columns have a common scale."""
+    # Equal rows have equal projections; on an irrational direction, unequal ones coincide only within rounding.
     keys = rows @ np.sqrt(np.arange(2.0, rows.shape[1] + 2.0))
     return np.unique(keys, return_index=True)[1]
 

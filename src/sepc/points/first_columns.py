@@ -1,4 +1,4 @@
-"""The first columns of a set of rows, wherever it is stored; nothing is copied for it."""
+"""The first columns of a set of rows, wherever it is stored, without copying."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sepc.points.row_hash import is_sampled
 
 
 def first_columns(points: PointSet, n_features: int) -> PointSet:
-    """The rows with their first `n_features` columns; the set itself if it has no others.
+    """The rows restricted to their first `n_features` columns; the set itself if it has no others.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def first_columns(points: PointSet, n_features: int) -> PointSet:
 
 @dataclass(frozen=True, eq=False)
 class FirstColumns:
-    """A set whose rows are cut off after `n_features` columns whenever they are read."""
+    """A set whose rows are truncated to `n_features` columns when they are read."""
 
     points: PointSet
     n_features: int
@@ -77,7 +77,7 @@ class FirstColumns:
 
 @dataclass(frozen=True, eq=False)
 class _OfFirstColumns:
-    """A reduction that sees the first columns alone."""
+    """A reduction that sees only the first columns."""
 
     reduction: Reduction[Any, Any]
     n_features: int
@@ -94,7 +94,7 @@ class _OfFirstColumns:
 
 @dataclass(frozen=True, eq=False)
 class _WithFirstColumns:
-    """A region that looks at the first columns alone."""
+    """A region that considers only the first columns."""
 
     test: Any
     n_features: int

@@ -57,7 +57,7 @@ class ArrayPoints:
         return ArrayPoints(self.rows.compress(inside, axis=0)), ArrayPoints(self.rows.compress(~inside, axis=0))
 
     def union(self, other: PointSet, /) -> ArrayPoints | BlockPoints:
-        """All rows of both sets, those of `self` first; blocks if `other` is in blocks."""
+        """All rows of both sets, those of `self` first; in blocks if `other` is."""
         if isinstance(other, ArrayPoints):
             check_same_features(self, other)
             return ArrayPoints(np.concatenate((self.rows, other.rows)))
@@ -79,11 +79,11 @@ class ArrayPoints:
 
 @dataclass(frozen=True, eq=False)
 class BlockPoints:
-    """The rows of a sequence of blocks, of which one at a time is in memory.
+    """The rows of a sequence of blocks, held in memory one block at a time.
 
-    `blocks` may be a list of arrays, or any sequence that reads or computes a block when it is indexed, always with the
-    same result. A smaller set keeps the sequence and a mask of the rows left, one byte per row. Blocks without rows
-    left are not loaded again.
+    `blocks` may be a list of arrays, or any sequence that reads or computes a block when indexed, always with the same
+    result. A subset keeps the sequence and a mask of the remaining rows, one byte per row. Blocks with no rows left are
+    not loaded again.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ class BlockPoints:
 
     def __post_init__(self) -> None:
         if len(self.blocks) == 0:
-            raise ValueError("BlockPoints needs at least one block; a set without rows is a block of shape (0, d).")
+            raise ValueError("BlockPoints needs at least one block; for a set without rows, give one of shape (0, d).")
         if len({n_columns for _, n_columns in self._shapes}) > 1:
             raise ValueError(f"Blocks must have the same columns; their shapes are {self._shapes}.")
         if len(self._kept) != len(self.blocks):
-            raise ValueError(f"kept has {len(self._kept)} masks for {len(self.blocks)} blocks.")
+            raise ValueError(f"kept has {len(self._kept)} masks for {len(self.blocks)} blocks; give one per block.")
         for mask, (n, _) in zip(self._kept, self._shapes, strict=True):
             if mask is not None and len(mask) != n:
-                raise ValueError(f"kept has {len(mask)} marks for a block of {n} rows.")
+                raise ValueError(f"kept has {len(mask)} marks for a block of {n} rows; give one per row.")
 
     @property
     def n_features(self) -> int:
@@ -128,10 +128,10 @@ class BlockPoints:
     def split(self, region: Region, /) -> tuple[BlockPoints, BlockPoints]:
         """Divide into the rows inside `region` and the rows outside it."""
         inside = self._marks(region.contains)
-        return self._narrowed(inside), self._narrowed([~marks for marks in inside])
+        return self._narrow(inside), self._narrow([~marks for marks in inside])
 
     def union(self, other: PointSet, /) -> BlockPoints:
-        """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
+        """All rows of both sets, those of `self` first; blocks with no rows left are dropped."""
         check_same_features(self, other)
         if isinstance(other, ArrayPoints):
             other = BlockPoints((other.rows,))
@@ -147,10 +147,10 @@ class BlockPoints:
 
     def sample(self, share: float, seed: int, /) -> BlockPoints:
         """Keep about `share` of the rows, chosen by `row_hashes`."""
-        return self._narrowed(self._marks(lambda rows: is_sampled(rows, share, seed)))
+        return self._narrow(self._marks(lambda rows: is_sampled(rows, share, seed)))
 
     def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> BlockPoints:
-        """The rows as ``(x - shift) / scale``, computed whenever a block is loaded."""
+        """The rows as ``(x - shift) / scale``, computed when a block is loaded."""
         return BlockPoints(_Rescaled(self.blocks, shift, scale), self._kept, self._shapes)
 
     def gather(self, max_rows: int, /) -> FloatArray:
@@ -168,7 +168,7 @@ class BlockPoints:
         return self._n_kept[i]
 
     def rows_of(self, i: int, block: FloatArray | None = None) -> FloatArray:
-        """The rows of block `i` that are in the set; the block is loaded unless it is given."""
+        """The rows of block `i` that are in the set; the block is loaded unless given."""
         if self._n_kept[i] == 0:
             return np.empty((0, self.n_features))
         block = _as_table(self.blocks[i] if block is None else block)
@@ -201,15 +201,15 @@ class BlockPoints:
         """The result of `test` for the rows of each block that are in the set."""
         return [test(self.rows_of(i)) for i in range(len(self.blocks))]
 
-    def _narrowed(self, marks: list[BoolArray]) -> BlockPoints:
+    def _narrow(self, marks: list[BoolArray]) -> BlockPoints:
         kept = [
-            narrowed_mask(old, marked, n) for old, marked, (n, _) in zip(self._kept, marks, self._shapes, strict=True)
+            narrow_mask(old, marked, n) for old, marked, (n, _) in zip(self._kept, marks, self._shapes, strict=True)
         ]
         return BlockPoints(self.blocks, kept, self._shapes)
 
 
 def gather_if_small(points: PointSet, local_rows: int) -> PointSet:
-    """Gather a set of at most `local_rows` rows into one array; leave a larger one where it is."""
+    """Gather a set of at most `local_rows` rows into one array; leave a larger set where it is."""
     if isinstance(points, ArrayPoints) or points.n_points > local_rows:
         return points
     return ArrayPoints(points.gather(local_rows))
@@ -218,14 +218,14 @@ def gather_if_small(points: PointSet, local_rows: int) -> PointSet:
 def combine_in_order(reduction: Reduction[State, Any], states: Iterable[State]) -> State:
     """Combine the states of neighbouring blocks pairwise, in a tree that depends only on their number.
 
-    Works like a binary counter: two states of equally many blocks are combined at once, so that at most log2(n) + 1 of
-    n states are in memory. There must be at least one state.
+    Works like a binary counter: two states of equally many blocks are combined immediately, so that at most
+    log2(n) + 1 of n states are in memory. There must be at least one state.
     """
     return combine_runs(reduction, ((1, state) for state in states))
 
 
 def combine_runs(reduction: Reduction[State, Any], runs: Iterable[tuple[int, State]]) -> State:
-    """Like `combine_in_order`, for pairs of a number of blocks, a power of two, and their state, in order."""
+    """Like `combine_in_order`, for pairs in order: a number of blocks, which is a power of two, and their state."""
     waiting: list[tuple[int, State]] = []
     for n_blocks, state in runs:
         while waiting and waiting[-1][0] == n_blocks:
@@ -278,7 +278,7 @@ class _Rescaled(Sequence[FloatArray]):
 def _as_table(rows: FloatArray) -> FloatArray:
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2:
-        raise ValueError(f"A set of points is a table with rows and columns, not an array of shape {rows.shape}.")
+        raise ValueError(f"A point set needs a table with rows and columns, not an array of shape {rows.shape}.")
     return rows
 
 
@@ -287,8 +287,8 @@ def _shape(block: FloatArray) -> tuple[int, int]:
     return n, n_columns
 
 
-def narrowed_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
-    """Mask of the rows of a block of `n` that are in the mask `old` and marked among its rows; None for all rows."""
+def narrow_mask(old: BoolArray | None, marked: BoolArray, n: int) -> BoolArray | None:
+    """Narrow the mask `old` of a block of `n` rows to those of its rows that are marked; None means all rows."""
     if marked.all():
         return old
     if old is None:

@@ -18,19 +18,19 @@ from sepc.wording import counted
 NUMBER_KINDS = "biuf"
 CELL_KINDS = "OUS"
 
-# The types of pandas' missing values in columns that are not floats; NumPy converts None by itself.
+# The types of pandas' missing values in non-float columns; NumPy converts None by itself.
 MISSING_TYPES = ("NAType", "NaTType")
 
 
 def is_gap(value: Any) -> bool:
-    """Whether a single value is missing: None, NaN, or one of pandas' marks."""
-    # NA has no truth value, and so cannot be compared.
+    """Whether a single value is missing: None, NaN, or one of pandas' markers."""
+    # Comparisons with NA have no truth value.
     is_nan = isinstance(value, float | np.floating) and value != value
     return value is None or bool(is_nan) or type(value).__name__ in MISSING_TYPES
 
 
 def as_points(X: Any) -> PointSet:
-    """Check a table of numbers and make a point set of it.
+    """Validate a table of numbers and turn it into a point set.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def as_points(X: Any) -> PointSet:
 
 
 def feature_names(X: Any) -> tuple[str, ...]:
-    """Names of the columns of anything `as_points` takes; ``x0``, ``x1`` and so on where there are none.
+    """Column names of anything `as_points` accepts; ``x0``, ``x1`` and so on if there are none.
 
     Examples
     --------
@@ -71,17 +71,17 @@ def feature_names(X: Any) -> tuple[str, ...]:
     ('x0', 'x1')
     """
     if isinstance(X, PointSet):
-        return _numbered(X.n_features)
+        return _default_names(X.n_features)
     return _column_names(X, _as_table(X))
 
 
 def _column_names(X: Any, table: NDArray[Any]) -> tuple[str, ...]:
     if hasattr(X, "columns"):
         return tuple(str(name) for name in X.columns)
-    return _numbered(table.shape[1])
+    return _default_names(table.shape[1])
 
 
-def _numbered(n_features: int) -> tuple[str, ...]:
+def _default_names(n_features: int) -> tuple[str, ...]:
     return tuple(f"x{j}" for j in range(n_features))
 
 
@@ -121,7 +121,7 @@ def _as_numbers(table: NDArray[Any], names: Sequence[str]) -> FloatArray:
     if kind == "c":
         raise ValueError("Complex data not supported; use real and imaginary parts as two features.")
     if kind not in CELL_KINDS:
-        raise ValueError(f"X holds {table.dtype} instead of numbers; convert dates and durations to numbers first.")
+        raise ValueError(f"X contains {table.dtype} instead of numbers; convert dates and durations to numbers first.")
     return np.column_stack([_numeric_column(table[:, j], name) for j, name in enumerate(names)])
 
 
@@ -139,14 +139,14 @@ def _number(cell: Any, name: str, i: int) -> float:
         return float(cell)
     except ValueError as error:
         raise ValueError(
-            f"Feature {name!r} is not numeric: row {i} holds {cell!r}. Encode it as numbers or leave it out."
+            f"Feature {name!r} is not numeric: row {i} contains {cell!r}. Encode it as numbers or leave it out."
         ) from error
     except TypeError as error:
-        raise TypeError(f"Feature {name!r} is not numeric: row {i} holds {cell!r} ({error}).") from error
+        raise TypeError(f"Feature {name!r} is not numeric: row {i} contains {cell!r} ({error}).") from error
 
 
 def refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
-    """Raise if a cell is NaN or infinite, with the name of its column."""
+    """Raise if a cell is NaN or infinite, naming its column."""
     is_finite = np.isfinite(rows)
     if is_finite.all():
         return
@@ -154,5 +154,5 @@ def refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
     n_cells = rows.size - int(np.count_nonzero(is_finite))
     raise ValueError(
         f"X contains NaN or infinity in {counted(n_cells, 'cell')}; the first is feature "
-        f"{names[j]!r} in row {i}. Fill such cells or leave these rows out."
+        f"{names[j]!r} in row {i}. Fill these cells or leave the rows out."
     )

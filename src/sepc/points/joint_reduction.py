@@ -38,11 +38,11 @@ class JointReduction:
 
 
 def reduce_each(sets: Sequence[PointSet], reduction: Reduction[Any, Answer]) -> list[Answer]:
-    """Apply one reduction to several sets; sets that are parts of the same blocks share one pass."""
-    return reduce_each_its_own(sets, [reduction] * len(sets))
+    """Apply one reduction to several sets; sets that are subsets of the same blocks share one pass."""
+    return reduce_each_with(sets, [reduction] * len(sets))
 
 
-def reduce_each_its_own(sets: Sequence[PointSet], reductions: Sequence[Reduction[Any, Answer]]) -> list[Answer]:
+def reduce_each_with(sets: Sequence[PointSet], reductions: Sequence[Reduction[Any, Answer]]) -> list[Answer]:
     """Like `reduce_each`, with a reduction for each set."""
     parts = _parts_of_same_blocks(sets)
     if not parts:
@@ -55,7 +55,7 @@ def reduce_each_its_own(sets: Sequence[PointSet], reductions: Sequence[Reduction
 
 
 def _parts_of_same_blocks(sets: Sequence[PointSet]) -> list[BlockPoints]:
-    """The sets if all of them are parts of the same blocks; else an empty list."""
+    """The sets if all of them are subsets of the same blocks; otherwise an empty list."""
     parts = [points for points in sets if isinstance(points, BlockPoints)]
     same = len(parts) == len(sets) and all(points.blocks is parts[0].blocks for points in parts)
     return parts if same else []

@@ -1,4 +1,4 @@
-"""Labels that are missing, refused in one wording wherever they are kept."""
+"""Refuse missing labels, with the same wording wherever they are stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepc.wording import counted
 
 
 def refuse_missing_labels(y: ArrayLike) -> None:
-    """Raise if labels are missing, with their number and the position of the first, counted from 0."""
+    """Raise if labels are missing, giving their number and the position of the first, counted from 0."""
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "fOmM":
         return
@@ -20,5 +20,5 @@ def refuse_missing_labels(y: ArrayLike) -> None:
 
 
 def missing_labels(name: str, n: int, first: str) -> str:
-    """What to say if so many labels are missing, and where the first is."""
+    """The message for `n` missing labels, the first of them at `first`."""
     return f"{name} has {counted(n, 'missing label')}, the first in {first}; leave these rows out or give them a label."

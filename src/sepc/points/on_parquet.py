@@ -12,30 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.class_split import Labels, points_by_class
-from sepc.points.drawn_rows import drawn_rows
+from sepc.points.class_split import BlockLabels, points_by_class
+from sepc.points.drawn_rows import draw_rows
 from sepc.points.in_memory import BlockPoints
 from sepc.points.missing_labels import missing_labels
 from sepc.points.table_encoder import TableEncoder, n_columns
 from sepc.wording import MOST_NAMES, listed, shown
 
-# Cells of a block, 64 MB of doubles: row groups are joined up to it. Two blocks are in memory at a time, or two row
-# groups if these are larger.
+# Cells per block, 64 MB of doubles: row groups are joined up to this size. Two blocks are in memory at a time, or two
+# row groups if these are larger.
 BLOCK_CELLS = 2**23
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetTable:
+class ParquetSource:
     """The columns of a Parquet file or folder, and where its row groups are.
 
     Attributes
     ----------
     names : tuple of str
-        All columns but that of labels.
+        All columns except that of the labels.
     target : str
         The column of labels.
     groups : tuple of tuples
-        Row groups that make a block, as fragments of a pyarrow data set.
+        The row groups of each block, as fragments of a pyarrow data set.
     n_rows : tuple of int
         Rows of each block.
     encoder : TableEncoder or None
@@ -49,9 +49,9 @@ class ParquetTable:
     encoder: TableEncoder | None = None
 
     @classmethod
-    def at(cls, path: str | PathLike[str], target: Any, encoder: TableEncoder | None = None) -> ParquetTable:
-        """Open a file or a folder of files without reading a row."""
-        source = _opened(path, target)
+    def at(cls, path: str | PathLike[str], target: Any, encoder: TableEncoder | None = None) -> ParquetSource:
+        """Open a file or a folder of files without reading any rows."""
+        source = _open(path, target)
         features = tuple(name for name in source.schema.names if name != target)
         groups = [group for fragment in source.get_fragments() for group in fragment.split_by_row_group()]
         sizes = [group.row_groups[0].num_rows for group in groups]
@@ -70,20 +70,20 @@ class ParquetTable:
         width = len(self.names) if self.encoder is None else n_columns(self.encoder)
         return [(n, width) for n in self.n_rows]
 
-    def labels(self, i: int) -> Labels:
+    def labels(self, i: int) -> BlockLabels:
         """Labels of the rows of a block."""
         column = self._read(i, [self.target]).column(0).combine_chunks()
         missing = np.flatnonzero(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
         if len(missing):
             raise ValueError(missing_labels(f"Column {self.target!r}", len(missing), self._place(i, int(missing[0]))))
         coded = column.dictionary_encode()
-        return Labels.coded(coded.dictionary.to_numpy(zero_copy_only=False), coded.indices.to_numpy())
+        return BlockLabels.from_codes(coded.dictionary.to_numpy(zero_copy_only=False), coded.indices.to_numpy())
 
     def rows(self, i: int) -> FloatArray:
         """Rows of a block."""
         encoder = self.encoder
         rows = self._numbers(i) if encoder is None else encoder.rows_of(self._read(i, list(encoder.used_columns)))
-        # A quick test first: the sum is not finite if a cell is not. The second test rules out a mere overflow.
+        # A quick test first: the sum is not finite if any cell is not. The second test rules out a mere overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             is_finite = np.isfinite(rows.sum()) or np.isfinite(rows).all()
         if not is_finite:
@@ -91,19 +91,19 @@ class ParquetTable:
             names = self.names if encoder is None else encoder.feature_names
             raise ValueError(
                 f"Feature {names[j]!r} is empty, NaN or infinite in {self._place(i, row)}. "
-                "Fill such cells or leave these rows out."
+                "Fill these cells or leave the rows out."
             )
         return rows
 
-    def drawn(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-        """At most about `n_rows` rows, as many of each block where it has them, and their labels."""
+    def draw(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
+        """Draw at most about `n_rows` rows, equally many from each block as far as possible, and their labels."""
         import pyarrow as pa
 
         n_each, tables, labels = max(1, n_rows // len(self.n_rows)), [], []
         for i, n in enumerate(self.n_rows):
-            where, own = drawn_rows(n, n_each, i, seed), self.labels(i)
+            where, block = draw_rows(n, n_each, i, seed), self.labels(i)
             tables.append(self._read(i, list(self.names)).unify_dictionaries().take(where))
-            labels.append(own.values[own.codes[where]])
+            labels.append(block.values[block.codes[where]])
         return pa.concat_tables(tables), np.concatenate(labels)
 
     def _numbers(self, i: int) -> FloatArray:
@@ -125,16 +125,16 @@ class ParquetTable:
         return pa.concat_tables(tables)
 
     def _place(self, i: int, row: int) -> str:
-        """The file and row of a row of a block, for error messages."""
+        """Where a row of a block is in its file, for error messages."""
         sizes = [group.row_groups[0].num_rows for group in self.groups[i]]
         k = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
         return f"row {row - sum(sizes[:k])} of {_name_of(self.groups[i][k])}"
 
 
 class ParquetBlocks(Sequence[FloatArray]):
-    """The rows of a table, block by block; the next block is read while one is in use."""
+    """The rows of a table, block by block; the next block is read ahead."""
 
-    def __init__(self, table: ParquetTable) -> None:
+    def __init__(self, table: ParquetSource) -> None:
         self.table = table
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="sepc-parquet")
         self.ahead: tuple[int, Future[FloatArray]] | None = None
@@ -155,28 +155,28 @@ def labelled_points(
     path: str | PathLike[str], y: Any, encoder: TableEncoder | None = None
 ) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any], tuple[str, ...]]:
     """Point sets of all rows and of each class, the classes, and the column names of Parquet files."""
-    table = ParquetTable.at(path, y, encoder)
+    table = ParquetSource.at(path, y, encoder)
     labels = [table.labels(i) for i in range(len(table.n_rows))]
     _refuse_no_rows(table, path)
     return *points_by_class(ParquetBlocks(table), labels, table.shapes), table.names
 
 
-def drawn_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-    """A sample of the rows as an Arrow table, and their labels; all rows are read once for it."""
-    table = ParquetTable.at(path, y)
+def draw_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
+    """Draw a sample of the rows as an Arrow table, and their labels; takes one full read."""
+    table = ParquetSource.at(path, y)
     _refuse_no_rows(table, path)
-    return table.drawn(n_rows, seed)
+    return table.draw(n_rows, seed)
 
 
 def has_other_columns(path: str | PathLike[str], y: Any) -> bool:
-    """Whether Parquet files have columns whose type is not one of numbers; no row is read."""
-    types = [field.type for field in _opened(path, y).schema if field.name != y]
+    """Whether Parquet files have non-numeric columns; no rows are read."""
+    types = [field.type for field in _open(path, y).schema if field.name != y]
     from pyarrow.types import is_boolean, is_floating, is_integer
 
-    return not all(is_boolean(own) or is_integer(own) or is_floating(own) for own in types)
+    return not all(is_boolean(kind) or is_integer(kind) or is_floating(kind) for kind in types)
 
 
-def _refuse_no_rows(table: ParquetTable, path: str | PathLike[str]) -> None:
+def _refuse_no_rows(table: ParquetSource, path: str | PathLike[str]) -> None:
     if sum(table.n_rows) == 0:
         raise ValueError(f"{path} has no rows.")
 
@@ -185,8 +185,8 @@ def _name_of(group: Any) -> str:
     return f"row group {group.row_groups[0].id} of {group.path}"
 
 
-def _opened(path: str | PathLike[str], target: Any) -> Any:
-    """The data set at this path, which has a column of this name."""
+def _open(path: str | PathLike[str], target: Any) -> Any:
+    """Open the data set at this path, and check that it has the label column."""
     if not isinstance(target, str):
         raise ValueError("If X is a path to Parquet files, y must be the name of the label column.")
     try:

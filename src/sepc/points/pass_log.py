@@ -17,7 +17,7 @@ class PassLog:
     Attributes
     ----------
     passes : Counter
-        Number of passes by what asked for them: the name of the reduction, or ``split``, ``sample``, ``gather``.
+        Number of passes by kind: the name of the reduction, or ``split``, ``sample``, ``gather``.
     n_rows : int
         Rows read, summed over the passes.
     """
@@ -31,14 +31,14 @@ class PassLog:
         return self.passes.total()
 
     def record(self, kind: str, points: PointSet) -> None:
-        """Note one pass over `points`."""
+        """Record one pass over `points`."""
         self.passes[kind] += 1
         self.n_rows += points.n_points
 
 
 @dataclass(frozen=True, eq=False)
 class CountedPoints:
-    """A point set that notes every pass in a log; the sets made from it share the log.
+    """A point set that records every pass in a log; the sets made from it share the log.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A sample in which repeated rows keep their share; the same on every engine and for any order of the rows."""
+"""A sample in which repeated rows keep their share; the same on every engine and in any row order."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.points.joint_reduction import reduce_each_its_own
+from sepc.points.joint_reduction import reduce_each_with
 from sepc.points.protocol import PointSet
 from sepc.points.row_hash import N_HASHES, row_hashes
 
-# Distinct rows held per row wanted, and the most rows held beyond those wanted: a sample of a million is large enough
-# as it is, and held rows are sent by every worker. Even if the numbers of copies have a deviation of 1.7 times their
-# mean, a sample drawn from four times the rows is as good as one of distinct rows.
+# Distinct rows held per row wanted, and the most rows held beyond those wanted: a sample of a million is large enough,
+# and every worker sends the rows it holds. Even if the numbers of copies have a standard deviation of 1.7 times their
+# mean, a sample drawn from four times as many rows is as good as one of distinct rows.
 HELD_PER_WANTED = 4
 MOST_SPARE = 200_000
 
@@ -29,8 +29,8 @@ HIGHEST_HASH = N_HASHES - 1
 class CountedRows:
     """Distinct rows in the order of their hashes, each with its number of copies.
 
-    Rows count as copies if their 64-bit hashes are equal. Among 10^8 distinct rows, the odds that any two share a hash
-    are 1 to 3,700; these two would be counted as one.
+    Rows count as copies if their 64-bit hashes are equal. Among 10^8 distinct rows, the odds that any two collide are
+    1 in 3,700; these two would be counted as one.
 
     Attributes
     ----------
@@ -43,13 +43,13 @@ class CountedRows:
     rows: FloatArray
     counts: IntArray
 
-    def picked(self, which: BoolArray | slice) -> CountedRows:
+    def select(self, which: BoolArray | slice) -> CountedRows:
         """A subset of the rows."""
         return CountedRows(self.hashes[which], self.rows[which], self.counts[which])
 
-    def merged(self, other: CountedRows) -> CountedRows:
+    def merge(self, other: CountedRows) -> CountedRows:
         """The rows of both, with copies added up."""
-        hashes, counts, first = _added(self.hashes, self.counts, other.hashes, other.counts)
+        hashes, counts, first = _add_counts(self.hashes, self.counts, other.hashes, other.counts)
         return CountedRows(hashes, np.concatenate((self.rows, other.rows))[first], counts)
 
 
@@ -57,15 +57,15 @@ class CountedRows:
 class FrequentHashes:
     """Hashes that may have many copies, after Misra and Gries (1982), merged as in Agarwal et al. (2013).
 
-    If there are more than s counters, the (s + 1)-th largest is subtracted from all, and those at zero are dropped.
-    At least s + 1 counters lose that much, so of n rows the sum of what is subtracted is at most n / (s + 1), in
-    whatever order rows come.
+    If there are more than s counters, the (s + 1)-th largest count is subtracted from all, and those at zero are
+    dropped. At least s + 1 counters lose that much, so with n rows the total subtracted is at most n / (s + 1),
+    whatever the order of the rows.
 
     Attributes
     ----------
     hashes : (m,) array of uint64
     counts : (m,) array of int
-        Copies of each, less what was subtracted.
+        Copies of each, minus the amount subtracted.
     n_lost : int
         The total subtracted: a count is short by at most this many copies.
     """
@@ -74,12 +74,12 @@ class FrequentHashes:
     counts: IntArray
     n_lost: int = 0
 
-    def merged(self, other: FrequentHashes) -> FrequentHashes:
+    def merge(self, other: FrequentHashes) -> FrequentHashes:
         """The counters of both, added up."""
-        hashes, counts, _ = _added(self.hashes, self.counts, other.hashes, other.counts)
+        hashes, counts, _ = _add_counts(self.hashes, self.counts, other.hashes, other.counts)
         return FrequentHashes(hashes, counts, self.n_lost + other.n_lost)
 
-    def trimmed(self, n_counters: int) -> FrequentHashes:
+    def trim(self, n_counters: int) -> FrequentHashes:
         """Reduce to at most this many counters."""
         n_over = len(self.counts) - n_counters
         if n_over <= 0:
@@ -89,7 +89,7 @@ class FrequentHashes:
         return FrequentHashes(self.hashes[stays], self.counts[stays] - cut, self.n_lost + cut)
 
     def may_exceed(self, n_copies: float) -> HashArray:
-        """Hashes that may have more copies than this: all that do, and some others."""
+        """Hashes that may have more copies than this: all that do, and possibly others."""
         return self.hashes[self.counts + self.n_lost > n_copies]
 
 
@@ -105,8 +105,8 @@ class Counts:
 class RowCounts:
     """Exact numbers of copies of the rows with low hashes, and which other rows may have very many copies.
 
-    A row that is not among the lowest of its block is not among the lowest of all rows either. So every count is exact,
-    and which rows are held does not depend on blocks or order.
+    A row that is not among the lowest of its block is not among the lowest overall. So every count is exact, and which
+    rows are held does not depend on blocks or order.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class RowCounts:
     n_least : int
         At least this many distinct rows are held, those with the lowest hashes.
     n_counters : int
-        Number of counters for frequent rows; 0 to not look for them.
+        Number of counters for frequent rows; 0 to skip them.
     also : array of uint64, sorted
         Hashes of further rows to hold.
 
@@ -146,13 +146,13 @@ class RowCounts:
         rows = CountedRows(distinct[held], block[copies[first]] + 0.0, counts[held])
         n_counted = len(distinct) if self.n_counters else 0
         frequent = FrequentHashes(distinct[:n_counted], counts[:n_counted])
-        return Counts(rows, frequent.trimmed(self.n_counters))
+        return Counts(rows, frequent.trim(self.n_counters))
 
     def combine(self, left: Counts, right: Counts) -> Counts:
-        """Add the copies of rows found in both, and drop what is no longer among the lowest."""
-        held = left.held.merged(right.held)
-        held = held.picked(self._is_held(held.hashes, self._highest_low(held.hashes)))
-        return Counts(held, left.frequent.merged(right.frequent).trimmed(self.n_counters))
+        """Add the copies of rows found in both, and drop rows no longer among the lowest."""
+        held = left.held.merge(right.held)
+        held = held.select(self._is_held(held.hashes, self._highest_low(held.hashes)))
+        return Counts(held, left.frequent.merge(right.frequent).trim(self.n_counters))
 
     def finish(self, state: Counts) -> Counts:
         """Return the counts unchanged."""
@@ -171,10 +171,10 @@ class RowCounts:
         return is_held
 
 
-def _added(
+def _add_counts(
     left: HashArray, left_counts: IntArray, right: HashArray, right_counts: IntArray
 ) -> tuple[HashArray, IntArray, IntArray]:
-    """The sorted hashes of both sides, the sums of their counts, and the first position of each in both joined."""
+    """The sorted hashes of both sides, the sums of their counts, and each one's first position in the concatenation."""
     both = np.concatenate((left, right))
     # A stable sort merges two sorted runs in linear time.
     order = np.argsort(both, kind="stable")
@@ -193,10 +193,10 @@ class Room:
     Attributes
     ----------
     n_rows : int
-        The fewest distinct rows held; half of them whatever their hashes are.
+        The fewest distinct rows held; half of them regardless of their hashes.
     n_counters : int
         Number of counters for frequent rows: of n rows, those with more than 2 n / `n_counters` copies. Twice as many
-        as needed, so that rows that never repeat are not taken for frequent ones and need no second pass.
+        as needed, so that rows that never repeat are not mistaken for frequent ones and need no second pass.
     """
 
     n_rows: int = 2**14
@@ -219,7 +219,7 @@ class ClassSample:
     rows : (k, d) array
         In the order of their hashes, copies side by side.
     weight : float
-        How many rows of the class each of them stands for.
+        How many rows of the class each of them represents.
     """
 
     rows: FloatArray
@@ -229,15 +229,15 @@ class ClassSample:
 def sample_classes(
     classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int = 1_000, room: Room = ROOM
 ) -> list[ClassSample]:
-    """Draw about `n_wanted` rows, of each class its share, but at least `n_least` or all it has.
+    """Draw about `n_wanted` rows in proportion to the classes, but at least `n_least` of each, or all it has.
 
-    Of the copies of a row, the same share is kept as of all rows, to within one copy. This needs the number of copies:
+    Of the copies of a row, the same share is kept as of all rows, to within one copy. This needs the numbers of copies:
     of all distinct rows if there is room, otherwise of those with low hashes, which represent the others. Frequent rows
-    are counted whatever their hashes, so that they are never in or out by chance. If a few thousand rows repeat often,
-    but not often enough to count as frequent, among many more that do not, the sample is unbiased but varies more than
-    one of distinct rows.
+    are counted regardless of their hashes, so that they are never in or out by chance. If a few thousand rows repeat
+    often, but not often enough to count as frequent, among many more that do not, the sample is unbiased but has a
+    higher variance than one of distinct rows.
 
-    Takes one pass if there is room for all rows, if a class has at most 8,192 distinct rows, or if rows hardly repeat.
+    Takes one pass if there is room for all rows, if a class has at most 8,192 distinct rows, or if rows rarely repeat.
     Takes two if some rows are frequent among many others, or if rows have two or more copies on average and there is no
     room for all distinct ones. Classes share passes as in `reduce_each`.
 
@@ -246,7 +246,7 @@ def sample_classes(
     classes : sequence of PointSet
     n_wanted : int
     seed : int
-        Another seed draws other rows.
+        A different seed draws different rows.
     n_least : int
     room : Room
 
@@ -264,9 +264,9 @@ def sample_classes(
     """
     draws = _draws(classes, n_wanted, seed, n_least, room)
     looks = [draw.first_look() for draw in draws]
-    counts = reduce_each_its_own(classes, looks)
+    counts = reduce_each_with(classes, looks)
     again = {i: look for i, draw in enumerate(draws) if (look := draw.second_look(looks[i], counts[i])) is not None}
-    second = reduce_each_its_own([classes[i] for i in again], list(again.values()))
+    second = reduce_each_with([classes[i] for i in again], list(again.values()))
     for i, counted in zip(again, second, strict=True):
         looks[i], counts[i] = again[i], counted
     return [draw.sample(look, counted) for draw, look, counted in zip(draws, looks, counts, strict=True)]
@@ -294,7 +294,7 @@ class _Draw:
         limit = highest = _highest(first, counts.held)
         n_held = self.room.n_held(self.n_wanted)
         if len(counts.held.hashes) < n_held / 2:
-            # The hash below which there should be as many rows as wanted, judged by the hashes seen.
+            # The hash below which the wanted number of rows is expected, judging by the hashes seen.
             limit = max(limit, _hash_below(n_held * (highest / N_HASHES) / len(counts.held.hashes)))
         frequent = counts.frequent.may_exceed(self._n_frequent)
         also = frequent[frequent > np.uint64(limit)]
@@ -303,7 +303,7 @@ class _Draw:
     def sample(self, look: RowCounts, counts: Counts) -> ClassSample:
         held = counts.held
         is_frequent = held.counts > self._n_frequent
-        held = held.picked(is_frequent | (held.hashes <= np.uint64(_highest(look, held))))
+        held = held.select(is_frequent | (held.hashes <= np.uint64(_highest(look, held))))
         rows = np.repeat(held.rows, self._n_kept(held.counts), axis=0)
         return ClassSample(rows, self.n / max(1, len(rows)))
 

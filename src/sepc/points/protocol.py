@@ -19,7 +19,7 @@ class Reduction(Protocol[State, Answer_co]):
         ...
 
     def combine(self, left: State, right: State, /) -> State:
-        """Join the summaries of two neighbouring runs of rows; associative."""
+        """Combine the summaries of two adjacent runs of rows; associative."""
         ...
 
     def finish(self, state: State, /) -> Answer_co:
@@ -28,7 +28,7 @@ class Reduction(Protocol[State, Answer_co]):
 
 
 class Region(Protocol):
-    """A part of the feature space: anything that can tell which rows it contains."""
+    """A region of the feature space: anything that can tell which rows it contains."""
 
     def contains(self, rows: FloatArray, /) -> BoolArray:
         """Tell for each row whether it lies in the region."""
@@ -70,5 +70,5 @@ class PointSet(Protocol):
         ...
 
     def gather(self, max_rows: int, /) -> FloatArray:
-        """Bring all rows to this process as one array; raises if there are more than `max_rows`."""
+        """Load all rows into this process as one array; raises if there are more than `max_rows`."""
         ...

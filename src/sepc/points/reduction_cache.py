@@ -12,7 +12,7 @@ _KNOWN: WeakKeyDictionary[PointSet, dict[Reduction[Any, Any], Any]] = WeakKeyDic
 
 
 def reduce_once(points: PointSet, reduction: Reduction[Any, Answer]) -> Answer:
-    """The answer of a reduction, cached as long as the set exists. Equal reductions must have equal hashes."""
+    """The result of a reduction, cached as long as the set exists. Equal reductions must have equal hashes."""
     known = _KNOWN.setdefault(points.points if isinstance(points, CountedPoints) else points, {})
     if reduction not in known:
         known[reduction] = points.reduce(reduction)

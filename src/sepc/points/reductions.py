@@ -26,7 +26,7 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class _Partial:
-    """A spread whose mean is `base + rest`: one number would lose digits that later joins need."""
+    """A spread whose mean is `base + rest`: a single number would lose digits that later merges need."""
 
     n: int
     base: FloatArray
@@ -38,16 +38,15 @@ class _Partial:
 class Moments:
     """Number, mean and scatter of the rows, or of ``(x - origin) @ matrix``.
 
-    Each tile is centred on its own mean, and tiles are joined by the formula of Chan, Golub and LeVeque: one read of
-    the data, and no loss for rows that lie far from zero. An overflow shows as a result that is not finite, without a
-    warning.
+    Each tile is centred on its own mean, and tiles are merged by the formula of Chan, Golub and LeVeque: one pass over
+    the data, and no loss of precision for rows far from zero. An overflow gives a non-finite result, without a warning.
 
     Parameters
     ----------
     origin : (d,) array, optional
         Subtracted from every row. The mean is then precise relative to the distance from it.
     matrix : (d, k) array, optional
-        Applied to every row after that.
+        Applied to every row afterwards.
 
     Examples
     --------
@@ -88,18 +87,18 @@ class Moments:
         return Spread(total.n, total.base + total.rest, total.scatter)
 
     def _of_tile(self, columns: FloatArray, buffer: FloatArray) -> _Partial:
-        columns = self._moved(columns)
+        columns = self._transform(columns)
         n = columns.shape[1]
-        # Weights instead of a sum and a division: the mean of finite rows never overflows.
+        # Weights instead of a sum and a division, so that the mean of finite rows never overflows.
         weights = np.full(n, 1 / n)
         mean = columns @ weights
         centred = np.subtract(columns, mean[:, None], out=buffer)
         rest = centred @ weights
-        # The mean was rounded; for rows far from zero that may be a good part of their deviation.
+        # The mean was rounded; for rows far from zero, the error may be comparable to their deviation.
         centred -= rest[:, None]
         return _Partial(n, mean, rest, centred @ centred.T)
 
-    def _moved(self, columns: FloatArray) -> FloatArray:
+    def _transform(self, columns: FloatArray) -> FloatArray:
         moved = columns if self.origin is None else columns - self.origin[:, None]
         return moved if self.matrix is None else self.matrix.T @ moved
 
@@ -109,7 +108,7 @@ MOMENTS = Moments()
 
 
 class _RangeJoin:
-    """Shared by the range reductions; the range of zero rows is (inf, -inf)."""
+    """Base of the range reductions; the range of zero rows is (inf, -inf)."""
 
     def combine(self, left: Range, right: Range) -> Range:
         """Keep the smaller minimum and the larger maximum."""
@@ -165,8 +164,8 @@ class ProjectionRange(_RangeJoin):
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
-    """Rows per bin, with the lowest and the highest value found in it; inf and -inf where it is empty."""
+class ProjectionHistogram:
+    """Rows per bin, with the lowest and highest value in it; inf and -inf if it is empty."""
 
     counts: IntArray
     lowest: FloatArray
@@ -195,8 +194,8 @@ class ProjectionCounts:
     edges: FloatArray
     origin: FloatArray | None = None
 
-    def map(self, block: FloatArray) -> Histogram:
-        """Sort the values of one block and look up the edges; the other way round takes 7 times as long."""
+    def map(self, block: FloatArray) -> ProjectionHistogram:
+        """Sort the values of one block and look up the edges; the other way around takes 7 times as long."""
         values = np.sort(project(block, self.direction, self.origin))
         cuts = np.concatenate(([0], np.searchsorted(values, self.edges), [len(values)]))
         counts = np.diff(cuts)
@@ -204,17 +203,17 @@ class ProjectionCounts:
         lowest, highest = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
         lowest[occupied] = values[cuts[:-1][occupied]]
         highest[occupied] = values[cuts[1:][occupied] - 1]
-        return Histogram(counts, lowest, highest)
+        return ProjectionHistogram(counts, lowest, highest)
 
-    def combine(self, left: Histogram, right: Histogram) -> Histogram:
+    def combine(self, left: ProjectionHistogram, right: ProjectionHistogram) -> ProjectionHistogram:
         """Add the counts bin by bin."""
-        return Histogram(
+        return ProjectionHistogram(
             left.counts + right.counts,
             np.minimum(left.lowest, right.lowest),
             np.maximum(left.highest, right.highest),
         )
 
-    def finish(self, histogram: Histogram) -> Histogram:
+    def finish(self, histogram: ProjectionHistogram) -> ProjectionHistogram:
         """Return the histogram unchanged."""
         return histogram
 
@@ -231,7 +230,7 @@ class Average:
 class Tail:
     """Averages of the rows beyond `upper` along `direction`, and of the rows between `lower` and `upper` inclusive.
 
-    Averages instead of sums: they neither overflow nor lose the digits of rows that are all alike.
+    Averages instead of sums: they neither overflow nor lose digits if all rows are nearly equal.
     """
 
     direction: FloatArray
@@ -245,8 +244,8 @@ class Tail:
         return reduce(self.combine, map(self._of_tile, row_tiles(block)), (nothing, nothing))
 
     def combine(self, left: tuple[Average, Average], right: tuple[Average, Average]) -> tuple[Average, Average]:
-        """Join group by group."""
-        return _joined(left[0], right[0]), _joined(left[1], right[1])
+        """Merge group by group."""
+        return _join(left[0], right[0]), _join(left[1], right[1])
 
     def finish(self, groups: tuple[Average, Average]) -> tuple[Average, Average]:
         """Return the two groups unchanged: beyond, between."""
@@ -264,7 +263,7 @@ def _average(rows: FloatArray) -> Average:
     return Average(len(rows), rows[0] + np.full(len(rows), 1 / len(rows)) @ (rows - rows[0]))
 
 
-def _joined(left: Average, right: Average) -> Average:
+def _join(left: Average, right: Average) -> Average:
     n = left.n + right.n
     if left.n == 0 or right.n == 0:
         return right if left.n == 0 else left

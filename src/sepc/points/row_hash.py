@@ -31,7 +31,7 @@ def row_hashes(rows: FloatArray, seed: int) -> NDArray[np.uint64]:
     ----------
     rows : (n, d) array
     seed : int
-        Another seed gives unrelated hashes.
+        A different seed gives unrelated hashes.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def row_hashes(rows: FloatArray, seed: int) -> NDArray[np.uint64]:
 
 
 def is_sampled(rows: FloatArray, share: float, seed: int) -> BoolArray:
-    """Tell which rows a sample of about `share` of all rows keeps; repeated rows are kept or dropped together."""
+    """Which rows a sample of about `share` of all rows keeps; repeated rows are kept or dropped together."""
     if not 0 <= share <= 1:
-        raise ValueError(f"sample keeps a share of the rows between 0 and 1, not {share}.")
+        raise ValueError(f"share is {share}; it must be between 0 and 1.")
     if share == 1:
         return np.ones(len(rows), dtype=np.bool_)
     return row_hashes(rows, seed) < np.uint64(int(share * N_HASHES))
@@ -74,8 +74,8 @@ def _mix(hashes: NDArray[np.uint64]) -> None:
 class HashSample:
     """About `share` of the rows, chosen by `row_hashes`: the same as ``points.sample(share, seed)``, but gathered.
 
-    Equal rows are chosen together, so there may be many more than expected. If there are more than `max_rows`, they are
-    dropped on the way and the answer is None.
+    Equal rows are chosen together, so there may be many more than expected. If there are more than `max_rows`, all are
+    dropped and the answer is None.
     """
 
     share: float

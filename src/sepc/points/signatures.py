@@ -35,7 +35,7 @@ class Signatures:
     Parameters
     ----------
     regions : tuple of Region
-        Ellipsoids, or whatever can tell which rows it contains.
+        Ellipsoids, or anything else that can tell which rows it contains.
 
     Examples
     --------
@@ -50,13 +50,13 @@ class Signatures:
     regions: tuple[Region, ...]
 
     def map(self, block: FloatArray) -> SignatureState:
-        """Count the signatures of one block, tile by tile while each is in the cache."""
-        tallies = [_counted(words) for words in map(self.words, row_tiles(block))]
-        return _merged([(self.words(block[:0]), np.empty(0, dtype=np.int64)), *tallies])
+        """Count the signatures of one block, tile by tile so that each stays in the cache."""
+        tallies = [_count(words) for words in map(self.words, row_tiles(block))]
+        return _merge([(self.words(block[:0]), np.empty(0, dtype=np.int64)), *tallies])
 
     def combine(self, left: SignatureState, right: SignatureState) -> SignatureState:
         """Merge two tables."""
-        return _merged([left, right])
+        return _merge([left, right])
 
     def finish(self, state: SignatureState) -> SignatureCounts:
         """Unpack the words into sets."""
@@ -81,11 +81,11 @@ def _place(k: int) -> tuple[int, np.uint64]:
     return k // WORD_BITS, np.uint64(WORD_BITS - 1 - k % WORD_BITS)
 
 
-def _merged(states: list[SignatureState]) -> SignatureState:
+def _merge(states: list[SignatureState]) -> SignatureState:
     return _tally(np.concatenate([words for words, _ in states], axis=1), np.concatenate([n for _, n in states]))
 
 
-def _counted(words: Words) -> SignatureState:
+def _count(words: Words) -> SignatureState:
     """The distinct signatures of some rows, sorted, and how often each occurs."""
     ordered = np.sort(words, axis=1) if len(words) == 1 else words[:, np.lexsort(words[::-1])]
     starts = _starts(ordered)

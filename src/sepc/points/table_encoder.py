@@ -1,4 +1,4 @@
-"""What turns blocks of a table that has not only numbers into rows."""
+"""The interface that turns blocks of a mixed-type table into rows of numbers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sepc._typing import FloatArray
 
 
 class TableEncoder(Protocol):
-    """Turns every block of a table into rows in the same way: first the features, then the code of every category."""
+    """Turns every block of a table into rows in the same way: features first, then the code of every category."""
 
     @property
     def used_columns(self) -> tuple[str, ...]:
-        """Names of the columns that it reads."""
+        """Names of the columns it reads."""
         ...
 
     @property
@@ -26,10 +26,10 @@ class TableEncoder(Protocol):
         ...
 
     def rows_of(self, X: Any, /) -> FloatArray:
-        """Rows of a block, with NaN for gaps in numbers."""
+        """Rows of a block, with NaN for missing numbers."""
         ...
 
 
 def n_columns(encoder: TableEncoder) -> int:
-    """Columns of the rows: features and codes."""
+    """Number of columns of the rows: features and codes."""
     return len(encoder.feature_names) + encoder.n_codes

@@ -1,4 +1,4 @@
-"""The mean of the rows farthest along a direction, found by counting, so that no rows need to be moved."""
+"""The mean of the rows farthest along a direction, found by counting, so that no rows have to be moved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tail_mean(points: PointSet, direction: FloatArray, k: int, origin: FloatArra
     k : int
         From 1 to the number of rows.
     origin : (d,) array, optional
-        Rows are compared by their distance from here. One near the rows keeps digits if they lie far from zero.
+        Projections are measured from here. An origin near the rows preserves precision if they lie far from zero.
 
     Returns
     -------
@@ -47,20 +47,20 @@ def tail_mean(points: PointSet, direction: FloatArray, k: int, origin: FloatArra
     """
     if not 1 <= k <= points.n_points:
         raise ValueError(f"tail_mean averages k={k:,} rows, but the set has {points.n_points:,}.")
-    direction = _shrunk(direction)
+    direction = _shrink(direction)
     lower, upper = _boundary(points, direction, k, origin)
     beyond, tied = points.reduce(Tail(direction, lower, upper, origin))
     return np.asarray(tied.mean + (beyond.mean - tied.mean) * (beyond.n / k))
 
 
-def _shrunk(direction: FloatArray) -> FloatArray:
+def _shrink(direction: FloatArray) -> FloatArray:
     """Divide by a power of two, so that projections are weighted means of at most the size of the rows."""
     _, exponent = np.frexp(np.abs(direction).max())
     return np.ldexp(direction, -int(exponent) - len(direction).bit_length())
 
 
 def _boundary(points: PointSet, direction: FloatArray, k: int, origin: FloatArray | None) -> tuple[float, float]:
-    """The lowest and highest value of the k-th row's bin, refined until they agree or all its rows count."""
+    """The lowest and highest value of the k-th row's bin, refined until they agree or all its rows are in the tail."""
     lower, upper = -LARGEST, LARGEST
     while lower < upper:
         histogram = points.reduce(ProjectionCounts(direction, _edges(lower, upper), origin))
@@ -75,7 +75,7 @@ def _boundary(points: PointSet, direction: FloatArray, k: int, origin: FloatArra
 def _edges(lower: float, upper: float) -> FloatArray:
     """Edges that divide the floating-point numbers from `lower` to `upper` evenly by rank, not by value.
 
-    However far apart the ends are, bins hold one number each after at most six refinements.
+    However far apart the ends are, each bin holds a single number after at most six refinements.
     """
     first, last = _rank(lower), _rank(upper)
     step = -(-(last - first + 1) // N_BINS)

@@ -1,4 +1,4 @@
-"""Cut blocks into tiles that fit the cache, and project rows with the same bits wherever a block begins."""
+"""Cut blocks into tiles that fit the cache, and project rows bit for bit the same wherever a block begins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from sepc._typing import FloatArray
 
-# Within 15 % of the fastest for 2 to 100 features: smaller tiles pay for Python, larger ones leave the L2 cache.
+# Within 15 % of the fastest for 2 to 100 features: smaller tiles have more Python overhead, larger ones exceed the L2
+# cache.
 TILE_ROWS = 4096
 
 
@@ -27,9 +28,9 @@ def row_tiles(block: FloatArray) -> Iterator[FloatArray]:
 def project(rows: FloatArray, direction: FloatArray, origin: FloatArray | None = None) -> FloatArray:
     """Coordinates of `rows` along `direction`, measured from `origin`.
 
-    A row gets the same bits in any block, tile or memory order. A BLAS product does not promise that: it sums the last
-    rows of a block in another order, and ties would then depend on where blocks begin. Adding up one column at a time
-    costs 1.4 times as much. Overflow gives infinities without a warning.
+    A row's result is the same bit for bit in any block, tile or memory order. A BLAS product does not guarantee that:
+    it sums the last rows of a block in a different order, so ties would depend on where blocks begin. Adding up one
+    column at a time costs 1.4 times as much. Overflow gives infinities without a warning.
 
     Parameters
     ----------

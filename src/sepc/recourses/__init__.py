@@ -1,1 +1,1 @@
-"""What would have to change for a row to get a label that the model accepts."""
+"""Counterfactuals (recourse): what would have to change for a row to be accepted with a given label."""

@@ -1,4 +1,4 @@
-"""Answers: rows that would be accepted, and what differs in them."""
+"""Answers: counterfactual rows that would be accepted, and their changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sepc._typing import FloatArray
 from sepc.cards import Card, ShownInLists
 from sepc.decisions.decisions import Decision
-from sepc.model.names import feature_name, told_value
+from sepc.model.names import feature_name, value_in_words
 from sepc.model.training_summary import ANYWHERE
 from sepc.plain_values import plain
 from sepc.recourses.choices import Choice
@@ -21,9 +21,9 @@ from sepc.wording import counted, decimal, deviations, listed, name_of
 
 
 class Deviations(NamedTuple):
-    """Where a feature was and is, and where the middle 80 % of the label's cases are, in deviations from the mean.
+    """A feature before and after, and the middle 80 % of the label's cases, in deviations from the mean.
 
-    The last two are NaN for categories, whose place is that of their share of labels in training.
+    The range is NaN for categories, which are placed by their share of labels in training.
     """
 
     before: float
@@ -40,9 +40,9 @@ class FeatureChange(NamedTuple):
     feature : str
     before, after : number or category
     cost : float
-        In deviations of the training rows, times the price of the feature; a category that changes costs its price.
+        In standard deviations, times the price of the feature; changing a category costs its price.
     words : str
-        The change as a sentence has it.
+        The change as worded in a sentence.
     deviations : Deviations
     """
 
@@ -56,21 +56,21 @@ class FeatureChange(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(ShownInLists):
-    """A row that would be accepted with the label.
+    """A counterfactual: a row that would be accepted with the label.
 
     Attributes
     ----------
     tables : Tables
     rows : (1, d + Q) array
-        The row in the features of the model.
+        The row in the model's features.
     decision : Decision
         What the model says about it.
     changes : tuple of FeatureChange
-        The dearest first.
+        The most expensive first.
     cost : float
         The root of the sum of the squared costs of the changes.
     added : float
-        How much of the cost is above the bound: what it takes to be accepted, not just to be like cases of the label.
+        The cost above the bound: what it takes to be accepted, beyond being like cases of the label.
     """
 
     tables: Tables
@@ -82,7 +82,7 @@ class Answer(ShownInLists):
 
     @cached_property
     def row(self) -> Any:
-        """The row given, with what changes: a DataFrame, or an array of shape (1, d)."""
+        """The given row with the changes made: a DataFrame, or an array of shape (1, d)."""
         return self.tables.of(self.rows)
 
     def why(self) -> str:
@@ -98,18 +98,21 @@ class Answer(ShownInLists):
 
 
 def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> tuple[FeatureChange, ...]:
-    """What differs in a row of the model from the one given, on its way to a class; the dearest change first."""
-    places, columns = limits.model.standardize(row[np.newaxis])[0], {own.features.start: own for own in limits.choices}
+    """The changes from the given row to a row of the model, towards a class; the most expensive first."""
+    places, columns = (
+        limits.model.standardize(row[np.newaxis])[0],
+        {choice.features.start: choice for choice in limits.choices},
+    )
     changes = []
     for j in limits.changed(row):
         if j in columns:
-            (before, after), told = _categories(limits, tables, row, columns[j]), _told
+            (before, after), in_words = _categories(limits, tables, row, columns[j]), _category_in_words
             low = high = np.nan
         else:
-            before, after, told = float(limits.row[j]), float(row[j]), partial(told_value, limits.usual, j)
+            before, after, in_words = float(limits.row[j]), float(row[j]), partial(value_in_words, limits.usual, j)
             low, high = _usual_range(limits, owner, j)
         name = feature_name(limits.model, j)
-        words = f"{name} from {told(before)} to {told(after)}"
+        words = f"{name} from {in_words(before)} to {in_words(after)}"
         span = Deviations(float(limits.start[j]), float(places[j]), low, high)
         changes.append(FeatureChange(name, before, after, limits.price_paid(row, j), words, span))
     return tuple(sorted(changes, key=lambda change: -change.cost))
@@ -117,7 +120,7 @@ def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> t
 
 def _categories(limits: Limits, tables: Tables, row: FloatArray, choice: Choice) -> tuple[Any, Any]:
     name, code = limits.model.feature_names[choice.features.start], row[limits.n_features + choice.column]
-    before, after = tables.values_of(name, np.array([choice.own, code]))
+    before, after = tables.values_of(name, np.array([choice.current, code]))
     return plain(before), plain(after)
 
 
@@ -129,5 +132,5 @@ def _usual_range(limits: Limits, owner: int, j: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _told(value: Any) -> str:
+def _category_in_words(value: Any) -> str:
     return "missing" if value is None else name_of(value)

@@ -1,4 +1,4 @@
-"""Columns of categories: one of them is chosen, and sets of them are relaxed to boxes."""
+"""Categorical columns: one category is to be chosen, and sets of them are relaxed to boxes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 
-# A category that changes costs at least this share of its price; the rest grows with the distance, as for a number.
+# Changing a category costs at least this share of its price; the rest grows with distance, as for a number.
 SURE_SHARE = 0.99
 
 
-class Relaxed(NamedTuple):
-    """The ends of a box, in standardised features, the price of distances in it, and a squared cost on top."""
+class RelaxedOptions(NamedTuple):
+    """The ends of a box, in standardised features, the price of distance in it, and a squared cost on top."""
 
     low: FloatArray
     high: FloatArray
@@ -25,24 +25,24 @@ class Relaxed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A column of categories.
+    """A categorical column, of which a category is chosen.
 
     Attributes
     ----------
     features : slice
-        The features that stand for it.
+        The features that encode it.
     column : int
-        Which of the codes that follow the features is that of this column.
+        Position of its code among the codes that follow the features.
     encodings : (m + 1, k) array
-        The features of each category; the last are those of a category not seen in training.
+        The features of each category; the last row is for a category not seen in training.
     shift, scale : (k,) arrays
         How these features are standardised.
-    own : int
-        The category that the row has.
+    current : int
+        The category of the given row.
     allowed : array of int
-        Categories that it may have, in the order of their first feature.
+        Categories that it may change to, in the order of their first feature.
     price : float
-        What it costs to change.
+        The cost of changing it.
     """
 
     features: slice
@@ -50,7 +50,7 @@ class Choice:
     encodings: FloatArray
     shift: FloatArray
     scale: FloatArray
-    own: int
+    current: int
     allowed: IntArray
     price: float
 
@@ -59,13 +59,13 @@ class Choice:
         """The standardised features of each category."""
         return np.asarray((self.encodings - self.shift) / self.scale)
 
-    def fixed(self) -> Choice:
-        """The same column, which cannot change."""
-        return replace(self, allowed=np.array([self.own]))
+    def fix(self) -> Choice:
+        """The same column, fixed at its current category."""
+        return replace(self, allowed=np.array([self.current]))
 
     @cached_property
     def every(self) -> Options:
-        """All categories that it may have."""
+        """All categories that it may change to."""
         return Options(self, self.allowed)
 
     def only(self, code: int) -> Options:
@@ -87,43 +87,43 @@ class Options:
     codes: IntArray
 
     @cached_property
-    def relaxed(self) -> Relaxed:
-        """The box around the categories, with a cost in it that is never above theirs."""
+    def relaxed(self) -> RelaxedOptions:
+        """The box around the categories, with a cost that never exceeds theirs."""
         choice, places = self.choice, self.choice.places[self.codes]
         low, high = places.min(axis=0), places.max(axis=0)
         if len(self.codes) == 1:
-            return Relaxed(low, high, 0.0, 0.0 if self.codes[0] == choice.own else choice.price**2)
-        farthest = float(np.linalg.norm(places - choice.places[choice.own], axis=1).max())
+            return RelaxedOptions(low, high, 0.0, 0.0 if self.codes[0] == choice.current else choice.price**2)
+        farthest = float(np.linalg.norm(places - choice.places[choice.current], axis=1).max())
         price = choice.price / farthest if farthest > 0.0 else 0.0
-        if self.has_own:
-            return Relaxed(low, high, price, 0.0)
-        return Relaxed(low, high, float(np.sqrt(1.0 - SURE_SHARE)) * price, SURE_SHARE * choice.price**2)
+        if self.has_current:
+            return RelaxedOptions(low, high, price, 0.0)
+        return RelaxedOptions(low, high, float(np.sqrt(1.0 - SURE_SHARE)) * price, SURE_SHARE * choice.price**2)
 
     @cached_property
-    def has_own(self) -> bool:
-        """Whether the row's own category is one of them."""
-        return self.choice.own in self.codes
+    def has_current(self) -> bool:
+        """Whether the current category is one of them."""
+        return self.choice.current in self.codes
 
     @cached_property
     def parts(self) -> tuple[Options, ...]:
-        """Fewer categories each: the row's own and all others, or two halves of the others."""
-        others = self.codes[self.codes != self.choice.own]
-        if self.has_own:
-            return self.choice.only(self.choice.own), Options(self.choice, others)
+        """Smaller sets: the current category and all others, or two halves of the others."""
+        others = self.codes[self.codes != self.choice.current]
+        if self.has_current:
+            return self.choice.only(self.choice.current), Options(self.choice, others)
         return tuple(Options(self.choice, half) for half in np.array_split(others, 2))
 
     def is_settled(self, place: FloatArray) -> bool:
-        """Whether the relaxed cost is exact at a place: one category is left, or the row's own is taken."""
-        return len(self.codes) == 1 or self._is_own(place)
+        """Whether the relaxed cost is exact at a place: one category is left, or the current one is taken."""
+        return len(self.codes) == 1 or self._is_current(place)
 
     def nearest(self, place: FloatArray) -> Options:
-        """The category nearest to a place; the row's own if that is as near as any."""
+        """The category nearest to a place; the current one if that is as near as any."""
         if len(self.codes) == 1:
             return self
-        if self._is_own(place):
-            return self.choice.only(self.choice.own)
+        if self._is_current(place):
+            return self.choice.only(self.choice.current)
         apart = np.linalg.norm(self.choice.places[self.codes] - place, axis=1)
         return self.choice.only(int(self.codes[apart.argmin()]))
 
-    def _is_own(self, place: FloatArray) -> bool:
-        return self.has_own and bool((place == self.choice.places[self.choice.own]).all())
+    def _is_current(self, place: FloatArray) -> bool:
+        return self.has_current and bool((place == self.choice.places[self.choice.current]).all())

@@ -14,23 +14,23 @@ from sepc.recourses.limits import Limits
 from sepc.recourses.reaching import Box, Entry, Reach
 from sepc.recourses.targets import Target
 
-# Ellipsoids in which the cheapest row is looked for: those that are cheapest to enter.
+# Ellipsoids in which the cheapest row is sought: those cheapest to enter.
 PULLED = 6
 
-# How often the slope is taken.
+# How often the slope is computed.
 ROUNDS = 3
-# Lengths of the first pull in deviations, and of later ones as shares of the one that was enough.
+# Lengths of the first steps uphill, in deviations, and of later ones as shares of the step that was enough.
 FIRST_PULLS = 0.4 * 2.0 ** np.arange(6)
 LATER_PULLS = np.array([0.55, 0.7, 0.85, 1.0])
-# Log-odds have steps, so slopes are taken over so many deviations to either side.
+# Log-odds are step functions, so slopes are taken over this many deviations to either side.
 REACH = 0.25
-# How much smaller the ellipsoid is taken, so that rows surely lie in it, also once their whole numbers are rounded.
+# How far the ellipsoid is shrunk so that rows are sure to lie in it, even once whole numbers are rounded.
 SMALLER, SMALLER_TO_ROUND = 1.0 - 1e-6, 0.9
 
-# Ellipsoids whose depths are looked at: the cheapest to reach. Of these, so many are walked into for being cheapest,
-# and as many for having the most training rows, where a label is rather trusted.
+# Ellipsoids whose depths are examined: the cheapest to reach. Of these, this many are walked into for being cheapest,
+# and as many for having the most training rows, where a label is more likely to be trusted.
 MOST_DEPTHS, MOST_WALKS = 12, 4
-# A walk goes from the boundary inwards in so many steps.
+# A walk goes from the boundary inwards in this many steps.
 STEPS = np.linspace(0.0, 1.0, 7)
 # A category is kept if it is at least this frequent in an ellipsoid, as a share of the most frequent one.
 FREQUENT = 0.2
@@ -39,33 +39,33 @@ FREQUENT = 0.2
 MOST_RAISES, MOST_SAVINGS = 8, 8
 # A change that costs nothing is worth as much as one that costs this.
 LEAST_COST = 0.2
-# How much of a change is kept when it is taken back, and the share of the cost that is worth another round.
+# How much of a change is left when it is taken back, and the saving, as a share of the cost, worth another round.
 KEPT = np.array([0.0, 0.5, 0.8, 0.95])
 WORTH = 1e-2
-# How much dearer a tidier row may be, and to how many digits of a deviation its numbers may be rounded.
+# How much more a tidier row may cost, and to how many digits of a deviation its numbers may be rounded.
 DEARER, ROUNDINGS = 1.02, 4
 
 
 def find(target: Target, reached: Reach) -> FloatArray:
-    """A row that is what is looked for, as cheap as could be found, of shape (1, d + Q); none if none was found."""
+    """The cheapest row found that meets the target, of shape (1, d + Q); no rows if none was found."""
     ways = entries(target, reached)
     first = target.candidates(np.concatenate([_depths(target, reached), *map(_walk, ways)]))
-    found = [first.found, *(_pulled(target, entry) for entry in ways[:PULLED])]
+    found = [first.found, *(_project_uphill(target, entry) for entry in ways[:PULLED])]
     if len(first) and target.limits.choices:
-        found.append(_raised(target, first.rows[first.costs.argmin()]))
+        found.append(_raise_log_odds(target, first.rows[first.costs.argmin()]))
     if len(first) and not sum(map(len, found)):
-        found.append(_raised(target, first.rows[first.log_odds.argmax()]))
+        found.append(_raise_log_odds(target, first.rows[first.log_odds.argmax()]))
     best = target.cheapest(np.concatenate(found))
     if len(best) == 0:
         return best
     tried = {entry.ellipsoid for entry in ways[:PULLED]}
     others = [entry for entry in beside(target, best[0]) if target.limits.choices or entry.ellipsoid not in tried]
-    best = target.cheapest(np.concatenate([best, *(_pulled(target, entry) for entry in others)]))
-    return _tidied(target, _saved(target, best[0]))[np.newaxis]
+    best = target.cheapest(np.concatenate([best, *(_project_uphill(target, entry) for entry in others)]))
+    return _tidy(target, _reduce_cost(target, best[0]))[np.newaxis]
 
 
-def _pulled(target: Target, entry: Entry) -> FloatArray:
-    """The cheapest row found that is what is looked for, with the categories of an entry; none if none was found."""
+def _project_uphill(target: Target, entry: Entry) -> FloatArray:
+    """The cheapest row that meets the target, found by steps uphill with an entry's categories; empty if none."""
     limits = target.limits
     box = replace(entry.box, low=limits.ends[0], high=limits.ends[1])
     projector = box.projector(entry.ellipsoid, shrunk=SMALLER_TO_ROUND if limits.is_whole.any() else SMALLER)
@@ -91,7 +91,7 @@ def _pulled(target: Target, entry: Entry) -> FloatArray:
 
 
 def _slope(target: Target, box: Box, place: FloatArray) -> FloatArray:
-    """Where log-odds rise most for their cost, as a way of length 1; zeros where they are flat."""
+    """The direction, of length 1, in which log-odds rise most for their cost; zeros where they are flat."""
     limits, free = target.limits, target.limits.free
     steps = REACH * np.eye(limits.n_features)[free]
     odds = target.judge(box.rows_near(np.concatenate([place + steps, place - steps]))).log_odds
@@ -108,9 +108,9 @@ def entries(target: Target, reached: Reach) -> list[Entry]:
     largest = sorted(near, key=target.limits.model.table.rows_inside.__getitem__, reverse=True)
     for k in dict.fromkeys([*near[:MOST_WALKS], *largest[:MOST_WALKS]]):
         if all(entry.ellipsoid != k for entry in found):
-            found += _entered(k, every)
+            found += _entries_of(k, every)
         if target.limits.choices:
-            found += _entered(k, _usual_box(target, k))
+            found += _entries_of(k, _usual_box(target, k))
     return sorted(found, key=lambda entry: entry.squared)
 
 
@@ -127,18 +127,18 @@ def beside(target: Target, row: FloatArray) -> Iterator[Entry]:
     gauges = np.linalg.norm(np.einsum("kij,kj->ki", model.roots[target.ellipsoids], apart), axis=1)
     codes = row[limits.n_features :].astype(np.int64).tolist()
     options = [choice.only(code) for choice, code in zip(limits.choices, codes, strict=True)]
-    return _entered(int(target.ellipsoids[gauges.argmin()]), replace(Box.whole(limits), options=options))
+    return _entries_of(int(target.ellipsoids[gauges.argmin()]), replace(Box.whole(limits), options=options))
 
 
 def _walk(entry: Entry) -> FloatArray:
-    """Rows on the way from an entry deep into its ellipsoid, within limits."""
+    """Rows on the way from an entry deep into its ellipsoid, within the limits."""
     way = entry.box.projector(entry.ellipsoid).inner() - entry.place
     return entry.box.rows_at(entry.place + STEPS[:, np.newaxis] * way)
 
 
-def _entered(k: int, box: Box) -> Iterator[Entry]:
-    settled = box.settled(box.projected(k).point)
-    found = settled.projected(k)
+def _entries_of(k: int, box: Box) -> Iterator[Entry]:
+    settled = box.settle(box.project(k).point)
+    found = settled.project(k)
     if found.is_feasible:
         yield Entry(k, settled, found.point, settled.relaxed.squared + found.squared)
 
@@ -148,27 +148,30 @@ def _deep_in(k: int, box: Box) -> FloatArray:
 
 
 def _usual_box(target: Target, k: int) -> Box:
-    """All numbers within limits, with the categories usual in an ellipsoid."""
+    """All numbers within the limits, with the categories usual in an ellipsoid."""
     usual, every = target.limits.usual, Box.whole(target.limits)
     group = usual.group(k, target.owner)
     counts = usual.category_counts[usual.group(ANYWHERE, target.owner) if group is None else group]
     return replace(
-        every, options=[_usual(counts[usual.categories_of(own.features.start)], own) for own in target.limits.choices]
+        every,
+        options=[
+            _usual(counts[usual.categories_of(choice.features.start)], choice) for choice in target.limits.choices
+        ],
     )
 
 
 def _usual(counts: IntArray, choice: Choice) -> Options:
-    """The row's own category if it is frequent, else the most frequent one that is allowed."""
+    """The current category if it is frequent, else the most frequent one that is allowed."""
     allowed = choice.allowed[choice.allowed < len(counts)]
     if len(allowed) == 0:
         return choice.only(int(choice.allowed[0]))
     most = int(allowed[counts[allowed].argmax()])
-    is_frequent = choice.own < len(counts) and counts[choice.own] > FREQUENT * counts[most]
-    return choice.only(choice.own if is_frequent and choice.own in allowed else most)
+    is_frequent = choice.current < len(counts) and counts[choice.current] > FREQUENT * counts[most]
+    return choice.only(choice.current if is_frequent and choice.current in allowed else most)
 
 
-def _raised(target: Target, row: FloatArray) -> FloatArray:
-    """A row that is what is looked for, by changing one feature after the other; none if that fails."""
+def _raise_log_odds(target: Target, row: FloatArray) -> FloatArray:
+    """A row that meets the target, found by changing one feature at a time; empty if that fails."""
     limits, log_odds = target.limits, float(target.judge(row[np.newaxis]).log_odds[0])
     for _ in range(MOST_RAISES):
         changed = target.candidates(_single_changes(limits, row))
@@ -182,11 +185,11 @@ def _raised(target: Target, row: FloatArray) -> FloatArray:
     return np.empty((0, len(row)))
 
 
-def _saved(target: Target, row: FloatArray) -> FloatArray:
-    """A row that costs less and still is what is looked for, by taking changes back."""
+def _reduce_cost(target: Target, row: FloatArray) -> FloatArray:
+    """A row that costs less and still meets the target, found by taking changes back."""
     limits = target.limits
     for _ in range(MOST_SAVINGS):
-        rows = _taken_back(limits, row)
+        rows = _take_back(limits, row)
         cheaper = limits.costs(rows) < (1.0 - WORTH) * limits.costs(row[np.newaxis])
         less = target.candidates(rows[cheaper]).found
         if len(less) == 0:
@@ -195,10 +198,10 @@ def _saved(target: Target, row: FloatArray) -> FloatArray:
     return row
 
 
-def _tidied(target: Target, row: FloatArray) -> FloatArray:
-    """A row that costs hardly more, with fewer changes and rounder numbers, as long as it is what is looked for."""
+def _tidy(target: Target, row: FloatArray) -> FloatArray:
+    """A row that costs hardly more, with fewer changes and rounder numbers, and still meets the target."""
     limits = target.limits
-    for variants in (_without_smallest, _rounded):
+    for variants in (_without_smallest, _round_changes):
         rows = variants(limits, row)
         rows = rows[limits.costs(rows) <= DEARER * limits.costs(row[np.newaxis])]
         tidy = target.candidates(rows)
@@ -208,18 +211,18 @@ def _tidied(target: Target, row: FloatArray) -> FloatArray:
 
 
 def _without_smallest(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with the smallest changes of numbers taken back, the most of them first."""
+    """Rows with the smallest changes of numbers taken back, most changes first."""
     smallest_first = sorted(
         (j for j in limits.changed(row) if limits.prices[j] > 0.0), key=limits.ways(row).__getitem__
     )
     rows = np.tile(row, (len(smallest_first), 1))
-    for own, n in zip(rows, range(len(smallest_first), 0, -1), strict=True):
-        own[smallest_first[:n]] = limits.row[smallest_first[:n]]
+    for variant, n in zip(rows, range(len(smallest_first), 0, -1), strict=True):
+        variant[smallest_first[:n]] = limits.row[smallest_first[:n]]
     return rows
 
 
-def _rounded(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with the numbers that changed rounded to a power of ten, the coarsest first."""
+def _round_changes(limits: Limits, row: FloatArray) -> FloatArray:
+    """Rows with the changed numbers rounded to a power of ten, the coarsest first."""
     numbers = [j for j in limits.changed(row) if limits.prices[j] > 0.0 and not limits.is_whole[j]]
     steps = 10.0 ** np.floor(np.log10(limits.model.scale[numbers]) - np.arange(ROUNDINGS)[:, np.newaxis])
     rows = np.tile(row, (ROUNDINGS, 1))
@@ -233,20 +236,20 @@ def _single_changes(limits: Limits, row: FloatArray) -> FloatArray:
     differs = row[where] != values
     rows = np.tile(row, (int(differs.sum()), 1))
     rows[np.arange(len(rows)), where[differs]] = values[differs]
-    return limits.encoded(rows)
+    return limits.encode_categories(rows)
 
 
-def _taken_back(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with some changes taken back: each of them, the smallest few together, or all in part."""
+def _take_back(limits: Limits, row: FloatArray) -> FloatArray:
+    """Rows with some changes taken back: each one, the smallest few together, or all in part."""
     moved = limits.changed(row)
     numbers = [j for j in moved if limits.prices[j] > 0.0]
     smallest_first = sorted(numbers, key=limits.ways(row).__getitem__)
     sets = [[j] for j in numbers] + [smallest_first[:i] for i in range(2, len(numbers) + 1)]
     some = np.zeros((len(sets), len(row)), dtype=bool)
-    for own, features in zip(some, sets, strict=True):
-        own[features] = True
+    for is_taken, features in zip(some, sets, strict=True):
+        is_taken[features] = True
     rows = np.concatenate([np.where(some, limits.row + kept * (row - limits.row), row) for kept in KEPT])
-    columns = [limits.n_features + own.column for own in limits.choices if own.features.start in moved]
+    columns = [limits.n_features + choice.column for choice in limits.choices if choice.features.start in moved]
     back = np.tile(row, (len(columns), 1))
     back[np.arange(len(columns)), columns] = limits.row[columns]
-    return limits.encoded(limits.rounded(np.concatenate([rows, back])))
+    return limits.encode_categories(limits.round_whole_numbers(np.concatenate([rows, back])))

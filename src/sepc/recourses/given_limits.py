@@ -33,7 +33,7 @@ class GivenLimit:
         The limit as a user would say it.
     low, high : float
     allowed : frozenset of int or None
-        Codes of categories.
+        Category codes.
     """
 
     column: str
@@ -51,7 +51,7 @@ class Row:
     ----------
     model : SEPModel
     values : (d + Q,) array
-        Features, and codes of categories after these.
+        Features, followed by category codes.
     preparation : Preparation or None
     """
 
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that features are made from."""
+        """Names of the columns used as features."""
         return list(self.model.feature_names if self.preparation is None else self.preparation.used_columns)
 
     @property
@@ -103,7 +103,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class GivenLimits:
-    """What a user allows to change of a row, and at what price.
+    """What a user allows to change in a row, and at what price.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class GivenLimits:
     prices: Mapping[str, float] = field(default_factory=dict)
 
     def limits(self, without: Collection[GivenLimit] = ()) -> Limits:
-        """The limits of the row's features, without some of those given."""
+        """The limits of the row's features, ignoring those in `without`."""
         row, given = self.row, [limit for limit in self.given if limit not in without]
         low, high = self._ends(given)
         prices = np.array([self.prices.get(column, 1.0) for column in self._column_of_feature()])
@@ -130,11 +130,11 @@ class GivenLimits:
         return Limits(row.model, row.values, low, high, prices, is_whole, choices)
 
     def _ends(self, given: Iterable[GivenLimit]) -> tuple[FloatArray, FloatArray]:
-        """Where numbers may go: as far as in training, or as the user says; dates stay as they are."""
+        """The ranges of numbers: as in training, or as the user says; dates stay as they are."""
         row, values = self.row, self.row.values[: len(self.row.model.shift)]
         low = np.minimum(row.usual.overall[:, 0], values)
         high = np.maximum(row.usual.overall[:, -1], values)
-        fixed = [own.kind in (FeatureKind.DATE, FeatureKind.PART) for own in row.usual.displays]
+        fixed = [display.kind in (FeatureKind.DATE, FeatureKind.PART) for display in row.usual.displays]
         low[fixed], high[fixed] = values[fixed], values[fixed]
         for limit in given:
             if limit.allowed is None:
@@ -151,23 +151,27 @@ class GivenLimits:
             for i, name in enumerate(columns)
         ]
 
-    def _choice(self, name: str, i: int, own: int, given: Iterable[GivenLimit]) -> Choice:
+    def _choice(self, name: str, i: int, current: int, given: Iterable[GivenLimit]) -> Choice:
         model, categories, first = self.row.model, self.row.categories(name), self.row.feature(name)
         features = slice(first, first + categories.encodings.shape[1])
         encodings = np.concatenate([categories.encodings, np.zeros((1, categories.encodings.shape[1]))])
-        codes = {code for code, value in enumerate(categories.values) if value is not None} | {own}
+        codes = {code for code, value in enumerate(categories.values) if value is not None} | {current}
         for limit in given:
             codes = set(limit.allowed or ()) if limit.allowed is not None else codes
         allowed = np.array(sorted(codes, key=lambda code: (encodings[code, 0], code)), dtype=np.int64)
         price = self.prices.get(name, 1.0)
-        return Choice(features, i, encodings, model.shift[features], model.scale[features], own, allowed, price)
+        return Choice(features, i, encodings, model.shift[features], model.scale[features], current, allowed, price)
 
     def _column_of_feature(self) -> list[str]:
         preparation = self.row.preparation
-        return list(self.row.model.feature_names) if preparation is None else [own for own, _ in preparation.features]
+        return (
+            list(self.row.model.feature_names)
+            if preparation is None
+            else [column for column, _ in preparation.features]
+        )
 
     def _check(self, low: FloatArray, high: FloatArray, numbers: BoolArray) -> None:
-        """Raise if a number has no value left, such as between 0.2 and 0.8 where only whole numbers are known."""
+        """Raise if no value is left, such as between 0.2 and 0.8 where only whole numbers are known."""
         for j in np.flatnonzero((low > high) & numbers).tolist():
             name = self.row.model.feature_names[j]
             raise ValueError(f"The limits of {shown(name)} leave no value; in training it was always a whole number.")
@@ -180,14 +184,14 @@ def given_limits(
     bounds: Mapping[Any, Any] | None,
     direction: Mapping[Any, str] | None,
 ) -> GivenLimits:
-    """Read what a user allows to change; raises a ValueError in the user's own terms."""
+    """Parse what a user allows to change; raises a ValueError in the user's own terms."""
     fixed_columns = [name for name in (_column(row, key, may_be_unused=True) for key in fixed) if name in row.columns]
     bounded = {_column(row, key): given for key, given in (bounds or {}).items()}
     directed = {_column(row, key): given for key, given in (direction or {}).items()}
     twice = [name for name in fixed_columns if name in bounded or name in directed]
     if twice:
-        raise ValueError(f"Column {shown(twice[0])} is fixed, and has bounds or a direction as well; give one of them.")
-    given = [_fixed(row, name) for name in dict.fromkeys(fixed_columns)]
+        raise ValueError(f"Column {shown(twice[0])} is fixed, but also has bounds or a direction; give only one.")
+    given = [_fixed_limit(row, name) for name in dict.fromkeys(fixed_columns)]
     for name in dict.fromkeys([*bounded, *directed]):
         given += _limits_of(row, name, bounded.get(name), directed.get(name))
     prices = {_column(row, key): _price(key, price) for key, price in (cost or {}).items()}
@@ -207,7 +211,7 @@ def _column(row: Row, key: Any, may_be_unused: bool = False) -> str:
     raise ValueError(f"There is no column {shown(key)}; there are {listed(map(shown, row.columns), MOST_NAMES)}.")
 
 
-def _fixed(row: Row, name: str) -> GivenLimit:
+def _fixed_limit(row: Row, name: str) -> GivenLimit:
     words = f"{name_of(name)} is fixed"
     if row.kind(name) is FeatureKind.CATEGORY:
         return GivenLimit(name, words, allowed=frozenset([row.code(name)]))
@@ -217,13 +221,13 @@ def _fixed(row: Row, name: str) -> GivenLimit:
 def _limits_of(row: Row, name: str, bounds: Any, direction: str | None) -> list[GivenLimit]:
     if row.kind(name) is FeatureKind.CATEGORY:
         if direction is not None:
-            raise ValueError(f"Column {shown(name)} has categories, which have no direction; give bounds instead.")
+            raise ValueError(f"Column {shown(name)} holds categories, which have no direction; give bounds instead.")
         return [_allowed(row, name, bounds)]
     if row.kind(name) is FeatureKind.DATE:
-        raise ValueError(f"Column {shown(name)} has dates, which stay as they are.")
+        raise ValueError(f"Column {shown(name)} holds dates, which stay as they are.")
     low, high = _ends(name, bounds)
     if direction is not None:
-        low, high = _directed(row, name, direction, low, high)
+        low, high = _ends_in_direction(row, name, direction, low, high)
     ends = []
     if np.isfinite(low):
         ends.append(GivenLimit(name, f"{name_of(name)} is at least {quantity(low)}", low=low))
@@ -247,7 +251,7 @@ def _ends(name: str, bounds: Any) -> tuple[float, float]:
     return low, high
 
 
-def _directed(row: Row, name: str, direction: str, low: float, high: float) -> tuple[float, float]:
+def _ends_in_direction(row: Row, name: str, direction: str, low: float, high: float) -> tuple[float, float]:
     if direction not in DIRECTIONS:
         raise ValueError(f"The direction of {shown(name)} is {direction!r}; it must be 'up' or 'down'.")
     value = row.value(name)
@@ -262,13 +266,13 @@ def _directed(row: Row, name: str, direction: str, low: float, high: float) -> t
 def _allowed(row: Row, name: str, given: Any) -> GivenLimit:
     values = row.categories(name).values
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ValueError(f"Column {shown(name)} has categories; give a list of those that are allowed.")
+        raise ValueError(f"Column {shown(name)} holds categories; give a list of those that are allowed.")
     plain = [category(value) for value in given]
     unknown = [value for value in plain if value not in values]
     if unknown or not plain:
         known = listed(map(shown, values), MOST_NAMES)
         what = (
-            f"{shown(unknown[0])} is no category of {shown(name)} that was seen in training"
+            f"{shown(unknown[0])} is not a category of {shown(name)} seen in training"
             if unknown
             else (f"No category of {shown(name)} is allowed")
         )
@@ -284,7 +288,7 @@ def _price(key: Any, price: float) -> float:
 
 
 def _whole_numbers(row: Row) -> BoolArray:
-    """Which features are whole numbers, as far as training tells, and in the row itself."""
+    """Which features are whole numbers, both in training as far as known and in the row itself."""
     values = row.values[: len(row.model.shift)]
-    is_number = np.array([own.kind is FeatureKind.NUMBER for own in row.usual.displays])
+    is_number = np.array([display.kind is FeatureKind.NUMBER for display in row.usual.displays])
     return np.asarray(is_number & (row.usual.overall % 1.0 == 0.0).all(axis=1) & (values % 1.0 == 0.0))

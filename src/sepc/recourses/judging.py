@@ -1,4 +1,4 @@
-"""Ask a model about rows in its own features."""
+"""Query a model about rows in its own features."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from sepc.model.membership import squared_radii
 from sepc.model.rules import weigh_and_locate
 from sepc.model.trust import most_likely
 from sepc.recourses.tables import Tables
-from sepc.recourses.targets import Judged
+from sepc.recourses.targets import Judgements
 
 
 @dataclass(frozen=True, eq=False)
 class Deciding:
-    """Asks a model about rows in its own features.
+    """Queries a model about rows in its own features.
 
     Attributes
     ----------
     model : fitted classifier
     label : object
-        The label that is looked for.
+        The target label.
     min_trust : float or None
-        The trust that is enough; None for what the model accepts.
+        The trust required; None for whatever the model accepts.
     tables : Tables
     """
 
@@ -41,17 +41,17 @@ class Deciding:
     min_trust: float | None
     tables: Tables
 
-    def judge(self, rows: FloatArray) -> Judged:
-        """How likely the label is for each row, and whether it is accepted, or has enough trust."""
+    def judge(self, rows: FloatArray) -> Judgements:
+        """How likely the label is for each row, and whether the row is accepted or has enough trust."""
         partition = unwrap(self.model).classifier
         if isinstance(partition, SEPClassifier) and partition.model_.weights is not None:
-            return self._weighed(partition, rows)
+            return self._judge_by_weights(partition, rows)
         decisions = self.decide(rows)
         chance = decisions.probabilities[:, _position(decisions.classes, self.label)]
         is_trusted = decisions.accepted if self.min_trust is None else decisions.trust >= self.min_trust
         model = self.tables.limits.model
         inside = squared_radii(model.standardize(rows), model.centers, model.roots) <= 1.0 + model.slack
-        return Judged.of(chance, np.asarray(decisions.label == self.label) & is_trusted, inside)
+        return Judgements.of(chance, np.asarray(decisions.label == self.label) & is_trusted, inside)
 
     def decide(self, rows: FloatArray) -> Decisions:
         """Decisions on rows: straight from the partition where it decides alone, else on rows of the table."""
@@ -64,13 +64,13 @@ class Deciding:
                 return classifier.covered(SEPDecisions.of(inner.model_, rows, inner.min_trust))
         return decide_rows(self.model, self.tables.of(rows))
 
-    def _weighed(self, partition: SEPClassifier, rows: FloatArray) -> Judged:
-        """The same as by `decide`, without what only a decision has to find out."""
+    def _judge_by_weights(self, partition: SEPClassifier, rows: FloatArray) -> Judgements:
+        """The same as through `decide`, without what only decisions need."""
         model, least = partition.model_, partition.min_trust if self.min_trust is None else self.min_trust
         probabilities, inside = weigh_and_locate(model, rows)
         owner = _position(model.classes, self.label)
         is_label = most_likely(probabilities, model.shares) == owner
-        return Judged.of(probabilities[:, owner], is_label & (probabilities[:, owner] >= least), inside)
+        return Judgements.of(probabilities[:, owner], is_label & (probabilities[:, owner] >= least), inside)
 
 
 def _position(classes: NDArray[Any], label: Any) -> int:

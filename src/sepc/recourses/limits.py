@@ -1,4 +1,4 @@
-"""What may change of a row, and what each change costs."""
+"""What may change in a row, and what each change costs."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import TrainingSummary
 from sepc.recourses.choices import Choice
 
-# Values that are tried for a number: every so many of the quantiles of training rows.
+# Values tried for a number: one in this many quantiles of the training rows.
 QUANTILES = slice(0, None, 8)
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What may change of a row, in the user's own features.
+    """What may change in a row, in the user's own features.
 
     Attributes
     ----------
     model : SEPModel
     row : (d + Q,) array
-        The row, with the codes of its categories after the features.
+        The row: features, followed by category codes.
     low, high : (d,) arrays
-        How far numbers may go; those of features that stand for categories do not count.
+        The ranges of numbers; ignored for features that encode categories.
     prices : (d,) array
-        What a deviation of each number costs; 0 for features that stand for categories.
+        The cost of a deviation of each number; 0 for features that encode categories.
     is_whole : (d,) bool array
         Which numbers must be whole.
     choices : sequence of Choice
-        The columns of categories.
+        The categorical columns.
     """
 
     model: SEPModel
@@ -57,13 +57,13 @@ class Limits:
 
     @cached_property
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """How far numbers may go, in standardised features."""
+        """The ranges of numbers, in standardised features."""
         low, high = self.model.standardize(np.array([self.low, self.high]))
         return low, high
 
     @property
     def n_features(self) -> int:
-        """The number of features, without the codes of categories."""
+        """The number of features, without category codes."""
         return len(self.low)
 
     @cached_property
@@ -76,39 +76,39 @@ class Limits:
         return np.asarray(np.abs(self.prices * (self.model.standardize(row[np.newaxis])[0] - self.start)))
 
     def price_paid(self, row: FloatArray, j: int) -> float:
-        """What a changed feature of a row adds to its cost; for categories, given by the first of their features."""
+        """What a changed feature of a row adds to its cost; a categorical column is given by its first feature."""
         for choice in self.choices:
             if choice.features.start == j:
                 return choice.price
         return float(self.ways(row)[j])
 
     def costs(self, rows: FloatArray) -> FloatArray:
-        """What it costs to become each of some rows."""
+        """The cost of changing to each of some rows."""
         squared = ((self.prices * (self.model.standardize(rows) - self.start)) ** 2).sum(axis=1)
         differs = rows[:, self.n_features :] != self.row[self.n_features :]
         return np.asarray(np.sqrt(squared + differs @ self._squared_prices))
 
     @cached_property
     def _squared_prices(self) -> FloatArray:
-        """The squared price of each column of categories."""
+        """The squared price of each categorical column."""
         return np.array([choice.price**2 for choice in self.choices])
 
     @cached_property
     def _allowed(self) -> BoolArray:
-        """Which codes are allowed in each column of categories, of shape (Q, most codes)."""
+        """Which codes are allowed in each categorical column, of shape (Q, most codes)."""
         allowed = np.zeros(
-            (len(self.choices), max((len(own.encodings) for own in self.choices), default=0)), dtype=bool
+            (len(self.choices), max((len(choice.encodings) for choice in self.choices), default=0)), dtype=bool
         )
-        for own, choice in zip(allowed, self.choices, strict=True):
-            own[choice.allowed] = True
+        for is_allowed, choice in zip(allowed, self.choices, strict=True):
+            is_allowed[choice.allowed] = True
         return allowed
 
     def codes(self, rows: FloatArray, choice: Choice) -> FloatArray:
-        """The codes of some rows in a column of categories."""
+        """The codes of some rows in a categorical column."""
         return rows[:, self.n_features + choice.column]
 
     def changed(self, row: FloatArray) -> tuple[int, ...]:
-        """The features in which a row differs; for categories, the first of their features."""
+        """The features in which a row differs; for a categorical column, its first feature."""
         numbers = np.flatnonzero((row[: self.n_features] != self.row[: self.n_features]) & (self.prices > 0.0)).tolist()
         differs = row[self.n_features :] != self.row[self.n_features :]
         columns = [self.choices[i].features.start for i in np.flatnonzero(differs).tolist()]
@@ -125,24 +125,24 @@ class Limits:
 
     @cached_property
     def moves(self) -> tuple[IntArray, FloatArray]:
-        """Changes of a single feature: where in a row, and to what.
+        """Changes of a single feature: the position in a row, and the new value.
 
-        Numbers go to quantiles of the training rows, categories to any that is allowed.
+        Numbers change to quantiles of the training rows, categories to any that is allowed.
         """
         columns = [self.n_features + choice.column for choice in self.choices]
         values = [np.unique(np.clip(self.usual.overall[j, QUANTILES], self.low[j], self.high[j])) for j in self.free]
         values += [choice.allowed.astype(np.float64) for choice in self.choices]
-        where = np.repeat([*self.free.tolist(), *columns], [len(own) for own in values])
+        where = np.repeat([*self.free.tolist(), *columns], [len(tried) for tried in values])
         return where.astype(np.int64), np.concatenate([np.empty(0), *values])
 
-    def rounded(self, rows: FloatArray) -> FloatArray:
-        """The rows, with whole numbers rounded to such, in place."""
+    def round_whole_numbers(self, rows: FloatArray) -> FloatArray:
+        """Round numbers that must be whole, in place; returns the rows."""
         whole = np.flatnonzero(self.is_whole)
         rows[:, whole] = np.round(rows[:, whole])
         return rows
 
-    def encoded(self, rows: FloatArray) -> FloatArray:
-        """The rows, with the features of their categories by their codes, in place."""
+    def encode_categories(self, rows: FloatArray) -> FloatArray:
+        """Set the features that encode categories from the codes, in place; returns the rows."""
         for choice in self.choices:
             rows[:, choice.features] = choice.encodings[self.codes(rows, choice).astype(np.int64)]
         return rows
@@ -152,5 +152,5 @@ class Limits:
         low, high = self.low.copy(), self.high.copy()
         fixed = list(features)
         low[fixed] = high[fixed] = self.row[fixed]
-        choices = [own.fixed() if own.features.start in features else own for own in self.choices]
+        choices = [choice.fix() if choice.features.start in features else choice for choice in self.choices]
         return replace(self, low=low, high=high, choices=choices)

@@ -17,16 +17,16 @@ from sepc.model.sep_model import SEPModel
 from sepc.recourses.choices import Options
 from sepc.recourses.limits import Limits
 
-# Projections before the search for a sharper bound ends.
+# The most projections in the search for a sharper bound.
 MOST_PROJECTIONS = 10
-# Bounds and costs that differ by less, as a share, are equal.
+# Bounds and costs that differ by less than this share are equal.
 EQUAL = 1e-9
-# A number is whole if it is this near to a whole one, as a share.
+# A number is whole if it is within this share of a whole one.
 WHOLE = 1e-7
 
 
-class Relaxed(NamedTuple):
-    """A box in standardised features, the prices of distances in it, and a squared cost that comes on top."""
+class RelaxedBox(NamedTuple):
+    """A box in standardised features, the prices of distances in it, and a squared cost on top."""
 
     low: FloatArray
     high: FloatArray
@@ -36,15 +36,15 @@ class Relaxed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Some of the rows within limits: those with numbers between ends, and with some of the categories.
+    """Some of the rows within the limits: those with numbers in a range, and with some of the categories.
 
     Attributes
     ----------
     limits : Limits
     low, high : (d,) arrays
-        The ends of the numbers, in standardised features.
+        The ranges of the numbers, in standardised features.
     options : sequence of Options
-        The categories, for each column of them.
+        The categories of each categorical column.
     """
 
     limits: Limits
@@ -54,55 +54,57 @@ class Box:
 
     @classmethod
     def whole(cls, limits: Limits) -> Box:
-        """All rows within limits."""
+        """All rows within the limits."""
         return cls(limits, *limits.ends, [choice.every for choice in limits.choices])
 
     @cached_property
-    def relaxed(self) -> Relaxed:
-        """The box of all features, with categories as if they were numbers, at a cost that is never above theirs."""
+    def relaxed(self) -> RelaxedBox:
+        """The box of all features, with categories treated as numbers, at a cost that never exceeds theirs."""
         low, high, prices, squared = self.low.copy(), self.high.copy(), self.limits.prices.copy(), 0.0
         for options in self.options:
-            own, features = options.relaxed, options.choice.features
-            low[features], high[features], prices[features] = own.low, own.high, own.price
-            squared += own.squared
-        return Relaxed(low, high, prices, squared)
+            part, features = options.relaxed, options.choice.features
+            low[features], high[features], prices[features] = part.low, part.high, part.price
+            squared += part.squared
+        return RelaxedBox(low, high, prices, squared)
 
     def rows_at(self, places: FloatArray) -> FloatArray:
-        """Rows within limits at places in standardised features, with the first category left in each column.
+        """Rows within the limits at places in standardised features, with the first remaining category of each column.
 
         Whole numbers are rounded, and what did not move keeps its value to the last bit.
         """
         limits = self.limits
-        rows, d = limits.rounded(self.rows_near(places)), limits.n_features
+        rows, d = limits.round_whole_numbers(self.rows_near(places)), limits.n_features
         rows[:, :d] = np.where(places == limits.start, limits.row[:d], np.clip(rows[:, :d], limits.low, limits.high))
-        return limits.encoded(rows)
+        return limits.encode_categories(rows)
 
     def rows_near(self, places: FloatArray) -> FloatArray:
-        """The same, neither rounded nor held within limits."""
+        """The same, neither rounded nor clipped to the limits."""
         codes = np.array([options.codes[0] for options in self.options], dtype=np.float64)
         values = self.limits.model.shift + self.limits.model.scale * places
-        return self.limits.encoded(np.column_stack([values, np.tile(codes, (len(places), 1))]))
+        return self.limits.encode_categories(np.column_stack([values, np.tile(codes, (len(places), 1))]))
 
     def projector(self, k: int, shrunk: float = 1.0) -> Projector:
-        """Projects on an ellipsoid within the box, or on a smaller one like it."""
+        """A projector onto an ellipsoid within the box, or onto a shrunken one."""
         model, (low, high, prices, _) = self.limits.model, self.relaxed
         return Projector(model.centers[k], model.roots[k] / (shrunk * radius_of(model)), low, high, prices)
 
-    def projected(self, k: int) -> Projection:
-        """The point of an ellipsoid in the box that is nearest to the row."""
+    def project(self, k: int) -> Projection:
+        """Project the row onto an ellipsoid within the box: the nearest point of both."""
         return self.projector(k).project(self.limits.start)
 
     def bound(self, proof: HalfSpace) -> float:
-        """A squared cost that no row of the box in a half-space falls below."""
+        """A lower bound on the squared cost of rows of the box in a half-space."""
         low, high, prices, squared = self.relaxed
         return squared + proof.bound(self.limits.start, low, high, prices)
 
     def parts(self, place: FloatArray) -> list[Box]:
-        """The box in parts, cut where a place is not whole; empty if it is."""
+        """Split the box where a place is fractional or between categories; empty if nothing is left to split."""
         return next(self._by_categories(place), None) or next(self._by_numbers(place), [])
 
     def _by_categories(self, place: FloatArray) -> Iterator[list[Box]]:
-        unsettled = [i for i, own in enumerate(self.options) if not own.is_settled(place[own.choice.features])]
+        unsettled = [
+            i for i, options in enumerate(self.options) if not options.is_settled(place[options.choice.features])
+        ]
         if unsettled:
             i = max(unsettled, key=lambda i: len(self.options[i].codes))
             yield [self._with_options(i, part) for part in self.options[i].parts]
@@ -120,29 +122,32 @@ class Box:
                 low[j] = (np.ceil(value) - model.shift[j]) / model.scale[j]
                 yield [replace(self, high=high), replace(self, low=low)]
 
-    def settled(self, place: FloatArray) -> Box:
-        """The part of the box nearest to a place with one category in each column, and one value for whole numbers."""
+    def settle(self, place: FloatArray) -> Box:
+        """The part of the box nearest to a place, with one category per column and one value per whole number."""
         model, whole = self.limits.model, self.limits.is_whole
         low, high = self.low.copy(), self.high.copy()
         values = np.round(model.shift[whole] + model.scale[whole] * place[whole])
         low[whole] = high[whole] = np.clip((values - model.shift[whole]) / model.scale[whole], low[whole], high[whole])
         return replace(
-            self, low=low, high=high, options=[own.nearest(place[own.choice.features]) for own in self.options]
+            self,
+            low=low,
+            high=high,
+            options=[options.nearest(place[options.choice.features]) for options in self.options],
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A box and an ellipsoid, with the proof of what it costs at least to be in both.
+    """A box and an ellipsoid, with a proof of the least cost of being in both.
 
     Attributes
     ----------
     ellipsoid : int
     box : Box
     proof : HalfSpace
-        It holds the ellipsoid.
+        Contains the ellipsoid.
     bound : float
-        A squared cost that no row in both falls below; infinite if there is none.
+        A lower bound on the squared cost of a row in both; infinite if there is none.
     """
 
     ellipsoid: int
@@ -162,12 +167,12 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """How cheap it can be to reach the ellipsoids of a label within limits.
+    """How cheap it can be to reach the ellipsoids of a label within the limits.
 
     Attributes
     ----------
     leaves : sequence of Leaf
-        Together they hold every row within the limits, for every ellipsoid of the label.
+        Together they cover every row within the limits, for every ellipsoid of the label.
     entries : sequence of Entry
         Ways into ellipsoids that were found.
     """
@@ -177,7 +182,7 @@ class Reach:
 
     @property
     def bound(self) -> float:
-        """A squared cost that no row in an ellipsoid of the label falls below; infinite if none can be reached."""
+        """A lower bound on the squared cost of a row in an ellipsoid of the label; infinite if none can be reached."""
         return min((leaf.bound for leaf in self.leaves), default=np.inf)
 
     @property
@@ -186,7 +191,7 @@ class Reach:
         return min((entry.squared for entry in self.entries), default=np.inf)
 
     def nearest(self, n: int) -> list[int]:
-        """The ellipsoids that may be reached, the cheapest `n` of them, by their bounds."""
+        """The `n` reachable ellipsoids with the lowest bounds."""
         bounds: dict[int, float] = {}
         for leaf in self.leaves:
             bounds[leaf.ellipsoid] = min(bounds.get(leaf.ellipsoid, np.inf), leaf.bound)
@@ -194,8 +199,8 @@ class Reach:
 
 
 def bound_cost(limits: Limits, ellipsoids: IntArray) -> Reach:
-    """Bound the cost of reaching any of some ellipsoids, by cutting the cheapest box until it is whole."""
-    search = _Search()
+    """Bound the cost of reaching any of some ellipsoids, by branch and bound on the cheapest box."""
+    search = _BoundSearch()
     every = Box.whole(limits)
     for k, proof in zip(ellipsoids.tolist(), half_spaces(every, ellipsoids), strict=True):
         search.add(Leaf(k, every, proof, every.bound(proof)))
@@ -203,8 +208,8 @@ def bound_cost(limits: Limits, ellipsoids: IntArray) -> Reach:
     return Reach(search.leaves + [leaf for _, _, leaf, _ in search.heap], search.entries)
 
 
-class _Search:
-    """Leaves by their bounds, the cheapest first; a box is projected on only when it comes up."""
+class _BoundSearch:
+    """Best-first search over leaves by their bounds; a box is projected onto only when its turn comes."""
 
     def __init__(self) -> None:
         self.order = count()
@@ -230,16 +235,16 @@ class _Search:
 
     def _project(self, leaf: Leaf) -> None:
         self.n_left -= 1
-        found = leaf.box.projected(leaf.ellipsoid)
+        found = leaf.box.project(leaf.ellipsoid)
         sharper = leaf.box.relaxed.squared + found.bound
         self.add(replace(leaf, proof=found.proof, bound=sharper) if sharper >= leaf.bound else leaf, found)
 
     def _cut(self, leaf: Leaf, found: Projection) -> None:
         parts = leaf.box.parts(found.point) if found.is_feasible else []
-        settled = leaf.box.settled(found.point)
+        settled = leaf.box.settle(found.point)
         if parts:
             self.n_left -= 1
-            self._enter(leaf.ellipsoid, settled, settled.projected(leaf.ellipsoid))
+            self._enter(leaf.ellipsoid, settled, settled.project(leaf.ellipsoid))
         else:
             self._enter(leaf.ellipsoid, settled, found)
             self.leaves.append(leaf)
@@ -259,7 +264,7 @@ def radius_of(model: SEPModel) -> float:
 
 
 def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
-    """A half-space around each ellipsoid, turned towards the row, which bounds at once how cheap it can be to reach."""
+    """A half-space around each ellipsoid, facing the row, which gives a first bound on the cost of reaching it."""
     model, (low, high, prices, _) = box.limits.model, box.relaxed
     centers, roots = model.centers[ellipsoids], model.roots[ellipsoids] / radius_of(model)
     outward = np.einsum("kij,kj->ki", roots, np.clip(box.limits.start, low, high) - centers)
@@ -270,4 +275,4 @@ def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     # Where nothing can move towards an ellipsoid, it is in reach or not, and no multiplier makes it dearer.
     can_move = sizes > np.finfo(float).tiny
     multipliers = np.where(can_move, np.maximum(gauges - 1.0, 0.0) / np.where(can_move, sizes, 1.0), 0.0)
-    return [HalfSpace(*own) for own in zip(normals, centers, multipliers.tolist(), strict=True)]
+    return [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""What would have to change for a row to get a label that the model accepts."""
+"""Recourse (counterfactual explanations): what would have to change for a row to be accepted with a label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.frames import frame_of
-from sepc.decisions.sentences import Sentence, Shorter, joined
+from sepc.decisions.sentences import Sentence, Shorter, join_sentences
 from sepc.estimators.base import decide_rows
 from sepc.estimators.checks import check_probability
 from sepc.estimators.partition_behind import partition_behind
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Searches for each answer that is asked for, since some find none or the same again.
+# Searches per requested answer, since some find nothing, or the same again.
 TRIES = 3
 # Features that the card of a result names for each answer.
 MOST_FEATURES = 3
@@ -45,25 +45,25 @@ MOST_CHANGES = (6, 4, 3, 2)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recourse(ShownAsCard):
-    """What would have to change for a row to be accepted with a label.
+    """What would have to change for a row to be accepted with a label: counterfactuals and a lower bound on their cost.
 
     Attributes
     ----------
     to : object
-        The label.
+        The target label.
     decision : Decision
         What the model says about the row as it is.
     answers : tuple of Answer
-        Rows that the model accepts with the label, within all limits and in an ellipsoid of it; each changes other
-        features, and the cheapest comes first. Empty if none was found.
+        Counterfactual rows that the model accepts with the label, within all limits and in an ellipsoid of the label;
+        each changes different features, and the cheapest comes first. Empty if none was found.
     bound : float
         Nothing cheaper lies in an ellipsoid of the label within the limits; infinite if nothing lies there at all.
-        Rows outside these ellipsoids may still be accepted: the bound does not speak of them.
+        Rows outside these ellipsoids may still be accepted: the bound does not cover them.
     proof : sequence of Leaf
-        The parts that the search for the bound was cut into, each with a half-space that holds the ellipsoid.
+        The branches of the search for the bound, each with a half-space that contains the ellipsoid.
     blocking : tuple of str
-        If nothing lies there, limits that together make it so: without any one of them, something would. Empty if even
-        without them nothing would.
+        If nothing lies there, limits that together rule it out: if any one of them were dropped, something would. Empty
+        if nothing would even without limits.
     """
 
     to: Any
@@ -126,34 +126,34 @@ def recourse(
     min_trust: float | None = None,
     n_answers: int = 1,
 ) -> Recourse:
-    """What would have to change for a row to be accepted with a label, and how cheap it can be at all.
+    """Find counterfactuals: what would have to change for a row to be accepted with a label, and at what least cost.
 
-    It is about the model, not about causes: it says which row the model would accept, not what happens if somebody
-    changes something.
+    This is about the model, not about causes: it says which row the model would accept, not what happens if someone
+    intervenes.
 
     Parameters
     ----------
     model : fitted classifier
         An `SEPClassifier`, or another estimator of this library with one partition of the features themselves.
     row : DataFrame of one row, Series, dict or array of shape (d,)
-        Without gaps. Text that training read as numbers or durations is changed as such: costs, bounds and answers are
-        numbers in the unit of the column (349.19 for "€ 349.19", minutes if all cells are minutes), and seconds for
-        ``timedelta``, which the rows of answers hold as such.
+        Without missing values. Text that training read as numbers or durations changes as such: costs, bounds and
+        answers are numbers in the unit of the column (349.19 for "€ 349.19", minutes if all cells are minutes), and
+        seconds for ``timedelta``; the rows of answers hold ``timedelta`` again.
     to : object
         The label to get.
     cost : mapping of column to float, optional
-        How dear a change is: 2.0 is twice as dear as 1.0, the default. A number costs that much for each standard
+        Relative cost of a change: 2.0 costs twice as much as 1.0, the default. A number costs that much per standard
         deviation, a category for any change; the cost of a row is the root of the sum of the squares.
     fixed : collection of columns
-        They stay as they are, as dates always do.
+        Columns that must not change; dates never do.
     bounds : mapping of column to (low, high) or to a list of categories, optional
         What a column may become, with None for an open end. By default, what was seen in training.
     direction : mapping of column to "up" or "down", optional
-        Where a number may only go.
+        The only direction in which a number may change.
     min_trust : float, optional
-        Look for at least this trust in the label, rather than for what the model accepts; 0 for the label alone.
+        Require at least this trust in the label instead of acceptance by the model; 0 for the label alone.
     n_answers : int, default=1
-        How many answers to look for, which differ in the features that change.
+        How many answers to look for; they differ in which features change.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def recourse(
     decision = decisions[0]
     asked = Row(partition.model, partition.rows[0], preparation_of(model))
     given = given_limits(asked, cost, fixed, bounds, direction)
-    search = _Search(model, X, given, to, min_trust)
+    search = _AnswerSearch(model, X, given, to, min_trust)
     is_trusted = decision.accepted if min_trust is None else decision.trust >= min_trust
     if decision.label == to and is_trusted and search.limits.allow(partition.rows)[0]:
         as_it_is = Answer(search.tables, partition.rows, decision, (), 0.0, 0.0)
@@ -194,7 +194,7 @@ def recourse(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _AnswerSearch:
     """Looks for answers."""
 
     model: Any
@@ -229,7 +229,7 @@ class _Search:
         return Deciding(self.model, self.to, self.min_trust, self.tables)
 
     def answers(self, n: int) -> list[Answer]:
-        """The best answer, then others, each with a feature left alone that the ones before it change."""
+        """The best answer, then others, each leaving alone a feature that earlier answers change."""
         answers: list[Answer] = []
         open_limits, seen = [self.limits], set()
         for _ in range(TRIES * n):
@@ -260,7 +260,7 @@ class _Search:
         return Answer(self.tables, found, self.deciding.decide(found)[0], changes, cost, added), changed
 
     def blocking(self) -> list[GivenLimit]:
-        """Limits that together put all ellipsoids out of reach; none if they are so anyway."""
+        """Limits that together put all ellipsoids out of reach; empty if they are out of reach anyway."""
         if not self._is_blocked_by([]):
             needed = list(self.given.given)
             for limit in self.given.given:
@@ -276,19 +276,19 @@ class _Search:
 
 
 def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
-    """Where the row lies in the partition behind a model; raises if there is none, or it cannot be asked."""
+    """Where the row lies in the partition behind a model; raises if there is none, or it is not accessible."""
     inside = unwrap(model)
     if inside.before:
         raise TypeError(
             f"Recourse cannot go back through the steps before {classifier_name(model)}: give it a classifier that was "
-            "fitted to the table as it is; an SEPClassifier standardises, and takes categories and gaps."
+            "fitted to the table itself; an SEPClassifier standardises, and takes categories and missing values."
         )
     partition = partition_behind(decisions)
     if partition is None or getattr(inside.classifier, "transformer", None) is not None:
         raise TypeError(f"{classifier_name(model)} has no partition of the columns themselves, which recourse needs.")
     if partition.missing.any():
         names = [partition.model.feature_names[j] for j in np.flatnonzero(partition.missing[0])]
-        raise ValueError(f"The row has gaps: {listed(map(shown, names), MOST_NAMES)}. Recourse needs a complete row.")
+        raise ValueError(f"Missing values: {listed(map(shown, names), MOST_NAMES)}. Recourse needs a complete row.")
     return partition
 
 
@@ -307,14 +307,14 @@ def _objects(values: Sequence[Any]) -> Any:
 def _sentences_about(recourse: Recourse) -> str:
     """The first answer, or why there is none, in at most 60 words."""
     if recourse.answers:
-        return joined(_answer(recourse))
+        return join_sentences(_answer(recourse))
     if not recourse.is_reachable:
-        return joined(_unreachable(recourse))
+        return join_sentences(_unreachable(recourse))
     if recourse.bound == 0.0:
         like = f"It is like {cases_of(recourse.to)} already"
-        return joined([Sentence(f"{like}, but no change within the limits was found that the model accepts.")])
+        return join_sentences([Sentence(f"{like}, but no change within the limits was found that the model accepts.")])
     least = f"To be like {cases_of(recourse.to)} takes at least {deviations(recourse.bound)}"
-    return joined([Sentence(f"{least}, and nothing was found there that the model accepts.")])
+    return join_sentences([Sentence(f"{least}, and nothing was found there that the model accepts.")])
 
 
 def _answer(recourse: Recourse) -> list[Sentence]:
@@ -328,7 +328,7 @@ def _answer(recourse: Recourse) -> list[Sentence]:
 
 
 def _cost(recourse: Recourse) -> Sentence:
-    """What the first answer costs, beside what was proved that it must."""
+    """The cost of the first answer, and the proven lower bound."""
     cost, bound, cases = recourse.answers[0].cost, recourse.bound, cases_of(recourse.to)
     if f"{cost:.3g}" == f"{bound:.3g}":
         return Sentence(f"This costs {deviations(cost)}, and nothing like {cases} costs less.")

@@ -1,4 +1,4 @@
-"""Rows of a model as rows of the table that the user gave."""
+"""Convert rows of a model to rows of the user's table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.recourses.limits import Limits
 
-# NumPy dtype kinds that only whole numbers fit.
+# NumPy dtype kinds that hold only whole numbers.
 WHOLE_KINDS = ("b", "i", "u")
 
 
@@ -21,7 +21,7 @@ def one_row(row: Any) -> Any:
     if isinstance(row, dict):
         row = _pandas().DataFrame([row])
     if type(row).__name__ == "Series" and hasattr(row, "to_frame"):
-        # The columns of a mixed table have lost their types in a Series.
+        # In a Series, the columns of a mixed table have lost their types.
         row = row.to_frame().T.infer_objects()
     if not is_table(row):
         row = np.asarray(row)
@@ -47,7 +47,7 @@ class Tables:
     preparation: Preparation | None
 
     def of(self, rows: FloatArray) -> Any:
-        """Rows of the model, like the one given but for what changed."""
+        """The given row, with the changes of each row of the model."""
         if not is_table(self.given):
             return rows[:, : self.limits.n_features]
         table = self.given.iloc[np.zeros(len(rows), dtype=int)].reset_index(drop=True)
@@ -58,34 +58,34 @@ class Tables:
             if choice.features.start in changed:
                 name = self.limits.model.feature_names[choice.features.start]
                 values = self.values_of(name, self.limits.codes(rows, choice))
-                own = table[self._name(name)]
-                table[self._name(name)] = _pandas().Series(values, index=table.index, dtype=object).astype(own.dtype)
+                column = table[self._name(name)]
+                table[self._name(name)] = _pandas().Series(values, index=table.index, dtype=object).astype(column.dtype)
         return table
 
     def values_of(self, name: str, codes: FloatArray) -> list[Any]:
-        """The categories of a column with these codes; for one not seen in training, what the given row has."""
-        assert self.preparation is not None  # Else there are no categories.
+        """The categories of a column with these codes; for one not seen in training, that of the given row."""
+        assert self.preparation is not None  # Otherwise there are no categories.
         known = self.preparation.categories[name].values
-        own = self.given[self._name(name)].iloc[0]
-        return [known[int(code)] if code < len(known) else own for code in codes]
+        given = self.given[self._name(name)].iloc[0]
+        return [known[int(code)] if code < len(known) else given for code in codes]
 
     def _numbers(self, values: FloatArray, j: int) -> Any:
         name = self.limits.model.feature_names[j]
         kind = self.given[self._name(name)].dtype
         if getattr(kind, "kind", "") == "m":
-            # The table has durations, of which the model has the seconds.
+            # The table has durations, the model their seconds.
             return np.round(1e6 * values).astype("timedelta64[us]")
         is_counted = getattr(kind, "kind", "") in WHOLE_KINDS and self.limits.is_whole[j]
         return values.astype(kind) if is_counted else values
 
     def _name(self, name: str) -> Any:
-        """The name of a column as the table has it, which may be no text."""
-        return next(own for own in self.given.columns if str(own) == name)
+        """The name of a column in the table, where it may not be a string."""
+        return next(column for column in self.given.columns if str(column) == name)
 
 
 def _pandas() -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("Rows with names need pandas; install it with 'pip install pandas'.") from error
+        raise ImportError("Rows with column names need pandas; install it with 'pip install pandas'.") from error
     return pd

@@ -1,4 +1,4 @@
-"""What is looked for: rows within limits, in ellipsoids of a label, that the model gives this label and accepts."""
+"""The target of a search: rows within the limits, in ellipsoids of a label, that the model accepts with this label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.recourses.limits import Limits
 
 
-class Judged(NamedTuple):
+class Judgements(NamedTuple):
     """What a model says about rows.
 
     Attributes
@@ -20,7 +20,7 @@ class Judged(NamedTuple):
     log_odds : (n,) array
         Of the label.
     is_it : (n,) bool array
-        Whether a row has the label and is accepted, or has enough trust.
+        Whether a row has the label and is accepted or has enough trust.
     inside : (n, K) bool array
         The ellipsoids that each row lies in.
     """
@@ -30,14 +30,14 @@ class Judged(NamedTuple):
     inside: BoolArray
 
     @classmethod
-    def of(cls, chance: FloatArray, is_it: BoolArray, inside: BoolArray) -> Judged:
+    def of(cls, chance: FloatArray, is_it: BoolArray, inside: BoolArray) -> Judgements:
         """From the probability of the label."""
         safe = np.clip(chance, 1e-12, 1.0 - 1e-12)
         return cls(np.log(safe) - np.log1p(-safe), is_it, inside)
 
 
 class Candidates(NamedTuple):
-    """Rows within limits, in an ellipsoid of the label.
+    """Rows within the limits, in an ellipsoid of the label.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Candidates(NamedTuple):
     log_odds : (n,) array
         Of the label.
     is_it : (n,) bool array
-        Whether a row is what is looked for.
+        Whether a row meets the target.
     """
 
     rows: FloatArray
@@ -59,14 +59,14 @@ class Candidates(NamedTuple):
 
     @property
     def found(self) -> FloatArray:
-        """The cheapest row that is what is looked for, of shape (1, d + Q); none if there is none."""
+        """The cheapest row that meets the target, of shape (1, d + Q); no rows if there is none."""
         rows, costs = self.rows[self.is_it], self.costs[self.is_it]
         return rows[[costs.argmin()]] if len(rows) else rows
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is looked for, and how to tell.
+    """The target of a search, and how to recognise it.
 
     Attributes
     ----------
@@ -76,16 +76,16 @@ class Target:
     ellipsoids : array of int
         The ellipsoids of that class.
     judge : callable
-        Gives a `Judged` for rows of the model.
+        Gives a `Judgements` for rows of the model.
     """
 
     limits: Limits
     owner: int
     ellipsoids: IntArray
-    judge: Callable[[FloatArray], Judged]
+    judge: Callable[[FloatArray], Judgements]
 
     def candidates(self, rows: FloatArray) -> Candidates:
-        """Those of some rows that are possible at all."""
+        """The rows that are within the limits and in an ellipsoid of the label."""
         rows = rows[self.limits.allow(rows)]
         if len(rows) == 0:
             return Candidates(rows, np.empty(0), np.empty(0), np.empty(0, dtype=bool))
@@ -95,5 +95,5 @@ class Target:
         return Candidates(rows[inside], costs, judged.log_odds[inside], judged.is_it[inside])
 
     def cheapest(self, rows: FloatArray) -> FloatArray:
-        """The cheapest of some rows, of shape (1, d + Q); none if there are none."""
+        """The cheapest of some rows, of shape (1, d + Q); no rows if there are none."""
         return rows[[self.limits.costs(rows).argmin()]] if len(rows) else rows

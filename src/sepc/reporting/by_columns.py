@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray
-from sepc.columns.table import column_names, column_of, exact_column_of, is_gap, is_table, typed, with_columns
+from sepc.columns.table import as_typed, column_names, column_of, exact_column_of, is_gap, is_table, with_columns
 from sepc.statistics.binomial import rate_interval
 from sepc.wording import did_you_mean, name_of, quantity, shown
 
@@ -74,7 +74,7 @@ def set_aside(estimator: Any, X: Any, id: Any, by: Any) -> tuple[Any, Beside]:  
     named = [id] if isinstance(id, str) else []
     columns: dict[str, NDArray[Any]] = {}
     if isinstance(by, Mapping):
-        columns = {name_of(name): typed(np.asarray(values)) for name, values in by.items()}
+        columns = {name_of(name): as_typed(np.asarray(values)) for name, values in by.items()}
     elif by is not None:
         names = [by] if isinstance(by, str) else list(by)
         columns = {name_of(name): column_of(X, _found(X, name)) for name in names}

@@ -12,7 +12,7 @@ import numpy as np
 
 from sepc._typing import FloatArray
 
-# As a share of the longest semi-axis: shorter ones change no distance, and their squares would underflow.
+# Relative to the longest semi-axis: shorter ones change no distance, and their squares would underflow.
 SHORTEST_AXIS = 1e-100
 
 # How far the norm may stay above 1: a few times its own rounding.
@@ -21,7 +21,7 @@ NORM_TOLERANCE = 1e-14
 # Newton takes 4 to 8 steps, 16 at worst for axes that are 1e-12 of the longest; the limit only guards the loop.
 MAX_STEPS = 50
 
-# The arrays of one tile stay in the cache; each row is a column there, so that NumPy's inner loops are long.
+# The arrays of one tile stay in the cache; rows are stored as columns, so that NumPy's inner loops are long.
 TILE_ROWS = 1024
 
 
@@ -37,19 +37,19 @@ def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray of shape (n,)
-        0 for the rows inside. Bit for bit the same for a row alone and for that row among others.
+        0 for rows inside. Bit for bit the same for a row on its own and among others.
     """
     answers = np.empty(len(coords))
     for tile, answer in zip(_tiles(coords), _tiles(answers), strict=True):
         columns = _as_columns(tile)
         squares, multipliers = secular_root(semi_axes, columns)
-        # hypot, since the squares of a far row may be too large for a float although its distance is not.
+        # hypot, since the squares of a distant row may overflow although its distance does not.
         answer[:] = np.hypot.reduce(columns * (multipliers / (squares + multipliers)), axis=0)[: len(tile)]
     return answers
 
 
 def _as_columns(rows: FloatArray) -> FloatArray:
-    """Rows as columns; a single row twice, since NumPy would add up a single column in another order."""
+    """Rows as columns; a single row twice, since NumPy would sum a single column in a different order."""
     return np.ascontiguousarray((rows if len(rows) > 1 else np.repeat(rows, 2, axis=0)).T)
 
 
@@ -65,7 +65,7 @@ def secular_root(semi_axes: FloatArray, columns: FloatArray) -> tuple[FloatArray
     squares = ratios**2 * (longest / sizes)
     pulls = ratios * np.abs(columns / sizes)
 
-    # Each is a lower bound of the root: from all axes taken as long as the longest, and from one coordinate alone.
+    # Two lower bounds on the root: one takes all axes to be as long as the longest, one uses a single coordinate.
     roots = np.maximum(_norms(pulls) - longest / sizes, (pulls - squares).max(axis=0))
     roots = np.maximum(roots, 0.0)
     for _ in range(MAX_STEPS):
@@ -76,7 +76,7 @@ def secular_root(semi_axes: FloatArray, columns: FloatArray) -> tuple[FloatArray
         if excess.max() <= NORM_TOLERANCE:
             break
         slopes = np.einsum("ij,ij->j", images, images * inverses)
-        # Only rows that are not done, and so only upwards: a row must not depend on how long others take.
+        # Only rows not yet converged, and so only upwards: a row must not depend on how long others take.
         steps = np.divide(excess * norms**2, slopes, out=np.zeros_like(roots), where=excess > NORM_TOLERANCE)
         roots += steps
     return squares, roots

@@ -1,4 +1,4 @@
-"""The ellipsoid: a centre and a root, and everything that follows from the two."""
+"""The ellipsoid: a centre, a root, and everything that follows from them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy.special import gammaln
 from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownInLists
 from sepc.shapes.distance import distances
-from sepc.shapes.norms import mapped_rows, squared_norms
+from sepc.shapes.norms import map_rows, squared_norms
 from sepc.wording import counted, numbers
 
 # Support points lie on the boundary itself, so "inside" forgives the round-off of one matrix product.
 BOUNDARY_SLACK = 1e-9
 
-# Semi-axes need a matrix decomposition, too slow for just printing an ellipsoid in more features than this.
+# Semi-axes need a matrix decomposition, which is too slow for just printing an ellipsoid in more features than this.
 MOST_SHOWN_AXES = 200
 
 
@@ -62,7 +62,7 @@ class Ellipsoid(ShownInLists):
                 f"a center of {self.n_features} features needs ({self.n_features}, {self.n_features})."
             )
         if not (np.isfinite(self.center).all() and np.isfinite(self.root).all()):
-            raise ValueError("center and root must be finite; remove NaN and infinite values from the rows enclosed.")
+            raise ValueError("center and root must be finite; remove NaN and infinite values from the enclosed rows.")
         if not np.isfinite(self._log_determinant):
             raise ValueError(
                 "root is singular, so the ellipsoid is unbounded in some direction; give it a finite extent there."
@@ -74,7 +74,7 @@ class Ellipsoid(ShownInLists):
         return self.center.size
 
     def squared_radius(self, rows: FloatArray) -> FloatArray:
-        """Square of the gauge of each row: 0 at the center, 1 on the boundary.
+        """Squared gauge (Mahalanobis distance) of each row: 0 at the center, 1 on the boundary.
 
         Parameters
         ----------
@@ -83,23 +83,23 @@ class Ellipsoid(ShownInLists):
         Returns
         -------
         ndarray of shape (n,)
-            Bit for bit the same for a row alone and for that row among others.
+            Bit for bit the same for a row on its own and among others.
         """
-        return squared_norms(self._checked(rows), self.center, self.root)
+        return squared_norms(self._check_rows(rows), self.center, self.root)
 
     def gauge(self, rows: FloatArray) -> FloatArray:
-        """The factor by which the ellipsoid must be expanded to just reach each row."""
+        """Mahalanobis distance of each row: the factor by which to expand the ellipsoid to just reach it."""
         return np.sqrt(self.squared_radius(rows))
 
     def contains(self, rows: FloatArray) -> BoolArray:
-        """Tell for each row whether it lies inside or, up to `BOUNDARY_SLACK`, on the boundary."""
+        """Whether each row lies inside or, up to `BOUNDARY_SLACK`, on the boundary."""
         return self.squared_radius(rows) <= 1.0 + BOUNDARY_SLACK
 
     def distance(self, rows: FloatArray) -> FloatArray:
-        """Euclidean distance of each row to the ellipsoid; 0 for the rows it contains."""
-        rows = self._checked(rows)
+        """Euclidean distance from each row to the ellipsoid; 0 for rows inside."""
+        rows = self._check_rows(rows)
         outside, found = ~self.contains(rows), np.zeros(len(rows))
-        found[outside] = distances(self.semi_axes, mapped_rows(rows[outside], self.center, self.axes))
+        found[outside] = distances(self.semi_axes, map_rows(rows[outside], self.center, self.axes))
         return found
 
     @property
@@ -138,7 +138,7 @@ class Ellipsoid(ShownInLists):
             With `k` features.
         """
         basis = self._basis(features)
-        # A QR factor of the mapped unit ball rounds each feature relative to its own spread, not that of others.
+        # A QR factor of the mapped unit ball rounds each feature relative to its own spread, not to that of others.
         upper = np.linalg.qr((basis.T @ self.inverse_root).T, mode="r")
         return Ellipsoid(basis.T @ self.center, np.linalg.inv(upper).T)
 
@@ -175,11 +175,11 @@ class Ellipsoid(ShownInLists):
 
     @cached_property
     def _axes_and_lengths(self) -> tuple[FloatArray, FloatArray]:
-        # Decompose the inverse, so that rounding is small against the longest axes, which distances depend on.
+        # Decompose the inverse, so that rounding is small relative to the longest axes, on which distances depend.
         columns, lengths, _ = np.linalg.svd(self.inverse_root)
         return _read_only(columns.T), _read_only(lengths)
 
-    def _checked(self, rows: FloatArray) -> FloatArray:
+    def _check_rows(self, rows: FloatArray) -> FloatArray:
         rows = np.asarray(rows)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(f"rows have shape {rows.shape}; this ellipsoid needs (n, {self.n_features}).")

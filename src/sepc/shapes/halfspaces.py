@@ -10,10 +10,10 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.cards import ShownOnOneLine
 
 # A product over d features, summed in any order, is off by at most d * 2**-53 of the same product of absolute values.
-# A row and the offset it helped to fix are each rounded here and on another engine: four such errors, doubled.
+# A row and the offset it helped to set are each rounded here and on another engine: four such errors, doubled.
 SLACK_PER_FEATURE = 2.0**-50
 
-# Rows handled at once, so that their absolute values never leave the cache.
+# Rows handled at a time, so that their absolute values stay in the cache.
 TILE_ROWS = 1024
 
 
@@ -50,7 +50,7 @@ class HalfSpaces(ShownOnOneLine):
                 f"normals have shape {self.normals.shape} and offsets {self.offsets.shape}; give (m, d) and (m,)."
             )
         if not (np.isfinite(self.normals).all() and np.isfinite(self.offsets).all()):
-            raise ValueError("normals and offsets must be finite; remove NaN and infinite values from the rows cut.")
+            raise ValueError("normals and offsets must be finite; remove NaN and infinite values from the rows.")
 
     @property
     def n_features(self) -> int:
@@ -58,7 +58,7 @@ class HalfSpaces(ShownOnOneLine):
         return int(self.normals.shape[1])
 
     def contains(self, rows: FloatArray) -> BoolArray:
-        """Tell for each row, of shape (n, d), whether it lies in every half-space."""
+        """Whether each row, of shape (n, d), lies in every half-space."""
         rows = np.asarray(rows)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(f"rows have shape {rows.shape}; these half-spaces need (n, {self.n_features}).")

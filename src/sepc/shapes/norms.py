@@ -1,4 +1,4 @@
-"""Rows after a shift and a linear map, and their squared lengths, with bits that do not depend on the other rows."""
+"""Rows after a shift and a linear map, and their squared lengths, with rounding that does not depend on other rows."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from sepc._typing import FloatArray
 
-# Rows handled at once: the buffers of 30 features stay in the second-level cache, and a single row pays little padding.
+# Rows handled at a time: the buffers of 30 features stay in the L2 cache, and a single row needs little padding.
 TILE_ROWS = 512
 
-# BLAS rounds every row alike in a product of this many; a single row pays a little padding.
+# BLAS rounds every row of a product of this many in the same way; a single row needs a little padding.
 STEP_ROWS = 64
 
 
-def mapped_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
-    """``root (x - center)`` for each row `x`, bit for bit the same for a row alone and for that row among others.
+def map_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
+    """``root (x - center)`` for each row `x`, bit for bit the same for a row on its own and among others.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def mapped_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> Float
     ndarray of shape (n, r)
     """
     n, d = rows.shape
-    # Products of one shape, padded with zeros: BLAS rounds differently for other shapes.
+    # Products of a fixed shape, padded with zeros: BLAS rounds differently for other shapes.
     shifted = np.zeros((-(-n // STEP_ROWS), STEP_ROWS, d))
     np.subtract(rows, center, out=shifted.reshape(-1, d)[:n])
     mapped: FloatArray = (shifted @ root.T).reshape(-1, len(root))[:n]
@@ -35,7 +35,7 @@ def mapped_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> Float
 
 
 def squared_norms(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
-    """``|root (x - center)|^2`` for each row `x`, bit for bit the same for a row alone and for that row among others.
+    """``|root (x - center)|^2`` for each row `x`, bit for bit the same for a row on its own and among others.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def squared_norms(rows: FloatArray, center: FloatArray, root: FloatArray) -> Flo
     for start in range(0, len(rows), TILE_ROWS):
         tile = rows[start : start + TILE_ROWS]
         n = len(tile)
-        # The center goes first: far from the origin, a difference of two products would lose every digit.
+        # Subtract the center first: far from the origin, a difference of two products would lose all digits.
         np.subtract(tile, centers[:n], out=shifted[:n])
         np.matmul(root, shifted.T, out=mapped)
         squares[start : start + n] = np.einsum("ij,ij->j", mapped, mapped)[:n]

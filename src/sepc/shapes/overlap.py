@@ -13,7 +13,7 @@ from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
 # Both ellipsoids contain rows up to this squared radius, so they are disjoint only beyond it.
 TOUCHING = 1.0 + BOUNDARY_SLACK
 
-# Shares are squares of numbers with a rounding error of 2**-53.
+# Shares are squares of numbers whose rounding error is 2**-53.
 SMALLEST_SHARE = 2.0**-106
 
 # Newton takes 3 to 12 steps. The bracket has length 74 at most, and every step halves it or the step before, so the
@@ -22,15 +22,15 @@ MAX_STEPS = 100
 
 
 def are_disjoint(first: Ellipsoid, second: Ellipsoid) -> bool:
-    """Tell whether no row can lie in both ellipsoids; touching ellipsoids are not disjoint.
+    """Whether no row can lie in both ellipsoids; touching ellipsoids are not disjoint.
 
     With `Q1`, `Q2` the squares of the inverse roots, the ellipsoids are disjoint if and only if the concave function
     ``f(s) = s * (1 - s) * gap.T @ inv(s * Q1 + (1 - s) * Q2) @ gap``, `gap` the difference of the centers, exceeds 1
-    somewhere between 0 and 1 (Perram & Wertheim 1985). A value above 1 at any `s` proves that they are
-    disjoint, a tangent that stays below 1 that they are not; the maximum itself is seldom needed.
+    somewhere between 0 and 1 (Perram & Wertheim 1985). A value above 1 at any `s` proves that they are disjoint, a
+    tangent that stays below 1 proves that they are not; the maximum itself is seldom needed.
     """
     if first.n_features != second.n_features:
-        raise ValueError(f"The ellipsoids have {first.n_features} and {second.n_features} features.")
+        raise ValueError(f"The ellipsoids have {first.n_features} and {second.n_features} features; give equal ones.")
     first_share, second_share, gap = _common_axes(first, second)
     # Along one axis alone the maximum of f is the square of this: gap over the sum of the semi-axes.
     separations = np.abs(gap) / (np.sqrt(first_share) + np.sqrt(second_share))
@@ -42,16 +42,16 @@ def are_disjoint(first: Ellipsoid, second: Ellipsoid) -> bool:
 
 
 def overlap_ratio(overlap: Ellipsoid, own: Ellipsoid) -> float:
-    """Volume of `overlap`, the ellipsoid around the rows that lie in both classes' ellipsoids, over that of `own`."""
+    """Ratio of the volume of `overlap`, the ellipsoid around the rows in both classes' ellipsoids, to that of `own`."""
     if overlap.n_features != own.n_features:
-        raise ValueError(f"The ellipsoids have {overlap.n_features} and {own.n_features} features.")
+        raise ValueError(f"The ellipsoids have {overlap.n_features} and {own.n_features} features; give equal ones.")
     return math.exp(overlap.log_volume - own.log_volume)
 
 
 def _common_axes(first: Ellipsoid, second: Ellipsoid) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Squared semi-axes of both, which sum to 1, and gap of the centers, where both are parallel to the axes."""
+    """Squared semi-axes of both, which sum to 1, and gap of the centers, where both are axis-parallel."""
     d = first.n_features
-    # The columns are features, and a QR factorisation leaves their scales, however different, to `upper` alone.
+    # The columns are features; a QR factorisation leaves their scales, however different, to `upper` alone.
     orthonormal, upper = np.linalg.qr(np.vstack([first.inverse_root.T, second.inverse_root.T]))
     _, first_lengths, axes = np.linalg.svd(orthonormal[:d])
     # Not 1 minus the first: a flat ellipsoid's share may be far below the rounding of 1.
@@ -61,10 +61,10 @@ def _common_axes(first: Ellipsoid, second: Ellipsoid) -> tuple[FloatArray, Float
 
 
 def _maximum_exceeds(level: float, m: FloatArray, n: FloatArray, squared_gap: FloatArray) -> bool:
-    """Tell whether ``f(s) = sum(squared_gap * s * (1 - s) / (s * m + (1 - s) * n))`` exceeds `level` somewhere.
+    """Whether ``f(s) = sum(squared_gap * s * (1 - s) / (s * m + (1 - s) * n))`` exceeds `level` anywhere.
 
     Newton's method on ``log(a / b) - 2 * x``, where `x` is the log-odds of `s` and the derivative of `f` is
-    ``(1 - s)**2 * a - s**2 * b``: as flat ellipsoids push the maximum close to 0 or 1, `s` itself is a poor variable.
+    ``(1 - s)**2 * a - s**2 * b``: flat ellipsoids push the maximum close to 0 or 1, so `s` itself is a poor variable.
     """
     lower, upper = 0.5 * math.log((n / m).min()), 0.5 * math.log((n / m).max())
     x = 0.5 * math.log((squared_gap @ n) / (squared_gap @ m))

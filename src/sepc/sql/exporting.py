@@ -15,7 +15,7 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.exported import Exported, type_of_labels
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.model.locate import packed
+from sepc.model.locate import pack_sets
 from sepc.model.sep_model import SEPModel
 from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns, said_of
 from sepc.sql.dialects import DIALECTS, Dialect
@@ -83,19 +83,15 @@ def export(
     own = _dialect(dialect)
     exported = Exported.of(model, TARGET)
     arrays = exported.model
-    if arrays.weights is None:
-        raise TypeError(
-            f"{exported.name} with trust={arrays.trust!r} cannot be exported to {TARGET}; fit with trust='weights'."
-        )
     columns = given_columns(exported)
     _check_names(columns, prefix, dialect)
     query = Query(own, prefix, _table(own, table))
     features, codes = add_features(query, columns)
     geometry = add_places(query, arrays, features)
     _add_regions(query, arrays, geometry)
-    add_labels(query, arrays, arrays.weights, geometry, codes)
+    add_labels(query, arrays, exported.weights, geometry, codes)
     _add_causes(query, exported, geometry)
-    added = add_terms(query, arrays, arrays.weights, geometry, codes) if terms else {}
+    added = add_terms(query, arrays, exported.weights, geometry, codes) if terms else {}
     said = said_of(columns) + (_named_terms(arrays, prefix) if terms else "")
     return said + query.finished(_outputs(query, exported, added))
 
@@ -216,7 +212,7 @@ def _counts(query: Query, model: SEPModel, geometry: Geometry, beyond: list[SQL]
     """Training rows of a class whose ellipsoids are all within reach, and its isolated rows within reach."""
     table = model.table
     for row in np.flatnonzero(table.memberships.any(axis=1) & (table.counts[:, c] > 0)):
-        key = packed(table.memberships[row : row + 1]).astype(np.int64)[0].tolist()
+        key = pack_sets(table.memberships[row : row + 1]).astype(np.int64)[0].tolist()
         outside = [f"({name} & {word}) = 0" for name, word in zip(beyond, key, strict=True) if word]
         yield f"CASE WHEN {' AND '.join(outside)} THEN {int(table.counts[row, c])} ELSE 0 END"
     limit = query.dialect.number(model.reach**2)
@@ -238,7 +234,7 @@ def _add_regions(query: Query, model: SEPModel, geometry: Geometry) -> None:
         query.add("found", {query.own("region"): outside})
         return
     columns, at, regions = [query.own(f"v{i}") for i in range(len(keys))], query.own("at"), query.own("regions")
-    known = packed(model.table.memberships).astype(np.int64).tolist()
+    known = pack_sets(model.table.memberships).astype(np.int64).tolist()
     query.constant(regions, [*columns, at], [[*key, i] for i, key in enumerate(known)])
     same = " AND ".join(f"{column} = {key}" for column, key in zip(columns, keys, strict=True))
     region = first_true([(f"{inside} = 1", f"COALESCE({at}, -1)")], outside)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.model.locate import packed
+from sepc.model.locate import pack_sets
 from sepc.model.membership import BOUNDARY_MARGIN, FARTHEST
 from sepc.model.sep_model import SEPModel
 from sepc.sql.columns import COMPLETE, LARGEST
@@ -136,11 +136,11 @@ def squared_distance(query: Query, geometry: Geometry, point: FloatArray) -> SQL
 
 
 def packed_set(unless: Sequence[Sequence[SQL]]) -> list[SQL]:
-    """A set as bits of whole numbers, as `sepc.model.locate.packed` has it.
+    """A set as bits of whole numbers, as `sepc.model.locate.pack_sets` has it.
 
     Each element is in the set unless one of its own tests holds, the first of them first.
     """
-    words = packed(np.eye(len(unless), dtype=bool)).astype(np.int64).T.tolist()
+    words = pack_sets(np.eye(len(unless), dtype=bool)).astype(np.int64).T.tolist()
     bits = [[(tests, bit) for tests, bit in zip(unless, word, strict=True) if bit] for word in words]
     return [
         f"CAST({total([first_true([(test, '0') for test in tests], str(bit)) for tests, bit in word])} AS BIGINT)"

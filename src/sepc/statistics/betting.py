@@ -1,4 +1,4 @@
-"""Evidence by betting against a hypothesis: if it is true, the winnings are at most 1 on average, and seldom large.
+"""E-processes: evidence by betting against a hypothesis. If it is true, the wealth is at most 1 on average.
 
 Waudby-Smith and Ramdas (2024) bet in this way on the mean of bounded values. `mean_p_value` does so from how often each
 value was seen; the other functions bet on rows drawn one by one from strata.
@@ -7,8 +7,8 @@ Each row is drawn from a stratum with known probabilities, and is wrong or not. 
 rate, the mean of the strata's rates weighted by their shares, is `max_risk` or more. Each row multiplies the evidence
 against it by its likelihood ratio: under the expected rates, over the nearest rates of the hypothesis. Whatever the
 true rates are, if the hypothesis holds the expected factor is at most 1 (`nearest_null`), so the evidence ever exceeds
-1 / level with probability at most `level` (Ville's inequality), and rows may be drawn and looked at at any time. Xu,
-Karampatziakis and Mineiro (2024) choose which rows to draw.
+1 / level with probability at most `level` (Ville's inequality): it is an e-process, which may be inspected after every
+row and stopped at any time. Xu, Karampatziakis and Mineiro (2024) choose which rows to draw.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from sepc.statistics.binomial import p_value
 
 # Strata are drawn in proportion to share * rate ** power, with the best of these powers.
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-# A multiplier that rounding made too large would favour the bet. The first of these shares of it that does not is
-# taken, or else zero, which is no bet at all.
+# A multiplier made too large by rounding would favour the bet. It is reduced to the first of these shares that does
+# not, or else to zero, which means no bet.
 BACK_OFF = (1.0, 1.0 - 1e-10, 1.0 - 1e-6, 0.99, 0.5)
 
 
 def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence: float) -> FloatArray:
     """P-value of the hypothesis "the mean is above `limit`", from how often each of the ascending `values` was seen.
 
-    If there is only one value besides 0, the p-value is the exact binomial one. Otherwise it is one over the winnings
-    of a gambler who stakes the same on every value being below `limit`: under the hypothesis the winnings are at most 1
-    on average, so they reach 1 / p with probability at most p. The stake depends only on the number of rows, and is
-    best if values are about as spread out as they can be.
+    If there is only one value besides 0, this is the exact binomial p-value. Otherwise it is one over the wealth of a
+    gambler who stakes the same amount on every value being below `limit` (an e-value): under the hypothesis the wealth
+    is at most 1 on average, so it reaches 1 / p with probability at most p. The stake depends only on the number of
+    rows, and is optimal if values are about as spread out as they can be.
 
     Parameters
     ----------
     counts : (m, V) array
     values : (V,) array
-        None is negative; the largest is above `limit`.
+        Non-negative; the largest is above `limit`.
     limit : float
     confidence : float
-        The confidence that the stake is optimised for.
+        The confidence for which the stake is optimised.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence:
 
 
 def nearest_null(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float) -> FloatArray:
-    """The rates with mean `max_risk` that are hardest to tell from `expected`; `expected` itself if its mean is higher.
+    """The rates with mean `max_risk` nearest to `expected` in relative entropy; `expected` if its mean is higher.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _rates_at(u: float, drawn: FloatArray, expected: FloatArray, weights: FloatA
 def log_factors(
     drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float
 ) -> tuple[FloatArray, FloatArray]:
-    """What a right row and a wrong row of each stratum add to the log of the evidence."""
+    """What a correct and an incorrect row of each stratum add to the log of the evidence."""
     null = nearest_null(drawn, expected, weights, max_risk)
     return np.log1p(-expected) - np.log1p(-null), np.log(expected) - np.log(null)
 

@@ -15,7 +15,7 @@ from sepc._typing import FloatArray, IntArray
 
 
 def upper_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> FloatArray:
-    """Clopper-Pearson upper bound on a rate, given `n_seen` events in `n_rows` rows; 1 without rows.
+    """Clopper-Pearson upper bound on a rate, given `n_seen` events in `n_rows` rows; 1 if there are no rows.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def upper_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> Floa
 
 
 def lower_bound(n_seen: ArrayLike, n_rows: ArrayLike, confidence: float) -> FloatArray:
-    """Clopper-Pearson lower bound on a rate, given `n_seen` events in `n_rows` rows; 0 without rows."""
+    """Clopper-Pearson lower bound on a rate, given `n_seen` events in `n_rows` rows; 0 if there are no rows."""
     rows = np.asarray(n_rows)
     return np.asarray(1.0 - upper_bound(rows - np.asarray(n_seen), rows, confidence))
 
@@ -58,9 +58,9 @@ def p_value(n_seen: IntArray, n_rows: IntArray, rate: float) -> FloatArray:
 
 
 def sign_test(n_for: int, n_against: int) -> float:
-    """Chance of at least `n_for` heads in `n_for + n_against` tosses of a fair coin; 1 without any.
+    """Probability of at least `n_for` heads in `n_for + n_against` tosses of a fair coin; 1 if there are none.
 
-    Of rows on which just one of two classifiers is wrong, this is McNemar's exact one-sided test.
+    On rows where exactly one of two classifiers is wrong, this is McNemar's exact one-sided test.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def sign_test(n_for: int, n_against: int) -> float:
 
 
 def fewer_p_value(n_seen: int, n_rows: int, n_seen_others: int, n_others: int) -> float:
-    """P-value of "the rate is no lower than among the others": Fisher's exact one-sided test.
+    """P-value of "the rate is at least as high as among the others": Fisher's exact one-sided test.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def fewer_p_value(n_seen: int, n_rows: int, n_seen_others: int, n_others: int) -
 
 @lru_cache(maxsize=256)
 def rows_needed(rate: float, confidence: float, n_seen: int = 0) -> int:
-    """The fewest rows in which `n_seen` events show, with this confidence, a rate of at most `rate`.
+    """The smallest number of rows in which `n_seen` events show, with this confidence, a rate of at most `rate`.
 
     Examples
     --------

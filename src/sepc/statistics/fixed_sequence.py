@@ -1,4 +1,4 @@
-"""Fixed-sequence tests of thresholds: from strict to generous, until the first that fails.
+"""Fixed-sequence testing of thresholds: from strict to generous, until the first that fails.
 
 No correction for multiple tests is then needed (Angelopoulos et al., 2021, "Learn then test"). The grid of thresholds
 must not depend on the rows used for testing.
@@ -17,7 +17,7 @@ from sepc.statistics.binomial import rows_needed
 N_THRESHOLDS = 200
 
 # Testing starts where this many errors would still pass, if that takes at most this share of the rows. A stricter
-# start, which a single error ends, left many rows unaccepted: docs/explanation/promises.md lists what was tried.
+# start, which a single error ends, abstained on many rows: docs/explanation/promises.md lists what was tried.
 FORGIVEN = 3
 START_SHARE = 0.5
 
@@ -48,18 +48,18 @@ def n_before_failure(passes: BoolArray) -> int:
 
 
 def rows_to_start(n_rows: int, rate: float, confidence: float) -> int:
-    """How many of `n_rows` rows the first threshold tested must accept, so that a few errors there are forgiven."""
+    """How many of `n_rows` rows the first threshold tested must accept, so that a few errors there are tolerated."""
     needed = [rows_needed(rate, confidence, n_errors) for n_errors in range(FORGIVEN + 1)]
     return max([n for n in needed if n <= START_SHARE * n_rows], default=needed[0])
 
 
 def quantile_grid(scores: FloatArray) -> FloatArray:
-    """Thresholds at quantiles of these scores, which must not be those of the rows used for testing."""
+    """Thresholds at quantiles of these scores, which must not come from the rows used for testing."""
     return np.quantile(scores, np.linspace(0.0, 1.0, N_THRESHOLDS), method="inverted_cdf")
 
 
 def fixed_grid() -> FloatArray:
-    """Thresholds that do not depend on data: half of them crowd towards 1, where confident models put their scores."""
+    """Thresholds that do not depend on data: half of them cluster near 1, where confident models put their scores."""
     half = N_THRESHOLDS // 2
     crowded = 1.0 - np.logspace(-8.0, -1.0, half, endpoint=False)
     return np.concatenate([crowded, np.linspace(0.9, 0.0, N_THRESHOLDS - half)])

@@ -1,4 +1,4 @@
-"""Splits of rows at random: into two parts that are alike, and into folds that keep the shares of the classes."""
+"""Random splits of rows: into two exchangeable parts, and into stratified folds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sepc._typing import IntArray
 def random_parts(labels: NDArray[Any], share: float, random: np.random.RandomState) -> tuple[IntArray, IntArray]:
     """Positions of two parts of rows in random order, the second with about this `share` of them.
 
-    A row's label has no say in where the row goes, so the second part is to the first as rows that come later: it has
-    labels that the first lacks as often as they have. Only if the first part would hold a single class, which few
-    classifiers can be fitted to, it goes on until it meets a second one. That looks at no row of the second part.
+    The split ignores labels, so the second part relates to the first as future rows do: it has labels that the first
+    lacks just as often. Only if the first part would contain a single class, to which few classifiers can be fitted, is
+    it extended until it meets a second one. That inspects no row of the second part.
     """
     order = random.permutation(len(labels))
     n_first = max(len(labels) - round(share * len(labels)), 1)
@@ -26,10 +26,10 @@ def random_parts(labels: NDArray[Any], share: float, random: np.random.RandomSta
 
 
 def stratified_folds(labels: NDArray[Any], n_folds: int, random: np.random.RandomState) -> IntArray:
-    """The fold that leaves out each row; -1 for the only row of a class, which is never left out."""
+    """The fold in which each row is held out; -1 for the only row of a class, which never is."""
     folds = np.full(len(labels), -1, dtype=np.int64)
     for label in np.unique(labels):
-        own = random.permutation(np.flatnonzero(labels == label))
-        if len(own) > 1:
-            folds[own] = (np.arange(len(own)) + random.randint(n_folds)) % n_folds
+        rows = random.permutation(np.flatnonzero(labels == label))
+        if len(rows) > 1:
+            folds[rows] = (np.arange(len(rows)) + random.randint(n_folds)) % n_folds
     return folds

@@ -1,4 +1,4 @@
-"""Do two samples differ within strata? Rank tests that add up over strata (van Elteren, 1960)."""
+"""Whether two samples differ within strata: stratified rank tests (van Elteren, 1960)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 
 
 def differ_p_value(values: FloatArray, is_second: BoolArray, stratum: IntArray) -> float:
-    """P-value of "within every stratum, both samples come from one source": for values that are higher or lower.
+    """P-value of "within every stratum, both samples have the same distribution", against a shift in location.
 
     Parameters
     ----------
     values : (n,) array
     is_second : (n,) array of bool
-        Which rows are of the second sample.
+        Which rows belong to the second sample.
     stratum : (n,) array of int
         Numbered from 0.
     """
@@ -31,13 +31,13 @@ def differ_p_value(values: FloatArray, is_second: BoolArray, stratum: IntArray) 
 
 
 def spread_p_value(values: FloatArray, is_second: BoolArray, stratum: IntArray) -> float:
-    """The same for values that are further from the middle of their stratum, or nearer to it."""
+    """The same against a change in spread: values farther from the middle of their stratum, or closer to it."""
     ranks, _ = _relative_ranks(values, stratum)
     return differ_p_value(np.abs(ranks - 0.5), is_second, stratum)
 
 
 def _relative_ranks(values: FloatArray, stratum: IntArray) -> tuple[FloatArray, IntArray]:
-    """Ranks within strata, over one more than their rows, equal values sharing a rank; and the rows of each stratum."""
+    """Ranks within strata divided by their size plus one, with ties sharing a rank; and the size of each stratum."""
     n = np.bincount(stratum)
     order = np.lexsort((values, stratum))
     sorted_values, sorted_stratum = values[order], stratum[order]

@@ -14,14 +14,14 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.weights import LINE_END, Weights
 from sepc.wording import visible
 
-# Bars to draw: those of the most rows or, without rows, the largest.
+# Bars to draw: those with the most rows or, without rows, the largest.
 MOST_BARS = 16
 GAP, UNSEEN = "missing", "not seen in training"
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryBars:
-    """Categories of a column, in the order of what they add.
+    """Categories of a column, ordered by what they add to the log-odds.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class CategoryBars:
     term : array
         What each adds to the log-odds.
     n_rows : array of int
-        How many rows have it; empty without rows.
+        How many rows have each; empty without rows.
     """
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ def category_bars(
     coefficients: FloatArray,
     rows: FloatArray | None,
 ) -> CategoryBars:
-    """The bars of a column, given the first feature made from it; rows have codes after their features."""
+    """The bars of a column, given its first encoded feature; in `rows`, codes follow the features."""
     column = weights.category_features.tolist().index(feature)
     first = int(weights.n_categories[:column].sum())
     n = int(weights.n_categories[column])

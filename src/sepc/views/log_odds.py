@@ -23,7 +23,7 @@ MOST_ROWS = 10_000
 # A feature with at most this many distinct values is drawn as bars.
 MOST_VALUES = 16
 N_BARS = 24
-# The share of the rows left out beyond each end of a curve.
+# The share of the rows beyond each end of a curve.
 BEYOND = 0.005
 # The quantiles of an ellipsoid's terms that are shown as a range.
 MOST_TERMS = (0.05, 0.95)
@@ -31,7 +31,7 @@ MOST_TERMS = (0.05, 0.95)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contrast(ShownOnOneLine):
-    """Which log-odds are shown: of one class against the other or, if there are more, against their average.
+    """Which log-odds are shown: of one class against the other or, with more classes, against their average.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Contrast(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(ShownOnOneLine):
-    """What a feature adds to the log-odds, and a histogram of its values.
+    """The shape function of a feature: what it adds to the log-odds, with a histogram of its values.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Curve(ShownOnOneLine):
         Its position.
     name : str
     x, term : arrays
-        The corners of the curve, in the feature's own units; if `is_discrete`, its values and their terms.
+        The vertices of the curve, in the feature's own units; if `is_discrete`, its values and their terms.
     is_discrete : bool
         Whether the rows have few distinct values.
     spread : float
@@ -69,7 +69,8 @@ class Curve(ShownOnOneLine):
     knots : array
         Where the curve steps: quantiles of the training rows.
     categories : tuple of str
-        If the feature is a category, the names of its values; then `x` are their positions, and `is_discrete`.
+        If the feature is categorical, the names of its values; `x` then holds their positions, and `is_discrete` is
+        True.
     """
 
     feature: int
@@ -94,9 +95,9 @@ class EllipsoidWeight:
     owner : int
         Its class, as a position in `classes`.
     inside : float
-        The term of a row inside, at the average depth of rows spread evenly.
+        The term of a row inside, at the average depth of uniformly distributed rows.
     low, high : float or None
-        The range of the terms of 90 % of all rows, inside or not; None without rows.
+        The central 90 % range of the terms of all rows, inside or not; None without rows.
     size : float
         The mean absolute term of the rows; without rows, the absolute value of `inside`.
     """
@@ -112,9 +113,9 @@ class EllipsoidWeight:
 def weights_of(model: SEPModel) -> Weights:
     """The weights of a model; raises if it has none, or only one class."""
     if model.weights is None:
-        raise ValueError(f"A model with trust={model.trust!r} has no weights; they come with trust='weights'.")
+        raise ValueError(f"A model with trust={model.trust!r} has no weights; fit with trust='weights' to have them.")
     if len(model.classes) < 2:
-        raise ValueError(f"The model has one class, {model.classes[0]}; there is nothing to weigh against it.")
+        raise ValueError(f"The model has one class, {model.classes[0]}, so it has no log-odds; fit at least two.")
     return model.weights
 
 
@@ -144,8 +145,8 @@ def curves_of(
 ) -> tuple[Curve, ...]:
     """The curves of these features; by default of those whose terms vary most, in that order.
 
-    Rows are in the user's own features, with the codes of categories after these. The categories of a column are given
-    by the position of its first feature.
+    Rows are in the user's own features, followed by the codes of categories. The categories of a column are keyed by
+    the position of its first feature.
     """
     weights_of(model)
     if rows is not None and len(rows) == 0:
@@ -178,7 +179,7 @@ def spreads_of(model: SEPModel, coefficients: FloatArray, rows: FloatArray | Non
 
 
 def _of_categories(weights: Weights, j: int, rows: FloatArray | None, coefficients: FloatArray) -> FloatArray:
-    """What the categories of a feature add, for each row or, without rows, for each category; 0 for numbers."""
+    """What the categories of a feature add, per row or, without rows, per category; 0 for a numeric feature."""
     columns = weights.category_features.tolist()
     if j not in columns:
         return np.zeros((1, coefficients.shape[1]))
@@ -195,7 +196,7 @@ def ellipsoid_weights(
     """The ellipsoids that count most, in that order."""
     weights, d = weights_of(model), len(model.feature_names)
     near, deep, means = (part @ contrast.coefficients for part in (weights.near, weights.deep, weights.ellipsoid_means))
-    # `even_variance` is the mean squared gauge of rows spread evenly in an ellipsoid.
+    # `even_variance` is the mean squared gauge of rows distributed uniformly in an ellipsoid.
     inside = near + deep * depth(np.array(even_variance(float(d), d))) - means
     size, low, high = np.abs(inside), None, None
     if rows is not None and len(rows):
@@ -217,7 +218,7 @@ def ellipsoid_weights(
 
 
 def sample(rows: FloatArray) -> FloatArray:
-    """At most `MOST_ROWS` of the rows, chosen at random, always the same."""
+    """At most `MOST_ROWS` of the rows, chosen at random with a fixed seed."""
     if len(rows) <= MOST_ROWS:
         return rows
     return rows[np.sort(np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False))]
@@ -263,7 +264,7 @@ def _terms(slope: Any, knots: FloatArray, levels: FloatArray, values: FloatArray
 def _corners(
     slope: float, knots: FloatArray, levels: FloatArray, low: float, high: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The corners of a curve from `low` to `high`: two at every knot, before and after its step."""
+    """The vertices of a curve from `low` to `high`: two at every knot, before and after its step."""
     inner = knots[(knots > low) & (knots < high)]
     bends = [end for end in (-LINE_END, LINE_END) if low < end < high and end not in inner]
     after = np.sort(np.concatenate([[low, high], inner, bends]))
@@ -275,7 +276,7 @@ def _corners(
 
 
 def _range(values: FloatArray) -> tuple[float, float]:
-    """The range of all but a few values; the full range if nearly all are equal."""
+    """The range of all but a few extreme values; the full range if nearly all are equal."""
     low, high = np.quantile(values, [BEYOND, 1.0 - BEYOND]).tolist()
     return (low, high) if low < high else (float(values.min()), float(values.max()))
 

@@ -1,4 +1,4 @@
-"""How decisions turned out, by region and by trust, and which rows a person should review."""
+"""How decisions turned out, by region and by trust, and which rows need human review."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.estimators.sep.regions import Regions
-from sepc.metrics import aurc, checked, risk_coverage_curve
+from sepc.metrics import aurc, check_ranking, risk_coverage_curve
 from sepc.model.names import region_name
 from sepc.statistics.binomial import rate_interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegionOutcomes(ShownOnOneLine):
-    """Right and wrong rows of every region that occurs, the largest first.
+    """Numbers of right and wrong rows in every region that occurs, the largest first.
 
     Attributes
     ----------
     names : tuple of str
         The region in words: "in 3", "in 0 and 4", "outside, near 2".
     region : array of int
-        Its id, a position in `SEPClassifier.regions_`; -1 is all combinations unseen in training together.
+        Its id, a position in `SEPClassifier.regions_`; -1 for all combinations unseen in training.
     label : array
         The label given there most often.
     right, wrong : array of int
-        How many rows got the right label, and how many a wrong one.
+        How many rows got the right label, and how many a wrong label.
     trust : array of float
         Mean trust of those rows.
     """
@@ -47,7 +47,7 @@ class RegionOutcomes(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bins(ShownOnOneLine):
-    """Accuracy in bins of trust, with Clopper and Pearson's 95 % interval.
+    """Accuracy in bins of trust, with 95 % Clopper-Pearson intervals.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Bins(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCoverage(ShownOnOneLine):
-    """Error rate among the most trusted rows, for every share of rows: `coverage`, `risk` and the area `aurc`."""
+    """Selective risk, the error rate among the most trusted rows, at every coverage; and the area `aurc`."""
 
     coverage: FloatArray
     risk: FloatArray
@@ -83,14 +83,14 @@ def is_right(label: ArrayLike, y: ArrayLike) -> BoolArray:
     Raises
     ------
     ValueError
-        If the lengths differ, or if one holds numbers and the other text, so that no label could be right.
+        If the lengths differ, or if one contains numbers and the other text, so that no label could be right.
     """
     given, true = np.asarray(label), np.asarray(y)
     if given.shape != true.shape or true.ndim != 1:
-        raise ValueError(f"There are {len(given):,} labels, but y has shape {true.shape}; it needs one entry a row.")
+        raise ValueError(f"There are {len(given):,} labels, but y has shape {true.shape}; give one entry per row.")
     if len(given) and _is_text(given) != _is_text(true):
         kinds = [f"{type(values[0]).__name__} such as {values[0]!s}" for values in (given, true)]
-        raise ValueError(f"The labels are {kinds[0]}, but y holds {kinds[1]}; give y as it was given to fit.")
+        raise ValueError(f"The labels are {kinds[0]}, but y contains {kinds[1]}; use the label type passed to fit.")
     return np.asarray(given == true, dtype=bool)
 
 
@@ -123,7 +123,7 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
 
 
 def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> Bins:
-    """Bins of about equally many rows, by trust; rows of equal trust are kept together.
+    """Bins of trust with about equally many rows; rows of equal trust are kept together.
 
     Ties make bins uneven and fewer, but none holds less than half its share of the rows.
 
@@ -135,9 +135,9 @@ def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> 
     """
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
-    right, scores = checked(correct, trust)
+    right, scores = check_ranking(correct, trust)
     _, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
-    bins = _filled(sizes, n_bins)[group]
+    bins = _assign_bins(sizes, n_bins)[group]
     n_rows = np.bincount(bins)
     n_right = np.bincount(bins, weights=right)
     low, high = rate_interval(n_right, n_rows)
@@ -163,7 +163,7 @@ def risk_coverage(correct: ArrayLike, trust: ArrayLike) -> RiskCoverage:
 
 
 def rows_to_review(decisions: Any, n: int) -> IntArray:
-    """Positions of rows that are not accepted, the least trusted first, at most `n` of them."""
+    """Positions of at most `n` rows that are not accepted, the least trusted first."""
     waiting = np.flatnonzero(~np.asarray(decisions.accepted))
     return waiting[np.argsort(np.asarray(decisions.trust)[waiting], kind="stable")][:n]
 
@@ -174,8 +174,8 @@ def most_common(labels: NDArray[Any]) -> Any:
     return values[counts.argmax()]
 
 
-def _filled(sizes: IntArray, n_bins: int) -> IntArray:
-    """The bin of each group of tied rows: cut as evenly as ties allow, then merge bins that are too small."""
+def _assign_bins(sizes: IntArray, n_bins: int) -> IntArray:
+    """Assign each group of tied rows to a bin: cut as evenly as ties allow, then merge bins that are too small."""
     ends = np.cumsum(sizes)
     share = ends[-1] / n_bins
     last = np.unique(np.searchsorted(0.5 * (ends[:-1] + ends[1:]), share * np.arange(1, n_bins)))

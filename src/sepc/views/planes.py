@@ -1,4 +1,4 @@
-"""Planes to draw in: two features or principal axes, and the exact shadows of ellipsoids on them."""
+"""Planes to draw in: two features or principal axes, and the exact projections (shadows) of ellipsoids on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sepc.wording import listed, name_of, percent
 # Features with less than this share of the largest spread are not scaled up when principal axes are computed.
 LEAST_SPREAD = 1e-5
 
-# Added to the variance within labels, as a share of the whole, so that constant features divide by no zero.
+# Added to the within-class variance, as a share of the total, to avoid dividing by zero for constant features.
 LEAST_WITHIN = 1e-6
 # Features named on an axis that combines several.
 N_NAMED = 2
@@ -30,7 +30,7 @@ N_NAMED = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plane(ShownOnOneLine):
-    """Two directions of the user's features, to draw in.
+    """Two directions in the user's feature space, to draw in.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Plane(ShownOnOneLine):
         return np.asarray((np.asarray(rows, dtype=np.float64) - self.origin) @ self.directions.T)
 
     def shadow(self, ellipsoid: Ellipsoid) -> Ellipsoid:
-        """The exact projection of an ellipsoid: an ellipse, which holds every row that the ellipsoid holds."""
+        """The exact projection of an ellipsoid: an ellipse that contains every row the ellipsoid contains."""
         # Like `Ellipsoid.project`, but without its rank test, which fails for features in very different units.
         upper = np.linalg.qr((self.directions @ ellipsoid.inverse_root).T, mode="r")
         return Ellipsoid(self.place(ellipsoid.center[None, :])[0], np.linalg.inv(upper).T)
@@ -63,7 +63,7 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
     Parameters
     ----------
     names : sequence of str
-        Of all features.
+        Names of all features.
     features : pair of str or int
         The two to draw, by name or position.
 
@@ -81,16 +81,16 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
     array([[3., 1.]])
     """
     if isinstance(features, str) or len(features) != 2:
-        raise ValueError(f"features is {features!r}; a picture needs a pair of them, by name or position.")
+        raise ValueError(f"features is {features!r}; give a pair of features, by name or position.")
     first, second = (position_of(names, feature) for feature in features)
     if first == second:
-        raise ValueError(f"features names {names[first]!r} twice; a picture needs two different ones.")
+        raise ValueError(f"features names {names[first]!r} twice; give two different features.")
     directions = np.eye(len(names))[[first, second]]
     return Plane(np.zeros(len(names)), directions, (str(names[first]), str(names[second])))
 
 
 def principal_plane(model: SEPModel) -> Plane:
-    """The two directions in which a fitted model's ellipsoids spread most, in standard units.
+    """The two directions in which a fitted model's ellipsoids vary most, in standard units.
 
     They estimate the principal axes of the standardised training rows from the ellipsoids and isolated rows.
 
@@ -100,11 +100,11 @@ def principal_plane(model: SEPModel) -> Plane:
         If the model has a single feature.
     """
     if model.centers.shape[1] < 2:
-        raise ValueError(f"A picture needs two features; this model has only {model.feature_names[0]!r}.")
+        raise ValueError(f"This plot needs two features; the model has only {model.feature_names[0]!r}.")
     mean, covariance = mean_and_covariance(model)
     unit = _unit(model, covariance)
     lengths, axes = np.linalg.eigh(covariance / np.outer(unit, unit))
-    first, second = (_turned(axes[:, -k]) for k in (1, 2))
+    first, second = (_fix_sign(axes[:, -k]) for k in (1, 2))
     shares = np.maximum(lengths[::-1], 0.0) / max(float(lengths.sum()), np.finfo(float).tiny)
     return Plane(
         origin=model.shift + model.scale * mean,
@@ -126,7 +126,7 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
     known = [str(name) for name in names]
     if isinstance(feature, Integral):
         if not 0 <= feature < len(known):
-            raise ValueError(f"There is no feature {feature}; positions go from 0 to {len(known) - 1}.")
+            raise ValueError(f"There is no feature {feature}; positions range from 0 to {len(known) - 1}.")
         return int(feature)
     n_found = known.count(str(feature))
     if n_found == 0:
@@ -138,7 +138,7 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
 
 
 def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
-    """The scale of each feature of the model; ones if the model standardises already."""
+    """The scale of each feature of the model; ones if the model already standardises."""
     if np.ptp(model.scale) > 0.0 or np.any(model.shift != 0.0):
         return np.ones(len(model.scale))
     spread = np.sqrt(np.diag(covariance))
@@ -146,8 +146,8 @@ def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
     return np.asarray(np.where(spread > LEAST_SPREAD * largest, spread, largest))
 
 
-def _turned(axis: FloatArray) -> FloatArray:
-    """The axis with its sign fixed: the largest entry is positive, so every machine draws the same picture."""
+def _fix_sign(axis: FloatArray) -> FloatArray:
+    """Fix the sign of an axis: its largest entry is positive, so that every machine draws the same picture."""
     return np.asarray(axis * np.sign(axis[np.abs(axis).argmax()]))
 
 
@@ -159,8 +159,8 @@ def half_widths(ellipsoid: Ellipsoid) -> FloatArray:
 def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
     """Positions of the features, starting with the one that separates the ellipsoids best.
 
-    For two ellipsoids, the separation along a feature is the distance of their centres divided by the sum of their half
-    widths: 0 if the centres agree, 1 if they just touch. Features are sorted by its mean over all pairs.
+    For two ellipsoids, the separation along a feature is the distance between their centres divided by the sum of their
+    half widths: 0 if the centres coincide, 1 if they just touch. Features are sorted by its mean over all pairs.
 
     Examples
     --------
@@ -176,9 +176,9 @@ def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
 
 
 def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, int]:
-    """Positions of the two features in which the labels are farthest apart, the better one first.
+    """Positions of the two features in which the classes are farthest apart, the better one first.
 
-    That is, with the largest sum of squared distances between the means of labels, in units of the scatter within.
+    These maximise the Fisher criterion: scatter between class means in units of the within-class scatter.
 
     Examples
     --------
@@ -188,9 +188,9 @@ def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, i
     """
     between, within = _scatters(rows, labels)
     alone = np.diag(between) / np.diag(within)
-    own, spread = np.diag(between), np.diag(within)
+    separation, spread = np.diag(between), np.diag(within)
     # The trace of `inverse(within) @ between` for every pair of features, written out.
-    crossed = np.outer(spread, own) + np.outer(own, spread) - 2.0 * within * between
+    crossed = np.outer(spread, separation) + np.outer(separation, spread) - 2.0 * within * between
     separation = np.triu(crossed / np.maximum(np.outer(spread, spread) - within**2, np.finfo(float).tiny), 1)
     pair = np.unravel_index(separation.argmax(), separation.shape)
     first, second = sorted(map(int, pair), key=lambda j: -alone[j])
@@ -198,7 +198,7 @@ def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, i
 
 
 def separating_plane(model: SEPModel, rows: FloatArray, labels: NDArray[Any]) -> Plane | None:
-    """The two directions in which the labels of rows are farthest apart; None if there are fewer than three labels."""
+    """The two linear discriminants that separate the labels best; None if there are fewer than three labels."""
     if len(np.unique(labels)) < 3:
         return None
     between, within = _scatters(model.standardize(rows), labels)
@@ -211,12 +211,12 @@ def separating_plane(model: SEPModel, rows: FloatArray, labels: NDArray[Any]) ->
     return Plane(
         origin=rows.mean(axis=0),
         directions=directions / model.scale,
-        names=(f"what separates the labels best: {names[0]} above all", f"second best: {names[1]} above all"),
+        names=(f"best separation of the labels: mostly {names[0]}", f"second best: mostly {names[1]}"),
     )
 
 
 def _scatters(rows: FloatArray, labels: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """The covariance between the means of labels, and the one within labels."""
+    """The between-class and the within-class covariance."""
     centered = rows - rows.mean(axis=0)
     values, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
     means = np.stack([np.bincount(which, column) for column in centered.T], axis=1) / counts[:, np.newaxis]

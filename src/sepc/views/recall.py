@@ -1,4 +1,4 @@
-"""How many rows of each class are found, and whether those accepted miss most of a rare one."""
+"""Recall of each class, and whether accepted rows miss most of a rare one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RARE_SHARE = 0.05
 
 @dataclass(frozen=True)
 class Recall:
-    """What became of the rows of a class.
+    """The recall of a class, on all rows and on the accepted ones.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Recall:
     n_rows, n_accepted : int
         Rows of the class, by their true labels, and how many of them were accepted.
     n_found, n_found_accepted : int
-        How many got the right label, among all and among the accepted.
+        How many got the right label, among all rows and among the accepted.
     is_rare : bool
         Whether it has less than 5 % of the rows.
     """
@@ -56,23 +56,23 @@ def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], class
     return tuple(
         Recall(
             name_of(cls),
-            int(own.sum()),
-            int((own & accepted).sum()),
-            int((own & found).sum()),
-            int((own & found & accepted).sum()),
-            bool(own.mean() < RARE_SHARE),
+            int(is_of_class.sum()),
+            int((is_of_class & accepted).sum()),
+            int((is_of_class & found).sum()),
+            int((is_of_class & found & accepted).sum()),
+            bool(is_of_class.mean() < RARE_SHARE),
         )
-        for cls, own in each
-        if own.any()
+        for cls, is_of_class in each
+        if is_of_class.any()
     )
 
 
 def warnings_of(classes: Sequence[Recall], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
-    """A sentence for every rare class of which the accepted rows miss most."""
+    """A sentence for every rare class that is mostly missed among accepted rows."""
     return tuple(
-        f"{shown(own.name)} is rare ({counted(own.n_rows, 'row')}), and accepted rows miss most of it: of "
-        f"{own.n_accepted:,} accepted, {own.n_accepted - own.n_found_accepted:,} have another label. "
+        f"{shown(recall.name)} is rare ({counted(recall.n_rows, 'row')}), and most of it is missed: of its "
+        f"{recall.n_accepted:,} accepted rows, {recall.n_accepted - recall.n_found_accepted:,} got another label. "
         f"Give it more weight, for example with {advice}."
-        for own in classes
-        if own.is_missed
+        for recall in classes
+        if recall.is_missed
     )

@@ -28,16 +28,16 @@ class Change(ShownInLists):
     where : str
         The region in words.
     n_made : int
-        Rows that the region's new model was fitted on; 0 if there were too few.
+        Rows that the region's new model was fitted to; 0 if there were too few.
     n_judged : int
-        Rows of the region that new models were judged on, each by one that was not fitted on it.
+        Held-out rows of the region: each was judged by a new model that was not fitted to it.
     errors_before, errors_after : int
         Errors on these rows, of the original model and of the new ones.
     p_value : float
-        Chance of at least as many rows set right among those where the two differ in being right, if new models were
-        no better: an exact one-sided sign test (McNemar's).
+        Of an exact one-sided sign test (McNemar's): the probability, if new models were no better, of correcting at
+        least as many of the rows on which just one of the two is right.
     n_together : int
-        Regions tested together, this one included: those with few rows are.
+        Number of regions tested together, including this one; regions with few rows are pooled.
     kept : bool
         Whether the new model is used.
     """

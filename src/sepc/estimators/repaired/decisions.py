@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decision, Decisions, positions_of
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import SHARED, replaced
+from sepc.decisions.row_wise import SHARED, replace_columns
 from sepc.decisions.sentences import Reason
 from sepc.estimators.repaired.partition import partition_decisions
 from sepc.estimators.sep.decisions import SEPDecisions
 
-# What decisions of every kind have, and what the partition says of each row.
+# Columns of all decisions, and those of the partition.
 BY_ROW = ("label", "trust", "accepted", "cause")
 OF_PARTITION = ("counts_label", "rule", "gauge", "place")
 
 
 @dataclass(frozen=True, eq=False)
 class RepairedParts:
-    """What each model decided: `outer` on all rows, `inner` on the rows of each repaired region, in order."""
+    """The decisions of each model: `outer` on all rows, `inner` on the rows of each repaired region, in order."""
 
     outer: Decisions
     inner: Mapping[int, SEPDecisions]
@@ -56,7 +56,7 @@ class RepairedDecisions(Decisions):
     position: IntArray
 
     @classmethod
-    def gathered(cls, parts: RepairedParts) -> Self:
+    def gather(cls, parts: RepairedParts) -> Self:
         """Combine the decisions: those of repaired regions replace those of the original classifier."""
         outer, partition = parts.outer, partition_decisions(parts.outer)
         values = {name: np.array(getattr(outer, name)) for name in (*BY_ROW, "probabilities")}
@@ -84,13 +84,15 @@ class RepairedDecisions(Decisions):
         """The only decision, as single values."""
         return RepairedDecision(self)
 
-    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        inner = {region: decided._renamed(features, restore) for region, decided in self.parts.inner.items()}
-        return replaced(self, parts=RepairedParts(self.parts.outer._renamed(features, restore), inner))
+    def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
+        inner = {region: decided._with_feature_names(features, restore) for region, decided in self.parts.inner.items()}
+        return replace_columns(
+            self, parts=RepairedParts(self.parts.outer._with_feature_names(features, restore), inner)
+        )
 
-    def _own_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
+    def _extra_columns(self) -> dict[str, Any]:
+        """Columns that are specific to this class of decisions."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         columns |= {"repaired": self.repaired}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
@@ -102,18 +104,18 @@ class RepairedDecisions(Decisions):
         for region, decided in self.parts.inner.items():
             rows = np.flatnonzero(self.repaired & (self.region == region))
             pairs = zip(rows.tolist(), decided[self.position[rows]]._reasons(), strict=True)
-            reasons |= {i: own.after("By the repaired model: ") for i, own in pairs}
+            reasons |= {i: reason.after("By the repaired model: ") for i, reason in pairs}
         return [reasons[i] for i in range(len(self))]
 
     def _grounds(self, words: Words) -> Grounds:
-        """What the only decision rests on, for a letter, in these words."""
+        """The grounds of the only decision, for a letter, in these words."""
         decided = self.parts.inner[int(self.region[0])] if self.repaired[0] else self.parts.outer
         return decided[self.position]._grounds(words)
 
 
-def _in_order_of(classes: NDArray[Any], own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """Columns for `classes`, given those for a model's own ones; zeros for a class that it does not know."""
-    place = positions_of(own, classes)
+def _in_order_of(classes: NDArray[Any], known: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Reorder columns from a model's known classes to `classes`; zeros for a class it does not know."""
+    place = positions_of(known, classes)
     columns = np.zeros((len(values), len(classes)), dtype=values.dtype)
     columns[:, place[place >= 0]] = values[:, place >= 0]
     return columns

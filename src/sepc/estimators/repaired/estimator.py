@@ -1,4 +1,4 @@
-"""RepairedClassifier: a classifier with regions, some of which have new models."""
+"""RepairedClassifier: a classifier with regions, some of which were refitted."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.wrapping import Wrapper
 
 NEW_PROMISE = (
-    "The promise of the SelectiveClassifier was about the labels of before and no longer stands. Make a new one on "
+    "The promise of the SelectiveClassifier was about the previous labels and no longer holds. Make a new one on "
     "rows that were not used for this repair: SelectiveClassifier(FrozenEstimator(repaired), ...).fit(X, y)."
 )
 
 
 class RepairedClassifier(Wrapper[RepairedDecisions]):
-    """A fitted classifier with regions, in which some regions have a new model of their own.
+    """A fitted classifier in which some regions have a new model of their own.
 
     Made by `sepc.lifecycle.repair`. Decisions in all other regions are those of the original classifier, bit for bit.
     `fit` is a full refit of the classifier, without repairs.
@@ -41,11 +41,11 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
     estimator_ : SEPClassifier or TrustedClassifier
         The classifier that was repaired.
     repaired_ : dict of int to SEPClassifier
-        The models of repaired regions. They take the same columns as the partition, in the same way.
+        The models of repaired regions. They take the same columns as the partition.
     changes_ : Changes
-        What was tried, as a `Change` for each region; `summary` says it in words.
+        What was tried, as a `Change` for each region; `summary` puts it in words.
     lost_promise_ : bool
-        Whether the classifier was inside a `SelectiveClassifier`, whose promise no longer stands.
+        Whether the classifier was inside a `SelectiveClassifier`, whose promise no longer holds.
     regions_ : Regions
         Those of the partition.
     classes_, n_features_in_, feature_names_in_
@@ -101,20 +101,20 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
         asked = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
         located = partition_decisions(outer)
         inner = {region: self._decide_in(region, located[rows]) for region, rows in asked.items() if len(rows)}
-        return RepairedDecisions.gathered(RepairedParts(outer, inner))
+        return RepairedDecisions.gather(RepairedParts(outer, inner))
 
     def _decide_in(self, region: int, located: SEPDecisions) -> SEPDecisions:
         """The decisions of a region's own model on rows that lie there."""
-        own = self.repaired_[region]
+        model = self.repaired_[region]
         rows, preparation = located.given_rows, located.preparation
-        return SEPDecisions.of(own.model_, rows, own.min_trust, located.notes, located.empty, preparation)
+        return SEPDecisions.of(model.model_, rows, model.min_trust, located.notes, located.empty, preparation)
 
     def empty_decisions(self) -> RepairedDecisions:
         """Decisions on zero rows, with all columns and their types."""
-        return RepairedDecisions.gathered(RepairedParts(self.estimator_.empty_decisions(), {}))
+        return RepairedDecisions.gather(RepairedParts(self.estimator_.empty_decisions(), {}))
 
     def apply(self, X: ArrayLike) -> IntArray:
-        """The region of every row, as in the original classifier."""
+        """The region of every row, numbered as in the original classifier."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decide(X).region)
 

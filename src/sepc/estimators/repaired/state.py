@@ -56,17 +56,22 @@ def read(reader: Reader, inner: InnerModels) -> RepairedClassifier:
 
 def _fitting(model: SEPClassifier, estimator: HasRegions, reader: Reader) -> SEPClassifier:
     """Return a region's model if it takes the columns of the partition and has labels of the estimator, else raise."""
-    known, own = estimator.classes_, model.classes_
-    same_labels = own.dtype.kind == known.dtype.kind and are_among(own, known)
+    known, labels = estimator.classes_, model.classes_
+    same_labels = labels.dtype.kind == known.dtype.kind and are_among(labels, known)
     if not same_labels or _columns(model) != _columns(partition_of(estimator)):
         raise reader.wrong("differs in features or labels from the classifier it repairs")
     return model
 
 
 def _columns(classifier: SEPClassifier) -> Any:
-    """What a classifier makes its rows from, as values that can be compared."""
-    names, own = getattr(classifier, "feature_names_in_", None), classifier.preparation_
+    """The columns a classifier takes and how they become features, as comparable values."""
+    names, preparation = getattr(classifier, "feature_names_in_", None), classifier.preparation_
     named = classifier.n_features_in_, None if names is None else list(names)
-    if own is None:
+    if preparation is None:
         return named
-    return *named, own.columns, own.feature_names, {name: each.values for name, each in own.categories.items()}
+    return (
+        *named,
+        preparation.columns,
+        preparation.feature_names,
+        {name: each.values for name, each in preparation.categories.items()},
+    )

@@ -1,4 +1,4 @@
-"""What thresholds are chosen from: the decisions inside, and grids that calibration rows have no say in."""
+"""The inputs for choosing thresholds: decisions of the inner estimator, and grids independent of calibration rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Answers: TypeAlias = tuple[NDArray[Any], FloatArray]
 
 
 def decide_inside(estimator: Any, X: Any) -> Decisions:
-    """The decisions of the estimator inside."""
+    """The decisions of the inner estimator."""
     return decide_with_trust(estimator, X, "wrap it in a CalibratedClassifierCV")
 
 
 def decide_left_out(estimator: Any, X: Any, labels: NDArray[Any], random: np.random.RandomState) -> Answers | None:
-    """Labels and trust of training rows, by cross-fitting; None if every class has a single row."""
+    """Cross-fitted labels and trust of training rows; None if every class has a single row."""
     folds = stratified_folds(labels, N_FOLDS, random)
     parts = []
     for fold in np.unique(folds[folds >= 0]):
@@ -40,9 +40,9 @@ def decide_left_out(estimator: Any, X: Any, labels: NDArray[Any], random: np.ran
 
 
 def grid_of(training: Answers | None, label: Any = None) -> FloatArray:
-    """Thresholds to try: quantiles of training trust, of one label if any is named; fixed ones without such rows."""
+    """Thresholds to try: quantiles of training trust, for one label if given; fixed ones without such rows."""
     if training is None:
         return fixed_grid()
     labels, trust = training
-    own = trust if label is None else trust[np.asarray(labels == label)]
-    return quantile_grid(own) if len(own) else fixed_grid()
+    of_label = trust if label is None else trust[np.asarray(labels == label)]
+    return quantile_grid(of_label) if len(of_label) else fixed_grid()

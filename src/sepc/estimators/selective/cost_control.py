@@ -1,7 +1,7 @@
-"""Choose the cheapest threshold of trust at which accepting costs no more than reviewing; on plain arrays.
+"""Choose the cheapest trust threshold at which accepting costs no more than reviewing; on plain arrays.
 
-Thresholds are tested from strict to generous, as for errors. All that pass before the first failure keep the promise
-together, so the cheapest of them may be chosen on the same rows.
+Thresholds are tested from strict to lenient, as for errors. All that pass before the first failure keep the promise
+simultaneously, so the cheapest of them may be chosen on the same rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CostControl:
     cost : float
         Mean cost of a row, accepted or reviewed.
     n_needed : int
-        The fewest accepted rows, if none has a cost, for which the promise can be made.
+        The fewest accepted rows, all without cost, that allow the promise.
     n_tried : int
         Rows accepted at the first threshold tested; if no threshold accepts enough rows, at the last one.
     tried_cost : float
@@ -58,12 +58,12 @@ class CostControl:
 def choose_cheapest(
     trust: FloatArray, cost: FloatArray, grid: FloatArray, possible: FloatArray, review: float, confidence: float
 ) -> CostControl:
-    """The cheapest threshold of `grid` among those that fixed-sequence testing lets pass.
+    """The cheapest threshold of `grid` that passes fixed-sequence testing.
 
     Parameters
     ----------
     trust, cost : (n,) arrays
-        Of the calibration rows: independent draws that influenced neither `grid` nor the labels.
+        Of the calibration rows: independent draws that influenced neither `grid` nor the classifier.
     grid : array of float
         In any order.
     possible : (V,) array

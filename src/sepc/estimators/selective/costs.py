@@ -17,16 +17,16 @@ from sepc.wording import listed, shown
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Costs of wrong labels and of reviewing a row, in the same unit.
+    """Costs of wrong labels and of a review, in the same unit.
 
     Parameters
     ----------
     of_errors : mapping of (true label, given label) to float, or array of shape (C, C)
-        A mapping names every pair of different labels; a right label costs nothing unless its pair is named. It may
-        name labels that `y` happens to lack: the largest cost counts, whether or not it has been paid. An array has a
-        row for each true label and a column for each given one, sorted.
+        A mapping names every pair of different labels; a correct label costs nothing unless its pair is named. It may
+        name labels that `y` happens to lack: the largest possible cost counts, whether or not it occurred. An array
+        has a row for each true label and a column for each given one, sorted.
     review : float
-        Cost of having a person look at a row that is not accepted.
+        Cost of having a person review a row that is not accepted.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Costs:
         return np.union1d(labels, list(named)) if named and len(kinds) == 1 else labels
 
     def of(self, true: NDArray[Any], given: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
-        """The cost of the given label of every row."""
+        """The cost of each row's given label."""
         return np.asarray(self.matrix(classes)[_positions(true, classes), _positions(given, classes)])
 
     def _from_pairs(self, pairs: dict[Any, float], labels: list[Any]) -> FloatArray:
@@ -89,11 +89,11 @@ class Costs:
             raise ValueError(f"The cost of a review is {self.review!r}; it must be a number above 0.")
         if not np.isfinite(matrix).all() or (matrix < 0.0).any():
             wrong = matrix[~(matrix >= 0.0) | ~np.isfinite(matrix)][0]
-            raise ValueError(f"A cost of an error is {wrong}; costs must be numbers of at least 0.")
+            raise ValueError(f"A cost of an error is {wrong}; costs must be at least 0.")
         if matrix.max() <= self.review:
             raise ValueError(
                 f"No error costs more than a review: at most {matrix.max():g}, and a review costs {self.review:g}. "
-                "So nothing needs a review; accept every row."
+                "So no row needs a review; accept every row."
             )
 
 

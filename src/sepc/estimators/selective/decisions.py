@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
-from sepc.decisions.deferred import deferred
+from sepc.decisions.deferred import defer
 from sepc.decisions.kinds import Cause
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import given_fields, replaced
+from sepc.decisions.row_wise import given_fields, replace_columns
 from sepc.decisions.sentences import Reason, Sentence
 
 
 class Lack(IntEnum):
-    """What a row lacks that the promise does not cover."""
+    """Why the promise does not cover a row."""
 
     TRUST = 0
     GROUP = 1
@@ -47,7 +47,7 @@ class SelectiveDecisions(Decisions):
     inner : Decisions
         The estimator's own decisions; their `accepted` ignores the promise.
     lack : array of int
-        What a row that is not covered lacks, as `Lack` numbers it.
+        Why a row is not covered, numbered as in `Lack`.
     """
 
     inner: Decisions
@@ -55,14 +55,14 @@ class SelectiveDecisions(Decisions):
 
     @classmethod
     def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any], lack: IntArray) -> Self:
-        """The decisions of an estimator, of which only some are accepted; it may know only some of the classes."""
+        """The decisions of an estimator, some of them accepted; it may not know all of the classes."""
         uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
             classes=classes,
             label=inner.label,
             trust=inner.trust,
             accepted=accepted,
-            cause=deferred(partial(_causes, uncovered), accepted, given_fields(inner)["cause"]),
+            cause=defer(partial(_causes, uncovered), accepted, given_fields(inner)["cause"]),
             probabilities=columns_for(inner.probabilities, inner.classes, classes),
             region=inner.region,
             by="SelectiveClassifier",
@@ -70,28 +70,32 @@ class SelectiveDecisions(Decisions):
             lack=lack,
         )
 
-    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        return replaced(self, inner=self.inner._renamed(features, restore))
+    def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
+        return replace_columns(self, inner=self.inner._with_feature_names(features, restore))
 
-    def _own_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
-        return self.inner._own_columns()
+    def _extra_columns(self) -> dict[str, Any]:
+        """Columns that are specific to this class of decisions."""
+        return self.inner._extra_columns()
 
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts."""
-        covers = ["The promise covers it." if own else "The promise does not cover it." for own in self.accepted]
-        return [own.with_sentence(text) for own, text in zip(self.inner._reasons(), covers, strict=True)]
+        covers = [
+            "The promise covers it." if is_covered else "The promise does not cover it." for is_covered in self.accepted
+        ]
+        return [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
 
     def _grounds(self, words: Words) -> Grounds:
-        """What the only decision rests on, for a letter, in these words."""
+        """The grounds of the only decision, for a letter, in these words."""
         return self.inner._grounds(words)
 
     def _verdicts(self) -> list[Sentence]:
         """Why each row was not accepted, and what would settle it; empty if it was."""
         return [
-            self._about_trust(i, cause) if _is_about_trust(cause, own) else usual
-            for i, (cause, own, usual) in enumerate(zip(self.cause, self.inner.cause, super()._verdicts(), strict=True))
+            self._about_trust(i, cause) if _is_about_trust(cause, inner_cause) else usual
+            for i, (cause, inner_cause, usual) in enumerate(
+                zip(self.cause, self.inner.cause, super()._verdicts(), strict=True)
+            )
         ]
 
     def _about_trust(self, i: int, cause: int) -> Sentence:
@@ -99,14 +103,14 @@ class SelectiveDecisions(Decisions):
         return Sentence(f"Not accepted ({Cause(cause).name}): {needs}; a person should decide.")
 
 
-def _is_about_trust(cause: int, own: int) -> bool:
-    """Whether a row is refused for want of trust alone, given the estimator's own cause."""
-    return cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED)
+def _is_about_trust(cause: int, inner_cause: int) -> bool:
+    """Whether a row is rejected only for lack of trust, given the estimator's own cause."""
+    return cause in (Cause.THIN, Cause.UNEXPLAINED) and inner_cause in (Cause.ACCEPTED, Cause.UNEXPLAINED)
 
 
-def _causes(uncovered: Cause, accepted: BoolArray, own: IntArray) -> IntArray:
-    """Causes, given those of the estimator and one for rows that it would accept but the promise does not cover."""
-    return np.where(accepted, Cause.ACCEPTED, np.where(own == Cause.ACCEPTED, uncovered, own))
+def _causes(uncovered: Cause, accepted: BoolArray, inner_cause: IntArray) -> IntArray:
+    """Causes, given the estimator's own, and one for rows it would accept but the promise does not cover."""
+    return np.where(accepted, Cause.ACCEPTED, np.where(inner_cause == Cause.ACCEPTED, uncovered, inner_cause))
 
 
 def columns_for(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""SelectiveClassifier: accept labels only where a promise about their errors can be kept."""
+"""SelectiveClassifier: selective classification with a guarantee on the selective risk."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import BoolArray, FloatArray, LazyTable
 from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import empty_decisions
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
-from sepc.estimators.given_rows import decided_as_given
+from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
@@ -36,58 +36,58 @@ from sepc.statistics.splits import random_parts
 
 
 class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
-    """Accept the labels of any classifier only where a promise about their errors holds.
+    """Selective classification: accept the labels of any classifier only where a promise about their errors holds.
 
-    The promise: with probability `confidence` over the calibration rows, at most a share `max_risk` of the rows
-    accepted later is wrong, as long as they come from the same distribution as the calibration rows.
+    The promise is a bound on the selective risk: with probability `confidence` over the calibration rows, at most a
+    share `max_risk` of the rows accepted later is wrong, as long as they come from the same distribution.
 
     An unfitted estimator is fitted on one part of the rows given to `fit`, and the threshold is chosen on the others,
-    the calibration rows. The split is random and looks at no label, so a rare label may be missing from training, as it
-    may be from any sample; its rows then count as errors, as they will later. With a `FrozenEstimator`, all rows are
+    the calibration rows. The split is random and ignores labels, so a rare label may be missing from training, as from
+    any sample; its rows then count as errors, as they will later. With a `FrozenEstimator`, all rows are
     calibration rows; it must not have been trained on them.
 
     Parameters
     ----------
     estimator : classifier
-        Trust comes from its `decide`, also at the end of a `Pipeline`; otherwise it is the probability of the label.
+        Trust comes from its `decide`, even at the end of a `Pipeline`; otherwise it is the probability of the label.
     max_risk : float, mapping of label to float, or Costs, default=0.02
         The largest error rate among accepted rows. A mapping makes a promise for each label it names, about the
         accepted rows *predicted* as that label: an overall 2 % can hide that every accepted positive is wrong. All
-        these promises hold together with `confidence`. Rows predicted as a label not named are never accepted, nor are
-        those of a named label that training did not have. `Costs` promise that an accepted row costs no more on
+        these promises hold together with `confidence`. Rows predicted as a label that is not named are never accepted,
+        nor are those of a named label missing from training. `Costs` promise that an accepted row costs no more on
         average than its review; among the thresholds that keep this promise, the one with the lowest total cost of
-        errors and reviews is chosen. They must know every label of `y`.
+        errors and reviews is chosen. They must cover every label of `y`.
     confidence : float, default=0.95
-        Probability with which the promise is kept. Values nearer to 1 accept fewer rows.
+        Probability that the promise is kept. Values closer to 1 accept fewer rows.
     by : str, int, or a list of two, optional
-        One column or two whose values make groups: the error rate is then kept in every group, all of them together
-        with `confidence`. Names of columns of a DataFrame, positions in an array, or names of what is given as
+        One or two columns whose values define groups: the error rate is then kept in every group, simultaneously with
+        `confidence`. Names of columns of a DataFrame, positions in an array, or names of what is given as
         `groups`. Groups too small for any promise accept nothing.
     one_threshold : bool, default=False
-        With `by`, whether all groups share a threshold. If not, each has its own, and `decide` must know the groups.
+        With `by`, whether all groups share a threshold. If not, each has its own, and `decide` needs the groups.
     parents : mapping of group to group, optional
-        With `by`, groups that join another one, which may be a new name; they have no promise of their own. A group is
-        the value of its column, or the pair of values of the two.
+        With `by`, groups to merge into another one, which may be a new name; they have no promise of their own. A group
+        is the value of its column, or the pair of values of the two.
     calibration_size : float, default=0.5
         Share of the rows used for calibration. More of them make a promise easier to keep; fewer leave more rows to
         train the classifier.
     random_state : int, RandomState or None, default=None
-        For the split, and for the folds that place the thresholds.
+        For the split, and for the folds that the grid of thresholds comes from.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted estimator.
     classes_ : array
-        Its labels, those of `y` and those that `Costs` name. What it does not know has the probability 0.
+        Its labels, those of `y` and those named in `Costs`. Labels it does not know have probability 0.
     threshold_ : float, or dict of label or group to float
         Rows with at least this trust are accepted; infinite if no threshold can keep the promise.
     coverage_ : float
-        Share of the calibration rows that are accepted; with `X_target`, of the target rows.
+        Coverage: share of the calibration rows that are accepted; with `X_target`, of the target rows.
     risk_bound_ : float, or dict of label or group to float
-        The Clopper-Pearson upper bound on the error rate at the threshold, 1 if that accepts no rows. What is promised
-        is `max_risk`: the bound does not account for the threshold having been chosen on the same errors. Not set with
-        `Costs`, nor with `X_target`.
+        The Clopper-Pearson upper bound on the error rate at the threshold, 1 if that accepts no rows. The promise is
+        `max_risk`: the bound ignores that the threshold was chosen on the same errors. Not set with `Costs` or with
+        `X_target`.
     mean_cost_ : float
         Only with `Costs`: the mean cost of errors and reviews per calibration row. The threshold was chosen to make it
         small, so expect a little more on new rows.
@@ -96,19 +96,19 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     controls_ : dict of label or group to Control or CostControl
         What each threshold is based on: rows, and errors or costs among them. The key None stands for all rows.
     groups_ : Groups or None
-        With `by`: the groups without a promise, and whether accepted rows are wrong less often than refused ones.
+        With `by`: the groups without a promise, and whether accepted rows are wrong less often than rejected ones.
     shift_ : Shift or None
-        With `X_target`: the regions that are covered, and what the check of the assumption found.
+        With `X_target`: the regions covered, and the outcome of checking the assumption.
     confidence_ : float
-        The `confidence` of the promise, as it was when `fit` was called.
+        The `confidence` of the promise when `fit` was called.
 
     Notes
     -----
-    Thresholds are tested from strict to generous, up to the first that fails, with exact binomial tests; with `Costs`
-    of several sizes, with the bets of Waudby-Smith and Ramdas (2024). They must not be taken from the calibration rows.
-    For an unfitted estimator, they are 200 quantiles of the trust in its training rows, from three-fold cross-fitting.
-    The training rows of a frozen estimator are not available; its thresholds are 200 fixed numbers from 0 to 1, half of
-    them above 0.9 and ever closer towards 1.
+    Thresholds are tested in a fixed sequence from strict to lenient, up to the first that fails, with exact binomial
+    tests; with `Costs` of several sizes, with the betting tests of Waudby-Smith and Ramdas (2024). They must not
+    be taken from the calibration rows. For an unfitted estimator, they are 200 quantiles of the trust in its training
+    rows, from three-fold cross-fitting. The training rows of a frozen estimator are not available; its thresholds are
+    200 fixed numbers from 0 to 1, half of them above 0.9 and increasingly dense towards 1.
 
     Examples
     --------
@@ -156,8 +156,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         groups : array of n rows, DataFrame or mapping of names to arrays, optional
             The columns `by`, if they are not in `X`: an array has them in the order of `by`.
         X_target : array, DataFrame or whatever the estimator takes, optional
-            Rows without labels, other than those of `X`, whose mix of regions the promise is for. Within a region, rows
-            and labels must be as in calibration. The estimator must have regions, as an `SEPClassifier` has.
+            Unlabelled rows, not in `X`, whose mix of regions the promise is for (covariate shift). Within regions, rows
+            and labels must be distributed as in calibration. The estimator must have regions, like `SEPClassifier`.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         """
         self.check_parameters()
         check_asked(self.max_risk, self.by, groups, X_target)
-        X, labels = indexable(X, checked_labels(y, "SelectiveClassifier"))
+        X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
         given, random = np.unique(labels), check_random_state(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
@@ -248,7 +248,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         trust, region = np.append(decided.trust, target.trust), np.append(decided.region, target.region)
         check = check_shift(X, X_target, trust, np.repeat([False, True], [len(decided), len(target)]), region)
         self.controls_[None] = found.control
-        self.shift_ = found.checked(target.region, target.trust, check)
+        self.shift_ = found.with_check(target.region, target.trust, check)
 
     def _bound_risks(self, controls: Mapping[Any, Control], confidence: float) -> None:
         bounds = {key: control.risk_bound(confidence) for key, control in controls.items()}
@@ -270,8 +270,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         ----------
         X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
         groups : array of n rows, DataFrame or mapping of names to arrays, optional
-            The columns `by`, if they are not in `X`. They are needed if groups have thresholds of their own, or if
-            some have no promise.
+            The columns `by`, if they are not in `X`. Needed if groups have their own thresholds, or if some have no
+            promise.
 
         Returns
         -------
@@ -282,13 +282,13 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
             return super().decide(X)
         check_is_fitted(self)
         if self.groups_ is None:
-            raise ValueError("groups are given, but there are no promises for groups; name them in by, and fit.")
+            raise ValueError("groups are given, but there are no promises for groups; name them in by, and refit.")
         if is_lazy(X):
-            raise TypeError("groups go with rows in memory; a Dask collection must have the columns that by names.")
-        return decided_as_given(self, X, lambda rows: self._decide(rows, groups))
+            raise TypeError("groups are for rows in memory; a Dask collection must have the columns named in by.")
+        return decide_as_given(self, X, lambda rows: self._decide(rows, groups))
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
-        keys = None if self.groups_ is None else self.groups_.told_by(X, groups)
+        keys = None if self.groups_ is None else self.groups_.keys_if_needed(X, groups)
         return self.covered(decide_inside(self.estimator_, X), keys)
 
     def empty_decisions(self) -> SelectiveDecisions:
@@ -301,7 +301,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         lack = np.full(len(decided), Lack.TRUST)
         if self.groups_ is None or keys is None:
             for label, control in self.controls_.items():
-                # Groups that share a threshold need not be told apart.
+                # Groups that share a threshold need not be distinguished.
                 rows = _about(decided.label, None if self.groups_ is not None else label)
                 thresholds[rows] = control.threshold
         else:
@@ -318,7 +318,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         return columns_for(super()._probabilities(X), known, self.classes_)
 
     def summary(self) -> str:
-        """What is promised: a sentence for every promise, or why it cannot be made."""
+        """The promise in words: a sentence for each, or why it cannot be made."""
         check_is_fitted(self)
         unknown = np.setdiff1d(self.classes_, self.estimator_.classes_)
         return promise_in_words(
@@ -331,7 +331,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
         """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.
 
-        All bounds hold together with `confidence` (Bonferroni), so a reader may pick out the best. They are about all
+        All bounds hold simultaneously with `confidence` (Bonferroni), so a reader may pick out the best. They cover all
         rows of a region, accepted or not.
 
         Parameters
@@ -346,11 +346,11 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         check_is_fitted(self)
         decided = decide_inside(self.estimator_, X)
         self._check_regions(decided, "Certificates are for regions")
-        wrong = decided.label != checked_labels(y, "SelectiveClassifier")
+        wrong = decided.label != check_labels(y, "SelectiveClassifier")
         return Certificates.of(decided.region, wrong, self.confidence)
 
     def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
-        """How the groups fare on other rows: how many are accepted, and how many of these are wrong.
+        """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
 
         Parameters
         ----------
@@ -366,18 +366,18 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         """
         check_is_fitted(self)
         if self.groups_ is None:
-            raise ValueError("There are no groups to compare; name the columns that make them in by.")
+            raise ValueError("There are no groups to compare; name the columns that define them in by.")
         decisions, keys = self.decide(X, groups=groups), self.groups_.of(X, groups)
-        right = None if y is None else np.asarray(decisions.label == checked_labels(y, "SelectiveClassifier"))
+        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
         return compare_groups(decisions, right, keys, self.groups_.name, self.promised_groups())
 
     def promised_groups(self) -> list[Key]:
-        """The groups of which rows may be accepted."""
+        """The groups whose rows may be accepted."""
         return [key for key, control in self.controls_.items() if np.isfinite(control.threshold)]
 
     def _check_regions(self, decided: Decisions, what: str) -> None:
         if (decided.region == NO_REGIONS).any():
-            raise TypeError(f"{what}, and {type(self.estimator_).__name__} has none; use an SEPClassifier.")
+            raise TypeError(f"{what}, but {type(self.estimator_).__name__} has none; use an SEPClassifier.")
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""

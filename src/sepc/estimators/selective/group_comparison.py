@@ -1,4 +1,4 @@
-"""How groups fare: how many rows are accepted, how many of these are wrong, and which regions make the difference."""
+"""Coverage and selective risk of groups, and which regions make the difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEAD = ("group", "rows", "accepted", "wrong of these", "wrong of the others")
 
 @dataclass(frozen=True)
 class Difference:
-    """What a region adds to the difference between a group and all rows; over all regions this adds up.
+    """A region's contribution to the difference between a group and all rows; contributions add up.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class GroupRow:
 
 @dataclass(frozen=True, repr=False)
 class GroupComparison(ShownAsCard):
-    """How groups of rows fare, the largest first.
+    """Coverage and selective risk of groups of rows, the largest first.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class GroupComparison(ShownAsCard):
     everyone: GroupRow
 
     def summary(self) -> str:
-        """A sentence for each group, with the regions in which it differs most from all rows."""
+        """A sentence for each group, with the regions where it differs most from all rows."""
         return "\n".join(_sentence(row, self.everyone) for row in self.rows)
 
     def __str__(self) -> str:
@@ -148,18 +148,18 @@ def compare_groups(
 
 
 def _row(
-    decisions: Decisions, right: BoolArray | None, own: BoolArray, name: str, has_promise: bool, *, with_regions: bool
+    decisions: Decisions, right: BoolArray | None, is_in: BoolArray, name: str, has_promise: bool, *, with_regions: bool
 ) -> GroupRow:
     accepted = np.asarray(decisions.accepted)
-    n_wrong = None if right is None else int((own & accepted & ~right).sum())
-    n_others = None if right is None else int((own & ~accepted & ~right).sum())
-    with_regions = with_regions and bool((own & accepted).any())
-    differences = _differences(np.asarray(decisions.region), accepted, right, own) if with_regions else ()
-    return GroupRow(name, int(own.sum()), int((own & accepted).sum()), n_wrong, n_others, has_promise, differences)
+    n_wrong = None if right is None else int((is_in & accepted & ~right).sum())
+    n_others = None if right is None else int((is_in & ~accepted & ~right).sum())
+    with_regions = with_regions and bool((is_in & accepted).any())
+    differences = _differences(np.asarray(decisions.region), accepted, right, is_in) if with_regions else ()
+    return GroupRow(name, int(is_in.sum()), int((is_in & accepted).sum()), n_wrong, n_others, has_promise, differences)
 
 
 def _differences(
-    region: IntArray, accepted: BoolArray, right: BoolArray | None, own: BoolArray
+    region: IntArray, accepted: BoolArray, right: BoolArray | None, is_in: BoolArray
 ) -> tuple[Difference, ...]:
     if (region == NO_REGIONS).any():
         return ()
@@ -168,10 +168,12 @@ def _differences(
     def shares(chosen: BoolArray, out_of: BoolArray) -> NDArray[np.float64]:
         return np.bincount(which[chosen], minlength=len(ids)) / max(int(out_of.sum()), 1)
 
-    every = np.ones(len(own), dtype=bool)
-    gained = shares(own & accepted, own) - shares(accepted, every)
+    every = np.ones(len(is_in), dtype=bool)
+    gained = shares(is_in & accepted, is_in) - shares(accepted, every)
     wrong = (
-        None if right is None else shares(own & accepted & ~right, own & accepted) - shares(accepted & ~right, accepted)
+        None
+        if right is None
+        else shares(is_in & accepted & ~right, is_in & accepted) - shares(accepted & ~right, accepted)
     )
     largest = [i for i in np.argsort(-np.abs(gained), kind="stable")[:N_REGIONS].tolist() if gained[i]]
     return tuple(Difference(int(ids[i]), float(gained[i]), None if wrong is None else float(wrong[i])) for i in largest)

@@ -1,12 +1,12 @@
 """Thresholds that keep the error rate in every group of rows at once, and whether abstaining harms any of them.
 
-The level is shared by two questions. Most of it goes to the error rate. One threshold for all groups needs no further
-correction, since it must pass in each of them (`choose_together`). Thresholds of their own divide the level among the
-groups that are large enough, which depends on how many rows they have and on no label.
+The significance level is split between two questions. Most of it goes to the error rate. One threshold for all groups
+needs no further correction, since it must pass in each of them (`choose_together`). Separate thresholds divide the
+level among the groups that are large enough, which depends on their sizes and not on labels.
 
-The rest goes to *no harm*: within a group, accepted rows are wrong less often than refused ones. The threshold was
-chosen on the same rows, so the test counts for all thresholds of all groups together: its p-value is multiplied by
-their number. That takes no assumption about trust, and where abstaining helps, the difference is large.
+The rest goes to *no harm*: within a group, accepted rows are wrong less often than rejected ones. The threshold was
+chosen on the same rows, so the test is corrected for all thresholds of all groups: its p-value is multiplied by their
+number (Bonferroni). That needs no assumption about trust, and where abstaining helps, the difference is large.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from sepc.estimators.selective.risk_control import Control, choose_threshold, ch
 from sepc.records import flag, number, record, whole
 from sepc.statistics.binomial import fewer_p_value, rows_needed
 
-# Of the probability that something promised is false, the share that goes to "no harm".
+# The share of the significance level that goes to "no harm".
 HARM_SHARE = 0.2
 
 
 @record
 class NoHarm:
-    """Whether the accepted rows of a group are wrong less often than its refused ones.
+    """Whether the accepted rows of a group are wrong less often than its rejected ones.
 
     Attributes
     ----------
     n_accepted, n_errors : int
         Accepted calibration rows, and the wrong ones.
     n_refused, n_refused_errors : int
-        Refused ones.
+        The same for rejected rows.
     p_value : float
         Adjusted for all groups and thresholds.
     is_shown : bool
-        Whether it is shown, together with all other promises.
+        Whether it is significant, simultaneously with all other promises.
     """
 
     n_accepted: int = whole()
@@ -64,13 +64,13 @@ class Groups:
     Attributes
     ----------
     by : tuple of str or int
-        The columns that tell them apart.
+        The columns that define them.
     small : dict of group to int
         Groups too small for any promise, which accept nothing, and their calibration rows.
     no_harm : dict of group to NoHarm
-        Of the groups that have a promise.
+        For the groups that have a promise.
     parents : dict of group to group
-        Groups that joined another one and have no promise of their own.
+        Groups that were merged into another one and have no promise of their own.
     one_threshold : bool
         Whether they share a threshold.
     """
@@ -82,17 +82,17 @@ class Groups:
     one_threshold: bool
 
     @property
-    def must_be_told(self) -> bool:
-        """Whether it depends on the group of a row whether it is accepted."""
+    def affect_acceptance(self) -> bool:
+        """Whether acceptance of a row depends on its group."""
         return bool(self.small) or not self.one_threshold
 
     def of(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """The group of each row, from columns of `X` or as given."""
         return keys_of(self.by, X, groups, self.parents)
 
-    def told_by(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
-        """The same where it matters, is given or columns of `X` tell; None where the groups share a threshold."""
-        is_told = self.must_be_told or groups is not None or has_columns(self.by, X)
+    def keys_if_needed(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
+        """The same if needed or available; None if groups do not affect acceptance and are not given."""
+        is_told = self.affect_acceptance or groups is not None or has_columns(self.by, X)
         return self.of(X, groups) if is_told else None
 
     def name(self, key: Key) -> str:
@@ -110,7 +110,7 @@ def control_groups(
     confidence: float,
     one_threshold: bool,
 ) -> tuple[dict[Key, Control], dict[Key, NoHarm], float]:
-    """A threshold for each group that is large enough, whether it does no harm, and the confidence of each test.
+    """A threshold for each large enough group, whether it does no harm, and the confidence of each test.
 
     Parameters
     ----------
@@ -130,14 +130,16 @@ def control_groups(
     if one_threshold:
         found = choose_together(rows, grid, max_risk, 1.0 - each) if rows else []
     else:
-        found = [choose_threshold(*own, grid, max_risk, 1.0 - each) for own in rows]
+        found = [choose_threshold(*group, grid, max_risk, 1.0 - each) for group in rows]
     n_tests = max(large, 1) * len(np.unique(grid))
-    harm = [_no_harm(control, own[1], n_tests, HARM_SHARE * level) for control, own in zip(found, rows, strict=True)]
+    harm = [
+        _no_harm(control, group[1], n_tests, HARM_SHARE * level) for control, group in zip(found, rows, strict=True)
+    ]
     return dict(zip(keys, found, strict=True)), dict(zip(keys, harm, strict=True)), 1.0 - each
 
 
 def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold: bool) -> tuple[int, float]:
-    """How many groups, given the largest first, have rows enough for a promise, and the level of each of them.
+    """How many groups, largest first, have enough rows for a promise, and the significance level of each.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Groups of rows, by the values of one column or of two."""
+"""Groups of rows, defined by the values of one or two columns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def keys_of(by: Any, X: Any, groups: Any = None, parents: Mapping[Key, Key] | No
     groups : array of n rows, DataFrame or mapping of names to arrays, optional
         The columns, which need not be features; an array has them in the order of `by`.
     parents : mapping of group to group, optional
-        Groups that join another one.
+        Groups to merge into another one.
     """
     names = names_in(by)
     cells = _cells(names, X) if groups is None else _given_cells(names, groups)
@@ -63,7 +63,7 @@ def keys_of(by: Any, X: Any, groups: Any = None, parents: Mapping[Key, Key] | No
 
 
 def codes_of(keys: NDArray[Any], known: Sequence[Key]) -> IntArray:
-    """The position of each row's group among the known ones, -1 if it is none of them."""
+    """The position of each row's group among the known ones; -1 for an unknown group."""
     position = {key: i for i, key in enumerate(known)}
     return np.fromiter((position.get(key, -1) for key in keys), dtype=np.int64, count=len(keys))
 
@@ -88,7 +88,7 @@ def len_of(X: Any) -> int:
 
 
 def has_columns(by: Any, X: Any) -> bool:
-    """Whether the rows have the columns that groups are told apart by."""
+    """Whether the rows have the columns that define groups."""
     if not hasattr(X, "shape") or len(X.shape) != 2:
         return False
     return all(isinstance(one, int | np.integer) or one in column_names(X) for one in names_in(by))
@@ -103,7 +103,7 @@ def _cells(names: tuple[Any, ...], X: Any) -> NDArray[Any]:
         missing = [one for one in names if isinstance(one, str)]
         raise ValueError(
             f"by names {listed(map(shown, missing))}, which X does not have: give a DataFrame with the column, or its "
-            "values as groups=..., here and where rows are decided on."
+            "values as groups=..., both here and in decide."
         )
     return categories_of(X, column_positions(list(names), X))
 

@@ -1,4 +1,4 @@
-"""The promise in words: what is promised, for which rows, on what assumption and on how many rows it rests."""
+"""The promise in words: what is promised, for which rows, under what assumption, and based on how many rows."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def promise_in_words(
     classes: Iterable[Any],
     unknown: Iterable[Any],
 ) -> str:
-    """A sentence for every promise, for labels that it does not name, and for those the classifier does not know.
+    """A sentence for every promise, for labels it does not name, and for labels the classifier does not know.
 
-    `max_risk` is what was asked for, of all rows or of those of each label, or costs.
+    `max_risk` is what was requested: for all rows, for each label, or as costs.
     """
     unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
     lines = []
     if groups is not None and not controls:
-        # Groups are promised one risk.
+        # All groups are promised the same risk.
         lines.append(_no_group_sentences(groups, cast(float, max_risk), confidence))
     for key, control in controls.items():
         if isinstance(control, CostControl):

@@ -1,4 +1,4 @@
-"""Choose the threshold of trust that keeps a promise about errors: exact binomial tests in a fixed sequence."""
+"""Choose the trust threshold that controls the selective risk: exact binomial tests in a fixed sequence."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Control:
     max_risk : float
         The promised error rate.
     n_rows, n_accepted, n_errors : int
-        Calibration rows, those that the threshold accepts, and the wrong ones among these.
+        Calibration rows, those the threshold accepts, and the wrong ones among these.
     n_needed : int
-        The fewest accepted rows, if all are right, for which the promise can be made.
+        The fewest accepted rows, all of them right, that allow the promise.
     n_tried, n_tried_errors : int
         Rows accepted at the first threshold tested, and the wrong ones; at the last one if none accepts enough rows.
     """
@@ -54,12 +54,12 @@ class Control:
 def choose_threshold(
     trust: FloatArray, wrong: BoolArray, grid: FloatArray, max_risk: float, confidence: float
 ) -> Control:
-    """The most generous threshold of `grid` that fixed-sequence testing lets pass.
+    """The most lenient threshold of `grid` that passes fixed-sequence testing.
 
     Parameters
     ----------
     trust, wrong : (n,) arrays
-        Of the calibration rows: independent draws that influenced neither `grid` nor the labels.
+        Of the calibration rows: independent draws that influenced neither `grid` nor the classifier.
     grid : array of float
         In any order.
     max_risk, confidence : float
@@ -68,7 +68,7 @@ def choose_threshold(
     Notes
     -----
     The first threshold tested is the strictest that accepts `rows_to_start` rows. This start depends on the trust of
-    the calibration rows, though not on their labels; the guarantee is exact if rows of more trust are not wrong more
+    the calibration rows, though not on their labels; the guarantee is exact if rows with more trust are not wrong more
     often, and nearly so otherwise (docs/explanation/promises.md has the argument).
     """
     return choose_together([(trust, wrong)], grid, max_risk, confidence)[0]
@@ -77,10 +77,10 @@ def choose_threshold(
 def choose_together(
     groups: Sequence[tuple[FloatArray, BoolArray]], grid: FloatArray, max_risk: float, confidence: float
 ) -> list[Control]:
-    """The most generous threshold at which the error rate of every group is kept; what it rests on, for each of them.
+    """The most lenient threshold that keeps the error rate in every group, as a `Control` for each group.
 
-    A threshold passes if it does in every group, each tested at the full level: it breaks the promise only if it does
-    so in some group, and passes the test of that group with probability at most ``1 - confidence``.
+    A threshold passes if it passes in every group, each tested at the full level: a threshold that breaks the promise
+    does so in some group, and passes the test of that group with probability at most ``1 - confidence``.
     """
     thresholds = np.unique(grid)[::-1]
     sums = [sums_at(thresholds, trust, wrong) for trust, wrong in groups]

@@ -1,7 +1,7 @@
-"""Look for signs that rows differ within regions, which a promise for another mix of regions rules out.
+"""Test the assumption of a promise for another mix of regions: no shift within regions.
 
-What can be seen without labels is whether trust, and each column, is distributed alike within regions. A difference is
-a sign, no proof: labels may be as they were. No difference proves nothing about labels either.
+Without labels, one can only test whether trust and each column have the same distribution within regions. A difference
+is a sign, not a proof: the labels may be unaffected. Conversely, no difference proves nothing about labels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sepc.records import flag, number, record, text, whole
 from sepc.statistics.stratified_ranks import differ_p_value, spread_p_value
 from sepc.wording import name_of
 
-# With no difference at all, a sign is found with at most this probability.
+# The significance level: the probability of a false alarm.
 SIGN_LEVEL = 0.05
 TRUST = "trust"
 
@@ -34,7 +34,7 @@ class ShiftCheck:
     p_value : float
         Its p-value, times the number of tests.
     n_tests : int
-        How many columns, and trust, were compared.
+        How many tests were made: one for each column, and one for trust.
     is_sign : bool
         Whether this is a sign that the assumption does not hold.
     """
@@ -51,7 +51,7 @@ def check_shift(X: Any, X_target: Any, trust: FloatArray, is_target: BoolArray, 
     Parameters
     ----------
     X, X_target : tables of n and m rows
-        What has no columns is compared by trust alone.
+        Inputs without columns are compared by trust alone.
     trust, is_target, region : (n + m,) arrays
         Of the calibration rows and then the target rows.
     """
@@ -80,7 +80,7 @@ def _cells(table: Any, j: int) -> NDArray[Any]:
 
 
 def _as_numbers(cells: NDArray[Any]) -> FloatArray:
-    """Numbers as they are, with gaps above all; other values by how many cells have them."""
+    """Numbers as they are, with missing values above all; other values by their frequency."""
     try:
         values = cells.astype(np.float64)
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
-"""Choose a threshold for rows whose mix of regions differs from that of the calibration rows.
+"""Choose a threshold for rows whose mix of regions differs from that of the calibration rows (covariate shift).
 
-What is assumed: within a region, rows and their labels are as in calibration. A part of the target rows, chosen at
-random, say how often each region is asked for, and test nothing. Each of the others is paired with a calibration row of
-its region that no other has taken. Of these pairs the calibration rows are drawn as the target's rows are, with labels,
-and the threshold is chosen on them as ever. Where none is left to take, the pair counts as accepted and wrong, which is
-never too good. Rows in regions with too few calibration rows for this are not accepted.
+The assumption: within a region, rows and their labels are distributed as in calibration. A random part of the target
+rows only estimates how frequent each region is. Each of the others is paired with an unused calibration row of its
+region. The calibration rows of these pairs are then distributed like the target rows, with labels, and the threshold is
+chosen on them as usual. If no calibration row is left, the pair counts as accepted and wrong, which is conservative.
+Rows in regions with too few calibration rows are not accepted.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sepc.estimators.selective.shift_check import ShiftCheck
 from sepc.records import ints, part, record, whole
 from sepc.statistics.binomial import rows_needed
 
-# The share of the target rows that only say what is asked for.
+# The share of the target rows that only estimate the frequencies of regions.
 PLAN_SHARE = 0.2
 # Plans that are compared differ in the number of pairs.
 N_PLANS = 40
-# A region is covered if of its pairs the share that lacks a row is expected to be below this share of `max_risk`.
+# A region is covered if the expected share of its pairs without a calibration row is below this share of `max_risk`.
 MOST_LACKING = 0.3
-# How much a promise on few pairs loses: this many times the square root of what is needed at least, over the pairs.
+# What a promise on few pairs loses: this many times the square root of (the fewest pairs needed / pairs).
 MARGIN = 8.0
 # The trust of pairs that always count as accepted, and of pairs that never do.
 ALWAYS, NEVER = np.inf, -np.inf
@@ -43,20 +43,20 @@ class Rows:
 
 @record
 class Shift:
-    """What a promise for another mix of regions rests on.
+    """The basis of a promise for another mix of regions.
 
     Attributes
     ----------
     regions : array of int
-        The regions whose rows may be accepted, sorted: calibration has rows enough there.
+        The regions whose rows may be accepted, sorted: those with enough calibration rows.
     n_planning : int
-        Target rows that only say how often each region is asked for.
+        Target rows that only estimate the frequencies of regions.
     n_target, n_target_accepted, n_target_uncovered : int
         All target rows, those accepted, and those in other regions.
     n_unpaired : int
         Pairs that lack a calibration row and count as accepted and wrong.
     check : ShiftCheck
-        Whether target rows differ from calibration rows within regions, which would break the assumption.
+        Whether target rows differ from calibration rows within regions, which would violate the assumption.
     """
 
     regions: IntArray = ints("B")
@@ -81,7 +81,7 @@ class Shift:
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """A threshold for the mix of the target, and what it rests on.
+    """A threshold for the target's mix of regions, and its basis.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class Paired:
     n_planning: int
     n_unpaired: int
 
-    def checked(self, region: IntArray, trust: FloatArray, check: ShiftCheck) -> Shift:
-        """The same, with what it means for the target rows and what the check of the assumption found."""
+    def with_check(self, region: IntArray, trust: FloatArray, check: ShiftCheck) -> Shift:
+        """The `Shift`: adds the counts of target rows and the check of the assumption."""
         covered = np.isin(region, self.regions)
         n_accepted, n_uncovered = int((covered & (trust >= self.control.threshold)).sum()), int((~covered).sum())
         return Shift(self.regions, self.n_planning, len(region), n_accepted, n_uncovered, self.n_unpaired, check)
@@ -111,18 +111,18 @@ def choose_for_target(
     confidence: float,
     random: np.random.RandomState,
 ) -> Paired:
-    """The most generous threshold at which the error rate is kept under the target's mix of regions.
+    """The most lenient threshold that keeps the error rate under the target's mix of regions.
 
     Parameters
     ----------
     rows : Rows
-        Calibration rows: independent draws that influenced neither `grid` nor the labels.
+        Calibration rows: independent draws that influenced neither `grid` nor the classifier.
     target : (m,) array of int
         Regions of rows drawn from the mix that the promise is for; negative ones are not accepted.
     grid, max_risk, confidence
         As for `choose_threshold`.
     random : RandomState
-        Chooses the target rows that plan, and pairs the others.
+        Picks the target rows for planning, and pairs the others.
     """
     regions = np.unique(rows.region[rows.region >= 0])
     order = random.permutation(len(target))
@@ -145,20 +145,20 @@ def plan(
 ) -> tuple[BoolArray, int]:
     """Which regions to cover, and how many pairs to make.
 
-    With more pairs a promise needs less of a margin, but calibration has rows enough for fewer regions. That number of
-    pairs is taken for which the share of rows that is covered, divided by one plus the margins for few pairs and for
-    pairs that lack a row, is largest.
+    With more pairs a promise needs less margin, but fewer regions have enough calibration rows. The number of pairs is
+    chosen to maximise the share of rows covered, divided by one plus the margins for few pairs and for pairs that lack
+    a row.
 
     Parameters
     ----------
     n_rows, n_asked : (H,) arrays of int
-        Calibration rows of each region, and target rows of it among those that plan.
+        Calibration rows of each region, and target rows of it among those for planning.
     n_planning, most_pairs : int
-        All target rows that plan, and those left for pairs.
+        Target rows for planning, and those left for pairs.
     max_risk : float
         The promised error rate.
     n_needed : int
-        The fewest accepted pairs for which the promise can be made.
+        The fewest accepted pairs that allow the promise.
 
     Examples
     --------
@@ -178,9 +178,9 @@ def plan(
 
 
 def _expected(n_rows: IntArray, n_asked: IntArray, n_planning: int, n: int) -> tuple[FloatArray, FloatArray]:
-    """Of `n` pairs, how many are expected in each region, and how many of these lack a row.
+    """The expected number of pairs in each region, out of `n`, and of those that lack a row.
 
-    The share of a region is uncertain, after `n_asked` of `n_planning` rows; how many of `n` pairs fall into it is then
+    The share of a region is uncertain after `n_asked` of `n_planning` rows, so the number of pairs that fall into it is
     negative binomial.
     """
     size, share = n_asked + 0.5, 1.0 / (1.0 + n / max(n_planning, 1))
@@ -190,6 +190,6 @@ def _expected(n_rows: IntArray, n_asked: IntArray, n_planning: int, n: int) -> t
 
 
 def _counts(region: IntArray, regions: IntArray) -> IntArray:
-    """How many rows each of the regions has."""
+    """How many rows lie in each of the regions."""
     known = region[np.isin(region, regions)]
     return np.bincount(np.searchsorted(regions, known), minlength=len(regions))

@@ -130,7 +130,7 @@ def _risk_from(reader: Reader, classes: Any) -> Any:
         return {read_simple_value(label, reader): risk for label, risk in pairs}
     rows = reader.value("costs", list)
     if len(rows) != len(classes) or not all(isinstance(row, list) and len(row) == len(classes) for row in rows):
-        raise reader.wrong("holds costs that are not one for each pair of labels")
+        raise reader.wrong("does not hold one cost for each pair of labels")
     if not all(type(cost) is float for row in rows for cost in row):
         raise reader.wrong("holds costs that are not numbers")
     costs = Costs(rows, reader.number("review", 0.0))
@@ -150,7 +150,7 @@ def _key_from(node: Any, reader: Reader) -> Key:
     """Read a group, a label, or None."""
     if isinstance(node, list):
         if len(node) != MOST_COLUMNS:
-            raise reader.wrong("holds a group of another number of columns")
+            raise reader.wrong("holds a group with the wrong number of columns")
         return tuple(read_simple_value(value, reader) for value in node)
     return read_simple_value(node, reader)
 
@@ -168,7 +168,7 @@ def _groups_to_node(groups: Groups | None) -> Node | None:
 
 
 def _columns_from(reader: Reader) -> Any:
-    """The columns that tell groups apart, as the parameter `by` names them."""
+    """The columns that define groups, as the parameter `by` names them."""
     by = reader.value("by", list)
     is_column = (isinstance(name, str) or (type(name) is int and abs(name) < 2**31) for name in by)
     if not 1 <= len(by) <= MOST_COLUMNS or len(set(map(str, by))) < len(by) or not all(is_column):
@@ -182,7 +182,7 @@ def _groups_from(reader: Reader, promised: Mapping[Key, Any], one_threshold: boo
     small = {}
     for key, n in _pairs(reader, "small"):
         if type(n) is not int or not 0 <= n < 2**63:
-            raise reader.wrong("holds a number of rows that is none")
+            raise reader.wrong("holds an invalid number of rows")
         small[_key_from(key, reader)] = n
     parents = {_key_from(child, reader): _key_from(parent, reader) for child, parent in _pairs(reader, "parents")}
     harm = [record_from(NoHarm, part) for part in reader.parts("no_harm")]
@@ -194,5 +194,5 @@ def _groups_from(reader: Reader, promised: Mapping[Key, Any], one_threshold: boo
 def _pairs(reader: Reader, name: str) -> Iterator[tuple[Any, Any]]:
     for pair in reader.value(name, list):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise reader.wrong("holds a list that is no pair")
+            raise reader.wrong("holds a list that is not a pair")
         yield pair[0], pair[1]

@@ -1,4 +1,4 @@
-"""Check what is asked of a `SelectiveClassifier`: rates between 0 and 1, and promises that go together."""
+"""Validate the parameters of a `SelectiveClassifier`: rates between 0 and 1, and compatible promises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MaxRisk = float | Mapping[Any, float] | Costs
 
 
 def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None, one_threshold: bool) -> None:
-    """Raise if no such promise can be asked for."""
+    """Raise if no such promise is possible."""
     risks: dict[Any, Any] = dict(max_risk) if isinstance(max_risk, Mapping) else {None: max_risk}
     if not risks:
         raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
@@ -27,9 +27,9 @@ def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None,
     if by is not None:
         names_in(by)
         if isinstance(max_risk, Mapping | Costs):
-            raise ValueError("by goes with one max_risk for all groups: no mapping and no Costs.")
+            raise ValueError("With by, max_risk must be one number for all groups, not a mapping or Costs.")
     elif parents is not None or one_threshold:
-        raise ValueError("parents and one_threshold are about groups; name the columns that make them in by.")
+        raise ValueError("parents and one_threshold are for groups; name the columns that define these in by.")
     check_shares({"max_risk" if label is None else f"max_risk[{label!r}]": risk for label, risk in risks.items()})
 
 
@@ -41,15 +41,15 @@ def check_shares(shares: Mapping[str, float]) -> None:
 
 
 def check_asked(max_risk: MaxRisk, by: Any, groups: Any, X_target: Any) -> None:
-    """Raise if what is given to `fit` does not go together."""
+    """Raise if the arguments of `fit` are not compatible."""
     if groups is not None and by is None:
-        raise ValueError("groups are given, but by names no column; name what they are, as in by='sex'.")
+        raise ValueError("groups are given, but by names no column; name their columns, as in by='sex'.")
     if X_target is None:
         return
     if by is not None or isinstance(max_risk, Mapping | Costs):
-        raise ValueError("X_target goes with one max_risk for all rows: no by, no mapping and no Costs.")
+        raise ValueError("With X_target, max_risk must be one number for all rows: no by, no mapping and no Costs.")
     if len(np.shape(X_target)) == 0 or len_of(X_target) == 0:
-        raise ValueError("X_target has no rows; give rows of the mix that the promise is for.")
+        raise ValueError("X_target has no rows; give rows from the population that the promise is for.")
 
 
 def risks_of_labels(max_risk: MaxRisk, classes: NDArray[Any]) -> dict[Any, float]:

@@ -1,11 +1,11 @@
-"""Places as rows see them that the ellipsoids were not drawn around.
+"""Cross-fitting: ellipsoids as seen by rows that they were not drawn around.
 
-An ellipsoid is drawn around rows by their labels, so to these rows it looks purer than it is: in many dimensions any
-few rows can be enclosed. Weights fitted to what these rows see would be far too sure. So the penalties of the weights
-are learned from rows that a partition has not seen, and the weights from gauges as if each row had been left out.
+An ellipsoid is drawn around rows by their labels, so for these rows it looks purer than it is: in many dimensions any
+few rows can be enclosed. Weights fitted to these rows would be far too confident. So the penalties of the weights are
+learned from rows that a partition has not seen, and the weights from gauges as if each row had been left out.
 
-The encoding of a category comes from labels too. A model that must not know the labels of some rows needs rows whose
-encodings do not know them either.
+The encoding of a category comes from labels too. A model that must not know the labels of some rows needs encodings
+that do not know them either.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from sepc.points.proportional_sample import ClassSample
 from sepc.points.row_hash import row_hashes
 
 # If at least this share of the weighed rows were not partitioned, penalties are learned from these. Otherwise the rows
-# are partitioned once more in folds, each of which is shown to the partition of the others.
+# are partitioned again in folds, and each fold is evaluated in the partition of the others.
 ENOUGH_UNSEEN = 0.4
 N_FOLDS = 2
 NOT_USED = -1
 
-# Rows that are equal to so many digits of a deviation are in one fold, whatever the units of the features are.
+# Rows that agree to this many digits of a deviation are in one fold, whatever the units of the features.
 FOLD_DIGITS = 3
 
-# Fewer rows say nothing of how weights will do on others.
+# Fewer rows say nothing about how weights will generalise.
 FEWEST_CROSSED = 20
 
 # The largest squared gauge of a row that was left out. The estimate has no upper limit, and the rare huge values would
@@ -43,7 +43,7 @@ LARGEST_LEFT_OUT = 2.0
 
 
 class Recoded(NamedTuple):
-    """Rows with other encodings; and for each column of categories, the encodings of its codes."""
+    """Rows with other encodings and, for each categorical column, the encodings of its codes."""
 
     rows: FloatArray
     encodings: tuple[FloatArray, ...]
@@ -51,7 +51,7 @@ class Recoded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recoder:
-    """Rows of features, followed by codes of categories, with their classes; each counts as `unit` rows."""
+    """Rows of features, followed by category codes, with their classes; each counts as `unit` rows."""
 
     rows: FloatArray
     which: IntArray
@@ -59,41 +59,39 @@ class Recoder:
     unit: float = 1.0
 
     def without(self, is_left_out: BoolArray) -> Recoded:
-        """The rows, encoded without the labels of some; these are encoded as new rows would be."""
+        """The rows, encoded without the labels of those left out, which are encoded like new rows."""
         rows, encodings = self.rows, []
         if self.category_columns:
             rows, is_known = rows.copy(), ~is_left_out
             classes = np.unique(self.which[is_known], return_inverse=True)[1]
             folds = folds_of(self.rows[is_known], classes, seed=0)
         for column, codes in zip(self.category_columns, self._codes, strict=True):
-            own = slice(column.feature, column.feature + column.n_features)
+            features = slice(column.feature, column.feature + column.n_features)
             new, known = encodings_like(
-                self.rows[is_known, own], codes[is_known], classes, column.n_categories, self.unit, folds
+                self.rows[is_known, features], codes[is_known], classes, column.n_categories, self.unit, folds
             )
-            rows[is_known, own], rows[is_left_out, own] = known, new[codes[is_left_out]]
+            rows[is_known, features], rows[is_left_out, features] = known, new[codes[is_left_out]]
             encodings.append(new)
         return Recoded(rows, tuple(encodings))
 
     @property
     def _codes(self) -> IntArray:
-        """The codes of each column of categories."""
+        """The codes of each categorical column."""
         return self.rows[:, self.rows.shape[1] - len(self.category_columns) :].astype(np.int64).T
 
 
-def recoded(
-    rows: FloatArray, encodings: Sequence[FloatArray], category_columns: Sequence[CategoryColumn]
-) -> FloatArray:
-    """Rows with other encodings of their categories."""
+def recode(rows: FloatArray, encodings: Sequence[FloatArray], category_columns: Sequence[CategoryColumn]) -> FloatArray:
+    """Replace the encodings of the categories in rows."""
     rows = rows.copy()
     codes = rows[:, rows.shape[1] - len(category_columns) :].astype(np.int64).T
-    for column, own, code in zip(category_columns, encodings, codes, strict=True):
-        rows[:, column.feature : column.feature + column.n_features] = own[code]
+    for column, encoding, code in zip(category_columns, encodings, codes, strict=True):
+        rows[:, column.feature : column.feature + column.n_features] = encoding[code]
     return rows
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """Partitions, and for each of them rows that it has not seen.
+    """Partitions, each with rows that it has not seen.
 
     Attributes
     ----------
@@ -101,8 +99,8 @@ class Crossing:
         For each weighed row, the position in `pieces` of the partition that has not seen it; -1 if there is none.
     pieces : tuple of Pieces
     seen_by : tuple of Recoded
-        The weighed rows as each partition sees them: with encodings of categories that do not know the labels of the
-        rows that it has not seen.
+        The weighed rows as each partition sees them: their category encodings do not know the labels of its unseen
+        rows.
     """
 
     folds: IntArray
@@ -114,8 +112,8 @@ class Crossing:
         """Whether enough of the rows have a partition that has not seen them."""
         return bool(np.mean(self.folds != NOT_USED) >= ENOUGH_UNSEEN)
 
-    def halved(self, recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> Crossing:
-        """The same with two folds, if there is a single partition."""
+    def with_two_folds(self, recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> Crossing:
+        """With two folds instead, if there is a single partition."""
         if len(self.pieces) != 1:
             return self
         folds = np.where(self.folds == NOT_USED, NOT_USED, _folds(recoder, standardize))
@@ -128,7 +126,7 @@ def cross(
     standardize: Callable[[FloatArray], FloatArray],
     partition: Callable[[Sequence[ArrayPoints]], Pieces],
 ) -> Crossing:
-    """Partition the rows outside of each fold; of very few rows none."""
+    """Partition the rows outside of each fold; without folds if there are very few rows."""
     if len(recoder.rows) < FEWEST_CROSSED:
         return Crossing(np.full(len(recoder.rows), NOT_USED), (), ())
     folds = _folds(recoder, standardize)
@@ -136,10 +134,10 @@ def cross(
         return Crossing(folds, (), ())
     seen_by, pieces = [], []
     for fold in range(N_FOLDS):
-        own = recoder.without(folds == fold)
-        each = [own.rows[(recoder.which == k) & (folds != fold)] for k in range(recoder.which.max() + 1)]
+        recoded_rows = recoder.without(folds == fold)
+        each = [recoded_rows.rows[(recoder.which == k) & (folds != fold)] for k in range(recoder.which.max() + 1)]
         pieces.append(partition([ArrayPoints(rows) for rows in each if len(rows)]))
-        seen_by.append(own)
+        seen_by.append(recoded_rows)
     return Crossing(folds, tuple(pieces), tuple(seen_by))
 
 
@@ -153,7 +151,7 @@ def _folds(recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) ->
 def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
     """A fold for each row: equal rows have the same one, and every class has its share of each fold.
 
-    Depends on the values of the rows only. A row that several classes have counts as one of the first of them.
+    Depends only on the values of the rows. A row that occurs in several classes counts for the first of them.
     """
     distinct, position = np.unique(row_hashes(rows, seed=0), return_inverse=True)
     owners = np.full(len(distinct), which.max(initial=0))
@@ -163,20 +161,20 @@ def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
     return folds[position]
 
 
-def unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
+def cross_unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
     """The partition itself, for the rows that are not among those partitioned."""
     hashes, seen = (
-        row_hashes(own, seed=0) for own in (recoder.rows, np.concatenate([one.rows for one in partitioned]))
+        row_hashes(rows, seed=0) for rows in (recoder.rows, np.concatenate([one.rows for one in partitioned]))
     )
     return Crossing(np.where(np.isin(hashes, seen), NOT_USED, 0), (pieces,), (Recoded(recoder.rows, ()),))
 
 
 def left_out_radii(rows: FloatArray, pieces: Pieces) -> FloatArray:
-    """Squared gauges of rows, of shape (n, K), as if each row had not been there when the ellipsoids were drawn.
+    """Leave-one-out squared gauges, of shape (n, K): as if each row had been absent when the ellipsoids were drawn.
 
-    Without a row that does not hold an ellipsoid up, the ellipsoid is the same. A row that does has the weight `u` in
-    its moments, and without it the moments have the squared gauge ``1 / (1 - u (rank + 1))`` there. That is an
-    estimate: the other weights are kept.
+    Without a row that is not a support point, an ellipsoid stays the same. A support point has the weight `u` in its
+    moments; without it, its squared gauge is ``1 / (1 - u (rank + 1))``. That is an estimate, since the other weights
+    are kept.
     """
     centers, roots = ellipsoid_arrays(pieces, rows.shape[1])
     squared = squared_radii(rows, centers, roots)

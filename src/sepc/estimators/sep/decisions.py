@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import Preparation, origin_of
 from sepc.decisions.decisions import Decision, Decisions
-from sepc.decisions.deferred import deferred
+from sepc.decisions.deferred import defer
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import SHARED, replaced
+from sepc.decisions.row_wise import SHARED, replace_columns
 from sepc.decisions.sentences import Reason
 from sepc.estimators.sep.grounds import grounds_of
 from sepc.estimators.sep.reasons import SEPReasons
@@ -40,24 +40,24 @@ class SEPDecisions(Decisions):
     rule : array of `Rule`
         The rule of the paper that gave the counts.
     gauge : array of float
-        How far out the row lies: below 1 in the ellipsoid where it lies deepest; above 1, in the nearest one, if it
-        lies outside all of them.
+        The Mahalanobis distance in units of the ellipsoid: below 1 in the ellipsoid where the row lies deepest; above
+        1, in the nearest one, if it lies outside all of them.
     place : array of int
         For rows outside, the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids; else -1.
     counts : (n, C) array of int
         Training rows of each class where the row lies.
     missing : (n, d) bool array
-        Features that are missing. Such a row is decided by completions that are like the training rows: probabilities
-        and trust are their averages, and `rows`, `region` and what follows are those of the most typical one.
+        Missing features. Such a row is decided by multiple imputation, with completions like the training rows:
+        probabilities and trust are averages, and `rows`, `region` and the rest are those of the most typical one.
     notes : array of str
-        What is odd about the row itself, such as a category that was not seen in training; empty for most.
+        Remarks on the row itself, such as a category not seen in training; empty for most.
     empty : (n, Q) bool array
-        Columns of categories that are empty, in the order of the table. A gap is decided on as a category of its own
-        if training rows had such gaps, else as one that was not seen.
+        Missing categories, by column in the order of the table. A missing category counts as a category of its own if
+        training rows lacked it too, else as an unseen one.
     preparation : Preparation or None
-        How columns became features; None if all of them are numbers.
+        How columns become features; None if all of them are numbers.
     counts_label : array
-        The label that these counts alone would give; a row where it differs from `label` is worth a look.
+        The label that the counts alone would give; rows where it differs from `label` are worth a look.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -85,7 +85,7 @@ class SEPDecisions(Decisions):
     ) -> Self:
         """Decide on rows given in the user's own features."""
         complete, judged = judge_any(model, rows, min_trust)
-        looking_up = deferred(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
+        looking_up = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
@@ -101,7 +101,7 @@ class SEPDecisions(Decisions):
 
     @property
     def features(self) -> FloatArray:
-        """The rows without the codes of categories, of shape (n, d)."""
+        """The rows without category codes, of shape (n, d)."""
         return self.rows[:, : len(self.model.shift)]
 
     @property
@@ -120,15 +120,15 @@ class SEPDecisions(Decisions):
         label = np.searchsorted(self.model.classes, self.label)
         return terms_of(self.model, self.given_rows, label, self.gauge)
 
-    def _renamed(self, features: Sequence[str], restore: Restore | None = None) -> Self:
-        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
+    def _with_feature_names(self, features: Sequence[str], restore: Restore | None = None) -> Self:
+        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
         if len(features) != len(self.model.feature_names):
             return self
-        usual = None if self.model.usual is None else self.model.usual.restored(restore)
-        return replaced(self, model=replace(self.model, feature_names=tuple(features), usual=usual))
+        usual = None if self.model.usual is None else self.model.usual.with_restore(restore)
+        return replace_columns(self, model=replace(self.model, feature_names=tuple(features), usual=usual))
 
-    def _own_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
+    def _extra_columns(self) -> dict[str, Any]:
+        """Columns that are specific to this class of decisions."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
 
@@ -137,7 +137,7 @@ class SEPDecisions(Decisions):
         return SEPReasons(self).all()
 
     def _grounds(self, words: Words) -> Grounds:
-        """What the only decision rests on, for a letter, in these words."""
+        """The grounds of the only decision, for a letter, in these words."""
         return grounds_of(self, words)
 
 
@@ -149,23 +149,23 @@ class SEPDecision(Decision):
 
     @property
     def possible_ellipsoids(self) -> list[int]:
-        """The ellipsoids that the row may lie in, by what is known of it; without gaps, those it lies in."""
+        """The ellipsoids that the row may lie in, given its known values; for a complete row, those it lies in."""
         return [int(k) for k in possible_ellipsoids(self._only.model, self._with_gaps(), self._empty())]
 
     @property
     def is_certain(self) -> bool:
-        """Whether the label stays the same however the gaps are filled, as long as the row is like what was seen.
+        """Whether the label stays the same however missing values are filled in, if the row is like the training rows.
 
-        That is, whatever known category is behind each empty one, and whatever the missing numbers are, as long as the
-        row lies in one of the ellipsoids. False if that cannot be shown, and without weights.
+        That is, for every known category in place of a missing one, and for all missing numbers that put the row in one
+        of the ellipsoids. False if that cannot be shown, and without weights.
         """
         model = self._only.model
         return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)), self._empty())
 
     def ask_for(self) -> list[tuple[str, float]]:
-        """What is missing, and how often knowing one of these would be enough to accept the row; best first.
+        """The missing values, and how often knowing one would be enough to accept the row; best first.
 
-        Of those that are enough equally often, such as never, the one that adds most trust comes first.
+        Ties, such as among values that are never enough, are ordered by the trust they add.
         """
         model, row, empty = self._only.model, self._with_gaps(), self._empty()
         names = model.feature_names
@@ -173,23 +173,23 @@ class SEPDecision(Decision):
         groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
         groups = {name: group for name, group in groups.items() if group}
         known = likely_values(model, row, [np.array(group) for group in groups.values()])
-        known += [(own.positions, own.likely(model, self.probabilities)) for own in empty]
+        known += [(column.positions, column.likely(model, self.probabilities)) for column in empty]
         if not known:
             return []
-        asked = [*groups, *(names[own.feature] for own in empty)]
+        asked = [*groups, *(names[column.feature] for column in empty)]
         settled = value_of_information(model, row, known, self._only.min_trust)
         ranked = sorted(zip(settled, asked, strict=True), key=lambda item: item[0], reverse=True)
         return [(name, share) for (share, _), name in ranked]
 
     def _empty(self) -> list[EmptyCategory]:
-        """The columns of categories that are empty."""
+        """The missing categories."""
         preparation = self._only.preparation
         if preparation is None:
             return []
-        first_code, own = len(preparation.feature_names), preparation.categories.values()
+        first_code, all_categories = len(preparation.feature_names), preparation.categories.values()
         return [
             EmptyCategory.of(int(feature), first_code + q, *categories.known)
-            for q, (feature, categories) in enumerate(zip(preparation.category_features, own, strict=True))
+            for q, (feature, categories) in enumerate(zip(preparation.category_features, all_categories, strict=True))
             if self.empty[q]
         ]
 

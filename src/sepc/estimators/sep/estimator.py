@@ -22,7 +22,7 @@ from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
-from sepc.estimators.sep.fold_models import out_of_fold, refitted
+from sepc.estimators.sep.fold_models import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.given_tables import complete, prepare
 from sepc.estimators.sep.importances import importances_of
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
@@ -42,7 +42,7 @@ from sepc.wording import MOST_NAMES, listed, shown
 
 
 class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
-    """Classify by ellipsoids cut out of the training set, and say how far to trust each label and why.
+    """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
     ----------
@@ -51,36 +51,37 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         values give more and purer ellipsoids, and more rows outside all of them; larger values give fewer ellipsoids
         that are easier to read.
     trust : {"weights", "counts", "published"}, default="weights"
-        Where labels and trust come from. "weights" is a logistic model that is additive in the ellipsoids and in a
-        curve for each feature; `decide(X)[0].terms()` tells what each of them adds. "counts" uses the training rows
-        of each class where a row lies; trust grows with their number and fades outside the ellipsoids. "published" is
-        the paper's formula, which is 1 for any pure region, even of one row.
+        Where labels and trust come from. "weights" is a generalised additive (logistic) model of the ellipsoids and a
+        shape function for each feature; `decide(X)[0].terms()` lists what each contributes. "counts" uses the training
+        rows of each class where a row lies; trust grows with their number and fades outside the ellipsoids.
+        "published" is the paper's formula, which is 1 for any pure region, even of one row.
     min_trust : float, default=0.95
-        Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
+        The minimum trust at which a label is accepted; below it the model abstains. Labels do not depend on it.
     standardize : bool, default=True
         Scale every feature by its standard deviation. Otherwise features with large values dominate the cuts.
     max_rounds : int, default=1000
         Stop partitioning after this many rounds; the remaining rows are enclosed as they are.
     max_ellipsoids : int or None, default=None
         Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default 40 for up to 2,000
-        rows, growing to 60 for 10,000 and more.
+        rows, growing to 60 for 10,000 or more.
     fit_rows : "auto", int or None, default="auto"
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
-        then count all rows in the ellipsoids. More rows take longer and gain little. "auto" is 400 for each feature,
-        but at least 4,000 and at most 10,000; None is all rows. `rows_used_` says how many it were.
+        then count all rows in the ellipsoids. More rows take longer and gain little. "auto" means 400 per feature, but
+        at least 4,000 and at most 10,000; None means all rows. `rows_used_` reports how many were used.
     categorical_features : "from_dtype" or list of names, default="from_dtype"
-        Columns of a DataFrame that hold categories, beside those with text or a categorical type, which always do.
+        Columns of a DataFrame that hold categories, in addition to those with text or a categorical dtype.
     keep : list of names or None, default=None
-        Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text,
-        which are left out otherwise, with a warning that names them.
+        Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text;
+        by default such columns are left out, with a warning that names them.
     class_weight : "balanced", mapping of labels to weights or None, default=None
-        Decide as if classes were more or less frequent than in training: a class of weight 2 twice as frequent beside
-        the others, with "balanced" all the same. For a rare class whose rows must not be missed. The fit is the same.
+        Decide as if class frequencies differed from training: a class of weight 2 is twice as frequent relative to the
+        others, and "balanced" makes all equally frequent. For a rare class whose rows must not be missed. The fit is
+        the same.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     out_of_fold : bool, default=False
-        Also compute `out_of_fold_`: weights are fitted for two more models, without drawing more ellipsoids; of a
-        table with gaps, two more models are fitted. Needs trust="weights" and rows in memory.
+        Also compute `out_of_fold_`: weights are fitted for two more models, without drawing more ellipsoids; with
+        missing values, two more models are fitted in full. Needs trust="weights" and rows in memory.
     n_jobs : int or None, default=None
         Number of classes to partition in parallel, if there are more than two.
     random_state : int, RandomState or None, default=0
@@ -97,19 +98,19 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     history_ : tuple of History
         For every partition, the rows left after each round and why it stopped.
     rows_used_ : RowsUsed
-        How many of the rows were partitioned and weighed; printed, it says so in words.
+        How many rows were partitioned, and how many the weights were fitted to; prints as a sentence.
     regions_ : Regions
         Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
     preparation_ : Preparation or None
-        How the columns of a DataFrame become features; None if all of them are numbers and used as they are.
+        How the columns of a DataFrame become features; None if all are numbers and used unchanged.
     out_of_fold_ : (n, C) array
         With `out_of_fold`: probabilities of the training rows, each from a model of about half of the rows that has
-        not seen it, nor rows equal to it. NaN for rows without one: of more than `fit_rows` rows those that were
-        partitioned, of more than 40,000 also those that were not weighed. Not kept in model files.
+        seen neither it nor equal rows. NaN for rows without one: with more than `fit_rows` rows those that were
+        partitioned, with more than 40,000 also those the weights were not fitted to. Not kept in model files.
     model_ : SEPModel
         The arrays that all decisions are computed from. They hold no training rows except isolated ones.
     feature_importances_ : array
-        How much each column matters: the mean size of its term in log-odds; with weights only.
+        How much each column matters: the mean absolute term in log-odds; with weights only.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -172,26 +173,26 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     @classmethod
     def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
-        """A classifier that follows the paper to the letter, wherever the paper is specific enough."""
+        """A classifier that follows the paper to the letter wherever the paper is specific enough."""
         letter: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
         return cls(n_impure, **letter | options)
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Partition the training set into ellipsoids, and weigh them.
+        """Partition the training set into ellipsoids, and fit their weights.
 
         Parameters
         ----------
         X : DataFrame or array of shape (n, d), Dask array or DataFrame, or path
-            A DataFrame of pandas or polars, or an Arrow table, may hold numbers, categories and dates; an array holds
-            numbers. NaN is a gap, which is filled in like other rows of the class. Dask collections stay on the
-            workers of the current client. A path names a Parquet file or a folder of them, which is read block by
+            A pandas or polars DataFrame or an Arrow table may hold numbers, categories and dates; an array holds
+            numbers. NaN is a missing value, which is imputed from other rows of the class. Dask collections stay on
+            the workers of the current client. A path names a Parquet file or a folder of them, which is read block by
             block. Both may hold categories and dates, whose encoding is learnt from at most 40,000 rows; their numbers
-            and dates have no gaps.
+            and dates must not be missing.
         y : array of shape (n,), Dask array or Series, or str
             Labels of any type. With a Dask DataFrame or a path it may be the name of the column that holds them.
         sample_weight : array of shape (n,), optional
-            How much each row counts: 2 is the row twice, 0 is no row. Not for Dask collections and files.
+            How much each row counts: 2 counts it twice, 0 leaves it out. Not for Dask collections and files.
 
         Returns
         -------
@@ -205,19 +206,21 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             del self.out_of_fold_
         table = training.table
         if self.out_of_fold and table is not None:
-            found = refitted(self, X, y, sample_weight, table) if table.has_gaps else self._out_of_fold(fit, table)
+            found = (
+                refit_out_of_fold(self, X, y, sample_weight, table) if table.has_gaps else self._out_of_fold(fit, table)
+            )
             self.out_of_fold_ = table.of_table(found)
         return self
 
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
-        """Fit to rows as another classifier has prepared them, so that both take the same columns in the same way.
+        """Fit to rows as another classifier has prepared them, so that both take the same columns.
 
         Parameters
         ----------
         other : SEPClassifier
             Fitted.
         rows : (n, d) array
-            Its features and codes of categories, as in `SEPDecisions.given_rows`; gaps are NaN.
+            Its features and category codes, as in `SEPDecisions.given_rows`; missing values are NaN.
         labels : array of shape (n,)
         """
         self.check_parameters()
@@ -227,7 +230,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return self
 
     def _settings(self) -> FitSettings:
-        """The parameters, as far as a fit depends on them."""
+        """The parameters that a fit depends on."""
         chosen = self.categorical_features
         return FitSettings(
             who=type(self).__name__,
@@ -247,7 +250,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         )
 
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
-        """Fit to complete rows, and keep what was found."""
+        """Fit to complete rows, and set the fitted attributes."""
         columns = training.columns
         self.classes_, self.n_features_in_, self.preparation_ = training.labels, columns.n, columns.preparation
         if columns.names is not None:
@@ -269,7 +272,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return fit
 
     def _out_of_fold(self, fit: Fit, table: TableRows) -> FloatArray:
-        """Out-of-fold probabilities of the rows of a table without gaps."""
+        """Out-of-fold probabilities of the rows of a table without missing values."""
         found = out_of_fold(fit.fold_models, table.rows, len(self.classes_))
         if self.class_weight is not None:
             found *= weights_of_classes(self.class_weight, self.classes_, fit.model.class_counts)
@@ -278,10 +281,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
-        if (own := self.preparation_) is not None:
-            notes, empty = own.notes_on(X, rows), own.empty_in(X, rows)
-            return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, own)
-        # A copy, since causes and reasons are found in these rows later, when `X` may hold others.
+        if (preparation := self.preparation_) is not None:
+            notes, empty = preparation.notes_on(X, rows), preparation.empty_in(X, rows)
+            return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, preparation)
+        # A copy, since causes and reasons are computed from these rows later, when `X` may have changed.
         return SEPDecisions.of(self.model_, rows.copy(), self.min_trust)
 
     def _labels(self, X: Any) -> NDArray[Any]:
@@ -299,29 +302,29 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         rows = plain_rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
         if rows is None:
             self.check_columns(X)
-            # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
+            # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
             with np.errstate(invalid="ignore"):
                 rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
         return rows
 
     def check_columns(self, X: Any) -> None:
-        """Raise if a column does not hold numbers or, for a model of a table, if this is none."""
+        """Raise if a column is not numeric or, for a model of a table, if `X` is not a table."""
         kind = type(self).__name__
         if self.preparation_ is None:
             refuse_text(X, kind)
         elif not is_table(X):
-            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with the same.")
+            raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with these columns.")
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """How much each column matters: the mean size of its term in log-odds over the training rows.
+        """How much each column matters: the mean absolute term in log-odds over the training rows.
 
-        0 for columns that are left out. With several classes, the size of a term is the largest difference that it
-        makes between two of them. What ellipsoids add belongs to no single column, and is not counted here.
+        0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
+        between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
         """
         check_is_fitted(self)
         if self.model_.weights is None:
-            raise AttributeError(f"With trust={self.trust!r} columns have no terms, and so no importances.")
+            raise AttributeError(f"With trust={self.trust!r} columns have no terms, and therefore no importances.")
         sizes = importances_of(self.model_, self.preparation_)
         names = getattr(self, "feature_names_in_", self.model_.feature_names)
         return np.array([sizes.get(str(name), 0.0) for name in names])
@@ -352,16 +355,16 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         (n, d) array
         """
         check_is_fitted(self)
-        own = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
-        if not own:
+        of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
+        if not of_label:
             known = listed(map(shown, self.classes_), MOST_NAMES)
             raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
-        held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in own], dtype=np.float64)
-        chosen = rng.choice(len(own), size=n, p=held / held.sum())
+        held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in of_label], dtype=np.float64)
+        chosen = rng.choice(len(of_label), size=n, p=held / held.sum())
         rows = np.empty((n, len(self.model_.feature_names)))
-        for k, fitted in enumerate(own):
+        for k, fitted in enumerate(of_label):
             rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
         return rows
 
@@ -382,7 +385,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, 'auto', or None for all rows.")
         check_class_weight(self.class_weight)
         if self.out_of_fold and (self.published or self.trust != "weights"):
-            raise ValueError("out_of_fold needs trust='weights'; other trust is not learned from rows.")
+            raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -41,13 +41,13 @@ class FittedEllipsoid(ShownInLists):
     number : int
         Its position in the order in which ellipsoids were found.
     label : object
-        The label it was made for.
+        The label of its class.
     ellipsoid : Ellipsoid
         In the features given to `fit`.
     counts : (C,) array
         Training rows of each class inside it.
     cuts : tuple of Hyperplane
-        The cuts that carved it out, in order; empty if its class was taken whole.
+        The cuts that carved it out, in order; empty if its class was enclosed whole.
     n_round : int
         The round it was found in.
     is_terminal : bool
@@ -64,7 +64,7 @@ class FittedEllipsoid(ShownInLists):
 
     @classmethod
     def of(cls, model: SEPModel, k: int, cuts: tuple[Hyperplane, ...], n_round: int) -> Self:
-        """Ellipsoid `k` of a model, with the story of how it was found."""
+        """Ellipsoid `k` of a model, with the cuts that led to it."""
         return cls(
             number=k,
             label=plain(model.classes[model.owners[k]]),
@@ -88,7 +88,7 @@ class FittedEllipsoid(ShownInLists):
 
 @record
 class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
-    """The ellipsoids of a model in the order found, as a sequence; each is built when it is asked for.
+    """The ellipsoids of a model in the order found, as a lazy sequence.
 
     Attributes
     ----------
@@ -122,8 +122,8 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
             return tuple(self[i] for i in range(len(self))[k])
         number = range(len(self))[k]
         end = int(self._ends[number])
-        own = range(end - int(self.n_cuts[number]), end)
-        return FittedEllipsoid.of(self.model, number, tuple(self._cut(i) for i in own), int(self.n_round[number]))
+        cuts = range(end - int(self.n_cuts[number]), end)
+        return FittedEllipsoid.of(self.model, number, tuple(self._cut(i) for i in cuts), int(self.n_round[number]))
 
     @cached_property
     def _ends(self) -> IntArray:
@@ -138,7 +138,7 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
             (str(k), name_of(owner), f"{n_rows[k]:,}", f"{self.n_round[k]:,}", f"{self.n_cuts[k]:,}")
             for k, owner in enumerate(owners)
         )
-        # Rows that no card has room for are counted on it, but need no cells.
+        # Rows beyond the length of a card are counted on it, but need no cells.
         rows += ((),) * (len(self) - len(rows))
         head = ("ellipsoid", "label", "training rows", "found in round", "cuts")
         return Card(f"{counted(len(self), 'ellipsoid')}, in the order found", (), head, rows)
@@ -152,7 +152,7 @@ class History(ShownInLists):
     ----------
     label : object
     rows_left : tuple of pairs of int
-        Own rows, and other rows, that were left after each round.
+        Rows of the label, and other rows, left after each round.
     stopped_because : str
         Why there was no further round, in words.
     """
@@ -162,7 +162,7 @@ class History(ShownInLists):
     stopped_because: str = text()
 
     def flaw(self) -> str | None:
-        """Whether something is no number of rows."""
+        """Whether something is not a number of rows."""
         is_possible = all(type(n) is int and 0 <= n < MOST for left in self.rows_left for n in left)
         return None if is_possible else "has rows_left that are not pairs of integers"
 
@@ -208,9 +208,9 @@ class RowsUsed(ShownOnOneLine):
     Examples
     --------
     >>> print(RowsUsed(n_rows=100_000, n_partitioned=4_000, n_weighed=40_000))
-    4,000 of 100,000 rows were partitioned, all were counted, and 40,000 were weighed.
+    Partitioned 4,000 of 100,000 rows, counted all, and fitted weights to 40,000.
     >>> print(RowsUsed(n_rows=150, n_partitioned=150, n_weighed=150))
-    All 150 rows were partitioned and counted, and all were weighed.
+    Fitted on all 150 rows.
     """
 
     n_rows: int = whole()
@@ -219,14 +219,14 @@ class RowsUsed(ShownOnOneLine):
 
     def flaw(self) -> str | None:
         """Whether more rows were used than there are."""
-        return "has numbers of rows that cannot be" if max(self.n_partitioned, self.n_weighed) > self.n_rows else None
+        return "has impossible numbers of rows" if max(self.n_partitioned, self.n_weighed) > self.n_rows else None
 
     def __str__(self) -> str:
         rows = counted(self.n_rows, "row")
-        if self.n_partitioned < self.n_rows:
-            first = f"{self.n_partitioned:,} of {rows} were partitioned, all were counted"
-        else:
-            first = f"All {rows} were partitioned and counted"
+        if self.n_partitioned == self.n_rows and self.n_weighed in (0, self.n_rows):
+            return f"Fitted on all {rows}."
+        partitioned = f"{self.n_partitioned:,} of" if self.n_partitioned < self.n_rows else "all"
         if self.n_weighed == 0:
-            return f"{first}."
-        return f"{first}, and {'all' if self.n_weighed == self.n_rows else f'{self.n_weighed:,}'} were weighed."
+            return f"Partitioned {partitioned} {rows} and counted all."
+        weighed = f"{self.n_weighed:,}" if self.n_weighed < self.n_rows else "all"
+        return f"Partitioned {partitioned} {rows}, counted all, and fitted weights to {weighed}."

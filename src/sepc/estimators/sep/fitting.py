@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.sep.crossing import Crossing, Recoder, cross, ellipsoid_arrays, unseen
+from sepc.estimators.sep.crossing import Crossing, Recoder, cross, cross_unseen, ellipsoid_arrays
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.fold_models import FoldModel
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
@@ -34,15 +34,15 @@ from sepc.points.protocol import PointSet
 from sepc.points.row_hash import row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 
-# A sample keeps at least this many rows of a class, if the class has them and an even share of `fit_rows` allows.
+# A sample keeps at least this many rows of a class, if the class has them and an equal share of `fit_rows` allows it.
 FEWEST_ROWS = 1_000
 
 # The most ellipsoids of a partition, for few rows and for many.
 MOST_ELLIPSOIDS = (40, 60)
 FEW_ROWS, MANY_ROWS = 2_000, 10_000
 
-# By default so many rows are partitioned for each feature, between these two: ellipsoids of many features need more
-# rows. With 20, 35 and 50 features 4,000 rows cost 1 to 4 points of accuracy against 10,000; with few, next to nothing.
+# By default this many rows per feature are partitioned, between these bounds: ellipsoids of many features need more
+# rows. With 20, 35 and 50 features, 4,000 rows lose 1 to 4 points of accuracy against 10,000; with few, next to none.
 ROWS_A_FEATURE = 400
 FEWEST_PARTITIONED, MOST_PARTITIONED = 4_000, 10_000
 
@@ -60,7 +60,7 @@ def most_ellipsoids(n_rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class FitSettings:
-    """What a fit depends on beside the rows: the parameters of an `SEPClassifier`, and the most rows to bring together.
+    """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather.
 
     `who` is the name of the classifier, for messages. `categorical` and `keep` name columns of a table.
     """
@@ -81,7 +81,7 @@ class FitSettings:
     local_rows: int
 
     def seed(self) -> int:
-        """A seed; the same each time unless `random_state` is None or a generator."""
+        """A seed, the same each time unless `random_state` is None or a generator."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def n_partitioned(self, n_rows: int, n_features: int) -> int:
@@ -91,7 +91,7 @@ class FitSettings:
 
 
 class Fit(NamedTuple):
-    """A fitted model, its partition, how many rows were used, and models for out-of-fold probabilities, if wanted."""
+    """A fitted model, its partition, how many rows were used, and models for out-of-fold probabilities, if any."""
 
     model: SEPModel
     pieces: Pieces
@@ -100,13 +100,15 @@ class Fit(NamedTuple):
 
 
 def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
-    """Partition the classes, or a sample of their rows, then count all rows in the ellipsoids and weigh them.
+    """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights.
 
-    Codes of categories count in the weights only. With `out_of_fold`, models are also fitted to parts of the weighed
-    rows, if these come from a table without gaps.
+    Category codes are used by the weights only. With `out_of_fold`, models are also fitted to parts of the weighed
+    rows, if these come from a table without missing values.
     """
-    own = Standardization.of(training.extent)
-    standard = own if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
+    by_deviation = Standardization.of(training.extent)
+    standard = (
+        by_deviation if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
+    )
     n_rows = sum(points.n_points for points in training.classes)
     n_partitioned = settings.n_partitioned(n_rows, training.rows.n_features)
     partitioning = Settings(
@@ -114,16 +116,18 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
         published=settings.published,
         max_rounds=settings.max_rounds,
         max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
-        unit=own.scale / standard.scale,
+        unit=by_deviation.scale / standard.scale,
         local_rows=settings.local_rows,
     )
     common = _Common(training, settings, standard, partitioning.for_share(n_partitioned / n_rows))
-    return _fitted(common, n_rows, n_partitioned, on_round)
+    return _partition_and_weigh(common, n_rows, n_partitioned, on_round)
 
 
 @single_threaded
-def _fitted(common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None) -> Fit:
-    """Partition, count and weigh.
+def _partition_and_weigh(
+    common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None
+) -> Fit:
+    """Partition, count and fit the weights.
 
     Samples are drawn in the user's own units: rounding them first could give a row another hash on another engine.
     """
@@ -131,22 +135,22 @@ def _fitted(common: _Common, n_rows: int, n_partitioned: int, on_round: Callable
     is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
     n_drawn = max(n_partitioned if is_sampled else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
     drawn = _samples(training.classes, n_drawn, seed)
-    chosen = _fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
+    chosen = _draw_fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
     partitioned = training.classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
     pieces = common.partition(partitioned, on_round)
-    few = _fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
+    few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
     model = common.model(pieces, training.classes, training.labels)
     fold_models: tuple[FoldModel, ...] = ()
     if is_weighed:
         recoder = common.recoder(few)
-        crossing = None if chosen is None else unseen(recoder, chosen, pieces)
+        crossing = None if chosen is None else cross_unseen(recoder, chosen, pieces)
         if crossing is None or not crossing.is_enough:
             crossing = cross(recoder, common.standard.apply, common.partition)
         weighing = common.weighing(model, few)
         penalties = weighing.penalties(crossing)
         model = replace(model, weights=weighing.weights(pieces, penalties))
         if common.settings.out_of_fold and training.table is not None and not training.table.has_gaps:
-            halves, shares = crossing.halved(recoder, common.standard.apply), [sample.weight for sample in few]
+            halves, shares = crossing.with_two_folds(recoder, common.standard.apply), [sample.weight for sample in few]
             each = range(len(halves.pieces))
             fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
@@ -169,11 +173,11 @@ class _Common:
 
     def partition(self, classes: Sequence[PointSet], on_round: Callable[[Round], None] | None = None) -> Pieces:
         """Ellipsoids around rows of the classes, in standard units."""
-        points = [self.standard.of_set(own) for own in classes]
+        points = [self.standard.of_set(points_of_class) for points_of_class in classes]
         return partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
 
     def model(self, pieces: Pieces, classes: Sequence[PointSet], labels: NDArray[Any]) -> SEPModel:
-        """A model without weights: the ellipsoids, and in one pass how many rows of each class lie in which of them."""
+        """A model without weights: the ellipsoids, and a one-pass count of the rows of each class in them."""
         standard, d, weight_scale = self.standard, len(self.standard.shift), self.training.weight_scale
         ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
         centers, roots = ellipsoid_arrays(pieces, d)
@@ -211,9 +215,9 @@ class _Common:
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
     ) -> FoldModel:
-        """A model of the rows outside of a fold; classes of which there are none are not known to it.
+        """A model of the rows outside of a fold; it does not know classes without such rows.
 
-        `shares` has how many rows each row of a class stands for.
+        `shares` says how many rows each row of a class stands for.
         """
         pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
         known = np.unique(recoder.which[~is_in])
@@ -226,13 +230,13 @@ class _Common:
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:
     """The model with its counts in units of rows, rounded so that they add up; at least 1 where there are any."""
-    table_counts = np.column_stack([_rounded(own * unit) for own in model.table.counts.T])
+    table_counts = np.column_stack([_round_counts(counts * unit) for counts in model.table.counts.T])
     table = replace(model.table, counts=table_counts)
     return replace(model, class_counts=table_counts.sum(axis=0), table=table)
 
 
-def _rounded(shares: FloatArray) -> IntArray:
-    """Whole numbers near to these, at least 1 where they are positive, with their rounded sum if that allows it."""
+def _round_counts(shares: FloatArray) -> IntArray:
+    """Round to whole numbers, at least 1 where positive, that add up to the rounded sum if possible."""
     counts = np.maximum(np.floor(shares), shares > 0).astype(np.int64)
     n_left = max(round(float(shares.sum())) - int(counts.sum()), 0)
     counts[np.argsort(counts - shares, kind="stable")[:n_left]] += 1
@@ -245,7 +249,7 @@ def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[Clas
     return sample_classes(classes, n_wanted, seed, n_least)
 
 
-def _fewer(samples: list[ClassSample], n_drawn: int, n_wanted: int, seed: int) -> list[ClassSample]:
+def _draw_fewer(samples: list[ClassSample], n_drawn: int, n_wanted: int, seed: int) -> list[ClassSample]:
     """Draw `n_wanted` rows from samples of `n_drawn` rows, which saves a pass over the data."""
     if n_wanted >= n_drawn:
         return samples

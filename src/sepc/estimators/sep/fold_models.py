@@ -1,4 +1,4 @@
-"""Models of a part of the training rows, for probabilities of rows that they have not seen."""
+"""Models of parts of the training rows, for out-of-fold probabilities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash, recoded
+from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash, recode
 from sepc.estimators.sep.training_set import TableRows
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.rules import probabilities_of
@@ -33,7 +33,7 @@ class FoldModel:
     unseen : array
         Hashes of rows that it has not seen.
     encodings : tuple of arrays
-        Its encodings of the codes of each column of categories.
+        Its encodings of the codes of each categorical column.
     category_columns : sequence of CategoryColumn
     """
 
@@ -44,8 +44,8 @@ class FoldModel:
     category_columns: Sequence[CategoryColumn]
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """Probabilities of the classes that it knows, for rows as the whole model takes them."""
-        return probabilities_of(self.model, recoded(rows, self.encodings, self.category_columns))
+        """Probabilities of the classes it knows, for rows as the full model takes them."""
+        return probabilities_of(self.model, recode(rows, self.encodings, self.category_columns))
 
 
 def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -> FloatArray:
@@ -60,18 +60,18 @@ def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -
     return found
 
 
-def refitted(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
-    """The same for rows with gaps, from fits of a classifier to halves: gaps are filled in by labels of all rows."""
+def refit_out_of_fold(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
+    """The same with missing values: refit a classifier to each half, since imputation uses the labels of all rows."""
     labels, positions, classes = np.asarray(y), table.positions, classifier.classes_
     folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))
     found = np.zeros((len(folds), len(classes)))
     for fold in range(N_FOLDS):
-        others, own = np.unique(positions[folds != fold]), positions[folds == fold]
+        others, left_out = np.unique(positions[folds != fold]), positions[folds == fold]
         weights = None if sample_weight is None else np.asarray(sample_weight)[others]
         model = clone(classifier).set_params(out_of_fold=False)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the same has been said of all rows
+            warnings.simplefilter("ignore")  # the fit on all rows has warned already
             model.fit(_safe_indexing(X, others), labels[others], weights)
         known = np.searchsorted(classes, model.classes_)
-        found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, own))
+        found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, left_out))
     return found

@@ -1,4 +1,4 @@
-"""From what an `SEPClassifier` is given to a training set: tables, gaps and weights as rows of numbers."""
+"""Turn what an `SEPClassifier` is given (tables, missing values, weights) into a training set of numbers."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from sepc.columns.kinds import read_columns
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.fitting import FitSettings
-from sepc.estimators.sep.training_gaps import filled
+from sepc.estimators.sep.training_gaps import fill_gaps
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
 from sepc.looking.totals import warn_of_totals
 from sepc.points.missing_labels import refuse_missing_labels
 
-# The most rows to learn from what columns are, and how to encode categories: as many as weights are fitted to.
+# The most rows to learn column types and category encodings from: as many as weights are fitted to.
 DRAWN_ROWS = 40_000
 
-# Weights that are no whole numbers become copies by rounding: at most twice as many as there are rows, or so many.
+# Fractional weights are rounded to copies, at most the larger of this and twice the number of rows.
 MOST_COPIES = 40_000
 
 
 def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) -> TrainingSet:
-    """What to fit to: complete rows of numbers, by class; learns what the columns of a table are.
+    """Prepare complete rows of numbers, by class, to fit to; learns the column types of a table.
 
-    Rows of a collection stay where they are. Of rows in memory those without weight are left out, the others are
-    repeated as often as they count, and their gaps are filled in.
+    Rows of a collection stay where they are. Rows in memory are left out if their weight is zero, else repeated as
+    often as they count, and their missing values are imputed.
     """
     if is_collection(X):
         if sample_weight is not None:
@@ -47,7 +47,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         if settings.out_of_fold:
             raise TypeError("out_of_fold is for rows in memory; for files and Dask collections it must be False.")
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
-        labels, counts = training.labels.tolist(), [own.n_points for own in training.classes]
+        labels, counts = training.labels.tolist(), [points.n_points for points in training.classes]
         refuse_numbers(labels, counts)
         check_classification_targets(training.labels)
         warn_of_misspellings(labels, counts)
@@ -56,8 +56,8 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
     if sample_weight is not None:
-        X, y = indexable(X, checked_labels(y, settings.who))
-        weights = _checked_weights(sample_weight, len(y))
+        X, y = indexable(X, check_labels(y, settings.who))
+        weights = _check_weights(sample_weight, len(y))
         positions = np.flatnonzero(weights > 0.0)
         if len(positions) < n_table:
             X, y, weights = _safe_indexing(X, positions), y[positions], weights[positions]
@@ -71,37 +71,40 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
 
 
 def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
-    """The training set of rows in memory, with their gaps filled in."""
-    rows = filled(rows, np.unique(labels, return_inverse=True)[1], columns, settings)
+    """The training set of rows in memory, with missing values imputed."""
+    rows = fill_gaps(rows, np.unique(labels, return_inverse=True)[1], columns, settings)
     return TrainingSet.of_arrays(rows, labels, columns)
 
 
 def _numbers(
     X: Any, y: Any, copies: Copies | None, settings: FitSettings
 ) -> tuple[FloatArray, NDArray[Any], GivenColumns]:
-    """Rows of numbers with NaN for gaps, and labels, as often as they count; and what the columns are."""
+    """Rows of numbers, NaN where missing, and labels, repeated as often as they count; and the column types."""
     found = _get_feature_names(X)
     names = None if found is None else tuple(found)
     if is_table(X):
-        labels = checked_labels(y, settings.who)
+        labels = check_labels(y, settings.who)
         check_consistent_length(X, labels)
         kinds, values = read_columns(X, settings.categorical, settings.keep)
         warn_of_totals(last_cells(X), values)
         if not all(column.is_plain for column in kinds):
             if copies is not None:
-                values, labels = {name: own[copies.positions] for name, own in values.items()}, labels[copies.positions]
+                values, labels = (
+                    {name: cells[copies.positions] for name, cells in values.items()},
+                    labels[copies.positions],
+                )
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
-            preparation, rows = Preparation.fitted(kinds, values, classes, unit, settings.seed())
+            preparation, rows = Preparation.fit(kinds, values, classes, unit, settings.seed())
             preparation.check_finite(rows)
             warn_of_columns(kinds, stacklevel=5)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
         warn_of_columns(kinds, stacklevel=5)
     elif settings.categorical or settings.keep:
-        raise TypeError("categorical_features and keep name columns of a table, and X is none.")
+        raise TypeError("categorical_features and keep name columns of a table, but X is not a table.")
     if y is None:
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
     refuse_missing_labels(y)
-    # To look for NaN, scikit-learn adds up all cells; of huge ones the sum may overflow.
+    # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
     with np.errstate(invalid="ignore"):
         rows, labels = check_X_y(
             X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
@@ -113,12 +116,12 @@ def _numbers(
 
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
-    """Encodes the columns of a collection as a sample tells; None if all are numbers and used as they are."""
+    """Encodes the columns of a collection, learnt from a sample; None if all are numbers and used unchanged."""
     if not _is_lazy_table(X) and (settings.categorical or settings.keep):
-        raise TypeError("categorical_features and keep name columns of a table, and X is none.")
+        raise TypeError("categorical_features and keep name columns of a table, but X is not a table.")
     if not settings.categorical and not _has_other_columns(X, y):
         return None
-    table, labels = _drawn_table(X, y, settings.seed())
+    table, labels = _draw_table(X, y, settings.seed())
     columns, values = read_columns(table, settings.categorical, settings.keep)
     if all(column.is_plain for column in columns):
         warn_of_columns(columns, stacklevel=5)
@@ -126,7 +129,7 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     refuse_numbers(*counted_labels(labels))
     check_classification_targets(labels)
     classes = np.unique(labels, return_inverse=True)[1]
-    preparation, rows = Preparation.fitted(columns, values, classes, 1.0, settings.seed())
+    preparation, rows = Preparation.fit(columns, values, classes, 1.0, settings.seed())
     warn_of_columns(columns, stacklevel=5)
     return TrainingRows.of(preparation, table, rows)
 
@@ -137,7 +140,7 @@ def _is_lazy_table(X: Any) -> bool:
 
 
 def _has_other_columns(X: Any, y: Any) -> bool:
-    """Whether a collection has columns whose type is not one of numbers; no row is read."""
+    """Whether a collection has non-numeric columns; no row is read."""
     if is_lazy(X):
         from sepc.points.dask.drawn_table import has_other_columns as on_dask
 
@@ -147,13 +150,13 @@ def _has_other_columns(X: Any, y: Any) -> bool:
     return on_parquet(X, y)
 
 
-def _drawn_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
-    """A sample of the rows of a collection in memory, and their labels; the same whenever it is drawn."""
+def _draw_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
+    """Draw a sample of the rows of a collection into memory, with labels; the same each time."""
     if is_lazy(X):
-        from sepc.points.dask.drawn_table import drawn_table as on_dask
+        from sepc.points.dask.drawn_table import draw_table as on_dask
 
         return on_dask(X, y, DRAWN_ROWS, seed)
-    from sepc.points.on_parquet import drawn_table as on_parquet
+    from sepc.points.on_parquet import draw_table as on_parquet
 
     return on_parquet(X, y, DRAWN_ROWS, seed)
 
@@ -175,9 +178,9 @@ class Copies:
 
     @classmethod
     def of(cls, weights: FloatArray) -> Copies:
-        """Copies in proportion to the weights; as many as these say if all are whole and they are not too many.
+        """Copies in proportion to the weights; exactly the weights if all are whole and not too large.
 
-        Others are rounded up or down such that the copies of any run of rows add up to their share to within one.
+        Otherwise they are rounded up or down such that the copies of any run of rows add up to its share within one.
 
         Examples
         --------
@@ -200,7 +203,7 @@ class Copies:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
-def _checked_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+def _check_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Weights of rows as an array; raises unless they are numbers, not negative, and not all zero."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:

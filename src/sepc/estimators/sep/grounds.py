@@ -1,4 +1,4 @@
-"""What a decision rests on, in words for the person it is about: values beside what is usual, and no log-odds."""
+"""The grounds of a decision, worded for the person it is about: values next to what is usual, without log-odds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sepc.wording import name_of
 
 # Values that are named on each side.
 MOST_FOR, MOST_AGAINST = 5, 3
-# A term of less than this share of the largest is not worth naming.
+# Terms below this share of the largest are not worth naming.
 LEAST_SHARE = 0.1
 
 
@@ -23,16 +23,16 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
     missing = (*missing_columns(model, decisions.missing[0]), *_empty_categories(decisions))
     if model.usual is None or model.weights is None or len(model.classes) == 1:
         return Grounds(missing=missing)
-    told = RowPhrases(model, model.usual, decisions.rows)
-    terms = NamedTerms(decisions.terms(), told)
-    known = known_columns(decisions.missing, told.column_of)[0]
-    own = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
+    phrases = RowPhrases(model, model.usual, decisions.rows)
+    terms = NamedTerms(decisions.terms(), phrases)
+    known = known_columns(decisions.missing, phrases.column_of)[0]
+    all_known = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
     owners = [int(np.searchsorted(model.classes, label)) for label in (decisions.label[0], terms.terms.runner_up[0])]
     sides = []
     for sign, most in ((1.0, MOST_FOR), (-1.0, MOST_AGAINST)):
-        least = LEAST_SHARE * max((abs(term.value) for term in own), default=0.0)
-        chosen = [term.feature for term in own if sign * term.value >= least][:most]
-        sides.append(tuple(_point(told, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
+        least = LEAST_SHARE * max((abs(term.value) for term in all_known), default=0.0)
+        chosen = [term.feature for term in all_known if sign * term.value >= least][:most]
+        sides.append(tuple(_point(phrases, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
     speaks_for, speaks_against = sides
     return Grounds(speaks_for, speaks_against, missing)
 
@@ -45,15 +45,15 @@ def _empty_categories(decisions: Any) -> list[str]:
     return [name_of(column) for column, is_empty in categories if is_empty]
 
 
-def _point(told: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
-    """A value beside what is usual for the label that it speaks for and the other one, where that shows why."""
-    favoured, other = (words.label(told.model.classes[owner]) for owner in owners)
+def _point(phrases: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
+    """A value next to what is usual for the label it favours and for the other one, where that explains it."""
+    favoured, other = (words.label(phrases.model.classes[owner]) for owner in owners)
     if j is None:
         return f"overall, your values resemble earlier cases with {favoured} more than cases with {other}"
-    value = words.about(told.value(0, j), told.name(j))
-    if told.shows(0, j, *owners) <= 0:
+    value = words.about(phrases.value(0, j), phrases.name(j))
+    if phrases.shows(0, j, *owners) <= 0:
         return value
-    (usual, is_share), (rival, _) = (told.usual_among(0, j, owner) for owner in owners)
+    (usual, is_share), (rival, _) = (phrases.usual_among(0, j, owner) for owner in owners)
     if not usual or not rival or usual == rival:
         return value
     if is_share:

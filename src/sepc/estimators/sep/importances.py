@@ -1,4 +1,4 @@
-"""How much each column matters overall: the mean size of its term."""
+"""Feature importances: the mean absolute term of each column."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sepc.model.weights import Weights
 
 
 def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str, float]:
-    """The mean size of the term of each column that is used, in log-odds, over the training rows.
+    """The mean absolute term of each column used, in log-odds, over the training rows.
 
     With several classes, the size is the largest difference that the column makes between two of them. The distribution
-    of numbers is known by the quantiles that the model keeps. A date is several features, whose sizes are added.
+    of numbers comes from the quantiles that the model keeps. A date is several features, whose sizes are added.
     """
     weights, usual = model.weights, model.usual
     assert weights is not None
@@ -39,7 +39,7 @@ def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str
 def _of_categories(
     model: SEPModel, weights: Weights, usual: TrainingSummary, encodings: FloatArray, parts: list[int], q: int
 ) -> float:
-    """The mean size of the term of column `q` of categories, which these features stand for."""
+    """The mean absolute term of categorical column `q`, which these features encode."""
     rows = np.tile(model.shift, (len(encodings), 1))
     rows[:, parts] = encodings
     terms = weights.feature_terms(np.ascontiguousarray(model.standardize(rows).T))[:, parts].sum(axis=1)

@@ -1,4 +1,4 @@
-"""Any number of classes: two share one partition; of more, each is partitioned against all others."""
+"""Multiclass: two classes share one partition; with more, it is one class against the rest."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def partition_classes(
 ) -> Pieces:
     """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md).
 
-    Of more than two classes, the pieces of the others are not used. They are cut all the same where impurity is a
-    share, since that thins the others out and soon pays. Where it is a number of rows, most of the time would go into
-    them: on letter, with 2 rows, nine tenths.
+    With more than two classes, the pieces of the rest are not used. They are still cut if `n_impure` is a share, since
+    that thins out the rest and soon pays off. If it is a number of rows, they would take most of the time: on letter,
+    with 2 rows, nine tenths.
 
     `on_round` is not called for partitions that run in other processes.
     """
@@ -61,7 +61,7 @@ def partition_classes(
         n_jobs = 1  # Open files and clients cannot be sent to other processes.
     if effective_n_jobs(n_jobs) > 1:
         on_round = None
-    jobs = (delayed(partition)(own, _others(classes, i), settings, on_round) for i, own in enumerate(classes))
+    jobs = (delayed(partition)(points, _others(classes, i), settings, on_round) for i, points in enumerate(classes))
     return _of_many_classes(tuple(Parallel(n_jobs=n_jobs)(jobs)))
 
 
@@ -89,8 +89,8 @@ def _of_many_classes(parts: tuple[Partition, ...]) -> Pieces:
     kept = [[ellipsoid for ellipsoid in part.ellipsoids if ellipsoid.is_pos] for part in parts]
     return Pieces(
         partitions=parts,
-        ellipsoids=tuple(ellipsoid for own in kept for ellipsoid in own),
-        owners=np.repeat(np.arange(len(parts)), [len(own) for own in kept]),
+        ellipsoids=tuple(ellipsoid for found in kept for ellipsoid in found),
+        owners=np.repeat(np.arange(len(parts)), [len(found) for found in kept]),
         isolated=np.concatenate([part.isolated_pos for part in parts]),
         isolated_owners=np.repeat(np.arange(len(parts)), [len(part.isolated_pos) for part in parts]),
     )

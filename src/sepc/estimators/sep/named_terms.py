@@ -1,4 +1,4 @@
-"""Which terms of a decision a reason names: the largest for the label and against it."""
+"""Choose the terms of a decision that a reason names: the largest for the label and against it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sepc.estimators.sep.row_phrases import RowPhrases, summed_by_column
 from sepc.model.names import names_of
 from sepc.model.terms import Terms
 
-# The named terms are at least this share of the sum of all sizes, unless they are more than so many.
+# The named terms make up at least this share of the sum of all sizes, unless that takes more than this many.
 COVERED, MOST_TERMS = 0.7, 8
-# With more columns than these, that would be too many to read, and fewer are named.
+# With more columns than this, that would be too many to read, and fewer are named.
 MANY_COLUMNS, FEWER_TERMS = 20, 5
 # A smaller term would be shown as zero.
 LEAST_TERM = 0.005
@@ -31,7 +31,7 @@ class NamedTerm(NamedTuple):
 
 
 class Group(NamedTuple):
-    """An ellipsoid that counts for the place of a row, and how the row lies to it: in, near or outside."""
+    """An ellipsoid that counts for the place of a row, and the row's relation to it: in, near or outside."""
 
     ellipsoid: int
     relation: str
@@ -42,34 +42,34 @@ class NamedTerms:
     """The terms of decisions by column; those of all ellipsoids and isolated rows together are the place of a row."""
 
     terms: Terms
-    told: RowPhrases
+    phrases: RowPhrases
 
     @cached_property
     def columns(self) -> IntArray:
         """The first feature of each column."""
-        return np.unique(self.told.column_of)
+        return np.unique(self.phrases.column_of)
 
     @cached_property
     def sizes(self) -> FloatArray:
         """The terms of all columns, and the place, of shape (n, columns + 1)."""
         known = np.ones(self.terms.features.shape, dtype=bool)
-        by_column = summed_by_column(self.terms.features, known, self.told.column_of)[:, self.columns]
+        by_column = summed_by_column(self.terms.features, known, self.phrases.column_of)[:, self.columns]
         return np.column_stack([by_column, self.terms.ellipsoids.sum(axis=1) + self.terms.isolated])
 
     def named(self, i: int, is_refused: bool) -> list[NamedTerm]:
-        """The terms that are named for a row, the largest first.
+        """The terms to name for a row, the largest first.
 
-        Always among them is the largest for the label and, if the row is refused, the largest against it.
+        They always include the largest for the label and, if the row is rejected, the largest against it.
         """
-        own = self.sizes[i]
-        order = np.argsort(-np.abs(own), kind="stable")
-        so_far = np.cumsum(np.abs(own[order]))
+        sizes = self.sizes[i]
+        order = np.argsort(-np.abs(sizes), kind="stable")
+        so_far = np.cumsum(np.abs(sizes[order]))
         n_named = min(int((so_far < COVERED * so_far[-1]).sum()) + 1, self._most)
-        best, worst = int(own.argmax()), int(own.argmin())
-        chosen = set(order[:n_named].tolist()) | ({best} if own[best] > 0.0 else set())
-        if is_refused and own[worst] < 0.0:
+        best, worst = int(sizes.argmax()), int(sizes.argmin())
+        chosen = set(order[:n_named].tolist()) | ({best} if sizes[best] > 0.0 else set())
+        if is_refused and sizes[worst] < 0.0:
             chosen.add(worst)
-        return [self._term(i, j) for j in order.tolist() if j in chosen and abs(own[j]) >= LEAST_TERM]
+        return [self._term(i, j) for j in order.tolist() if j in chosen and abs(sizes[j]) >= LEAST_TERM]
 
     def largest(self, i: int) -> list[NamedTerm]:
         """All terms of a row that are not too small to be shown, the largest first."""
@@ -77,12 +77,12 @@ class NamedTerms:
         return [self._term(i, j) for j in order if abs(self.sizes[i, j]) >= LEAST_TERM]
 
     def extremes(self, i: int) -> tuple[NamedTerm | None, NamedTerm | None]:
-        """The largest term for the label of a row, and the largest against it, if there are such."""
-        own = self.sizes[i]
-        best, worst = int(own.argmax()), int(own.argmin())
+        """The largest term for the label of a row, and the largest against it, if any."""
+        sizes = self.sizes[i]
+        best, worst = int(sizes.argmax()), int(sizes.argmin())
         return (
-            self._term(i, best) if own[best] >= LEAST_TERM else None,
-            self._term(i, worst) if own[worst] <= -LEAST_TERM else None,
+            self._term(i, best) if sizes[best] >= LEAST_TERM else None,
+            self._term(i, worst) if sizes[worst] <= -LEAST_TERM else None,
         )
 
     def _term(self, i: int, j: int) -> NamedTerm:
@@ -98,23 +98,22 @@ class NamedTerms:
 
     def rest(self, i: int, named: list[NamedTerm]) -> tuple[int, float]:
         """How many other columns there are, and what they and the place, if it is not named, add together."""
-        n_features = sum(own.feature is not None for own in named)
-        return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(own.value for own in named))
+        n_features = sum(term.feature is not None for term in named)
+        return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(term.value for term in named))
 
     def group(self, i: int, label: int, runner_up: int) -> Group | None:
-        """The ellipsoid that adds most to the place of a row in its direction, if the row's lie to it explains that.
+        """The ellipsoid that adds most to a row's place term, in its direction, if their relation explains it.
 
-        A row that lies in or near a group is likened to the label that most of its cases have; one that lies outside is
-        not.
+        A row in or near a group is expected to have the majority label of its cases; a row outside is not.
         """
-        own = self.terms.ellipsoids[i]
+        by_ellipsoid = self.terms.ellipsoids[i]
         place = float(self.sizes[i, -1])
-        toward = own * np.sign(place)
+        toward = by_ellipsoid * np.sign(place)
         if abs(float(self.terms.isolated[i])) > toward.max(initial=0.0):
             return None
         favoured, other = (label, runner_up) if place > 0.0 else (runner_up, label)
-        gauges = self.told.gauges[i]
-        inside, mostly = gauges <= 1.0 + self.told.model.slack, self._mostly
+        gauges = self.phrases.gauges[i]
+        inside, mostly = gauges <= 1.0 + self.phrases.model.slack, self._mostly
         explains = np.where(inside, mostly == favoured, (mostly == other) | ((mostly == favoured) & (gauges <= NEAR)))
         if not (explains & (toward > 0.0)).any():
             return None
@@ -137,7 +136,7 @@ class NamedTerms:
 
     @cached_property
     def _mostly(self) -> IntArray:
-        """The class that most training rows in each ellipsoid have."""
+        """The majority class of each ellipsoid."""
         return np.asarray(self._counts.argmax(axis=1))
 
 

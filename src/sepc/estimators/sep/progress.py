@@ -1,4 +1,4 @@
-"""Progress of a fit: reported to scikit-learn's callbacks (from version 1.9), to listeners, and in print."""
+"""Progress of a fit, reported to scikit-learn's callbacks (from version 1.9), to listeners, and on screen."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=
 def listen_to_rounds(listener: Listener) -> Iterator[None]:
     """Context manager in which `listener` is called after every round of every partition with the rows left.
 
-    This is how a program follows a fit without knowing which estimator it is: partitions inside a
-    `SelectiveClassifier` or a `StratifiedClassifier` are reported as well, one after the other. Fits in other threads
-    or processes, as with `n_jobs`, are not. scikit-learn's callbacks do the same for one estimator, from version 1.9
-    on.
+    This lets a program follow a fit without knowing the estimator: partitions inside a `SelectiveClassifier` or a
+    `StratifiedClassifier` are reported as well, one after the other. Fits in other threads or processes, as with
+    `n_jobs`, are not. From version 1.9, scikit-learn's callbacks do the same for one estimator.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class Progress:
     Parameters
     ----------
     estimator : estimator
-        Its callbacks are called, and the listeners of `listen_to_rounds`; with `verbose` a line is printed.
+        Calls its callbacks and the listeners of `listen_to_rounds`; prints a line if it is `verbose`.
     """
 
     def __init__(self, estimator: Any) -> None:

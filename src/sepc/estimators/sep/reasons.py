@@ -1,4 +1,4 @@
-"""Decisions in words that a domain expert understands: the terms that gave the label, and what would settle a case."""
+"""Reasons for decisions in words for a domain expert: the terms behind the label, and what would settle a case."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sepc.decisions.kinds import Cause, Rule
 from sepc.decisions.sentences import Reason, Sentence, Shorter
 from sepc.estimators.sep.named_terms import NamedTerm, NamedTerms, known_columns
 from sepc.estimators.sep.row_phrases import RowPhrases, gauges_of, missing_columns
-from sepc.estimators.sep.separating_features import separating, unusual
+from sepc.estimators.sep.separating_features import separating_features, unusual_features
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
 from sepc.wording import decimal, listed, log_odds, name_of, shown
 
-# Features that a sentence names without weights, classes that it counts cases of, and missing values that it lists.
+# The most features that a sentence names without weights, classes whose cases it counts, and missing values it lists.
 MOST_FEATURES, MOST_CLASSES, MOST_MISSING = 3, 3, 3
-# If the terms that are named miss the sum by more than this part of it, the rest is told whatever the length.
+# If the named terms miss the sum by more than this share of it, the rest is stated whatever the length.
 NEEDED = 0.75
 # A smaller change of trust is not worth a word.
 LEAST_LOSS = 0.005
@@ -57,15 +57,15 @@ class SEPReasons:
         decisions = self.decisions
         head = f"{shown(decisions.label[i])} with trust {decimal(decisions.trust[i])}"
         sentences = (
-            self.placed(i, head),
+            self.place_sentence(i, head),
             *self.about_gaps(i),
             *self._disagreement(i),
             *self.about_features(i),
         )
         return Reason(sentences, f"{head}{self._line(i)}.")
 
-    def placed(self, i: int, head: str, detail: str = "") -> Sentence:
-        """A head, a detail about it, and the training cases that the row lies among or beside."""
+    def place_sentence(self, i: int, head: str, detail: str = "") -> Sentence:
+        """A heading, a detail, and the training cases that the row lies among or beside."""
         cases, group = self._place(i), self._group_behind_a_single_case(i)
         shorter = [Shorter(Loss.DETAIL, f"{head}{detail}: {cases}.")] if group else []
         if detail:
@@ -73,7 +73,7 @@ class SEPReasons:
         return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
 
     def about_gaps(self, i: int) -> list[Sentence]:
-        """What is missing, which of it to fetch first, and categories that training did not have."""
+        """Missing values, which of them to fetch first, and categories not seen in training."""
         notes = str(self.decisions.notes[i])
         sentences = [Sentence(notes, (Shorter(Loss.SENTENCE, ""),))] if notes else []
         if not self.decisions.missing[i].any():
@@ -93,76 +93,78 @@ class SEPReasons:
         return sentences
 
     def about_features(self, i: int, by: str = "") -> list[Sentence]:
-        """What is unusual about a row unlike all others, and the terms that gave the label.
+        """What is unusual about a row unlike all others, and the terms behind the label.
 
-        If another model, `by`, gave the label, the terms are those of the partition, for the label that it would give.
+        If another model, `by`, gave the label, the terms are those of the partition, for its own label.
         """
-        told = self._told
-        if told is None:
+        phrases = self._phrases
+        if phrases is None:
             return []
-        strange = self._unusual(i, told) if self._causes[i] is Cause.UNSEEN else []
+        strange = self._about_unusual(i, phrases) if self._causes[i] is Cause.UNSEEN else []
         if self._terms is not None:
             return [*strange, *self._about_terms(i, self._terms, by)]
-        return strange or self._separating(i, told)
+        return strange or self._about_separating(i, phrases)
 
     def _about_terms(self, i: int, terms: NamedTerms, by: str) -> list[Sentence]:
-        """The largest terms for the label and against it, the rest, and what fading and gaps take from trust."""
+        """The largest terms for the label and against it, the rest, and the trust lost to fading and missing values."""
         named = terms.named(i, is_refused=not self.decisions.accepted[i])
-        sides = [own for own in named if own.value > 0.0], [own for own in named if own.value < 0.0]
+        sides = [term for term in named if term.value > 0.0], [term for term in named if term.value < 0.0]
         rival, total = shown(terms.terms.runner_up[i]), float(terms.terms.log_odds[i])
         subject, odds = shown(terms.terms.label[i]) if by else "it", f"og-odds against {rival} {total:+.1f}."
         sentences = [
             Sentence(f"{by} gives no reasons; by the nearest cases, {subject} has l{odds}" if by else f"L{odds}")
         ]
-        for own, side in zip(sides, ("For", "Against"), strict=True):
-            sentences += [self._side(i, f"{side} {subject}: ", own, terms)] if own else []
+        for on_side, side in zip(sides, ("For", "Against"), strict=True):
+            sentences += [self._side(i, f"{side} {subject}: ", on_side, terms)] if on_side else []
         n_others, rest = terms.rest(i, named)
         parts = [f"the other {n_others} {'together ' if n_others > 1 else ''}{log_odds(rest)}"] if n_others else []
         others = ", ".join([*parts, f"an average case {log_odds(terms.terms.offset[i])}"])
-        # Where the terms that are named would not give the sum, what gives it must stay.
-        is_needed = abs(sum(own.value for own in named) - total) > NEEDED * abs(total)
+        # If the named terms do not add up to the sum, the rest must be stated.
+        is_needed = abs(sum(term.value for term in named) - total) > NEEDED * abs(total)
         sentences.append(Sentence(f"{others[0].upper()}{others[1:]}.", () if is_needed else (Shorter(Loss.REST, ""),)))
         return [*sentences, *self._losses(i, terms.terms)]
 
     def _side(self, i: int, side: str, named: Sequence[NamedTerm], terms: NamedTerms) -> Sentence:
-        """A sentence with all of some terms, the first two with a detail, which may be lost."""
-        told = [(self._what(i, own), log_odds(own.value)) for own in named]
-        plain = [f"{what} ({value})" for what, value in told]
+        """A sentence that lists terms, the first two with a detail, which may be dropped."""
+        texts = [(self._what(i, term), log_odds(term.value)) for term in named]
+        plain = [f"{what} ({value})" for what, value in texts]
         shorter: list[Shorter] = []
         text = f"{side}{listed(plain)}."
         for n, loss in enumerate((Loss.FIRST_DETAIL, Loss.SECOND_DETAIL)[: len(named)]):
             if detail := self._detail(i, named[n], terms, is_first=n == 0):
                 shorter.insert(0, Shorter(loss, text))
-                plain[n] = f"{told[n][0]} ({told[n][1]}; {detail})"
+                plain[n] = f"{texts[n][0]} ({texts[n][1]}; {detail})"
                 text = f"{side}{listed(plain)}."
         return Sentence(text, tuple(shorter))
 
     def _what(self, i: int, term: NamedTerm) -> str:
         """A feature with its value, or the place of the row."""
-        told = self._told
-        assert told is not None
+        phrases = self._phrases
+        assert phrases is not None
         if term.feature is None:
             return "its neighbourhood"
-        return told.value(i, term.feature) if self._known[i, term.feature] else f"missing {told.name(term.feature)}"
+        return (
+            phrases.value(i, term.feature) if self._known[i, term.feature] else f"missing {phrases.name(term.feature)}"
+        )
 
     def _detail(self, i: int, term: NamedTerm, terms: NamedTerms, is_first: bool) -> str:
-        """What is usual for both labels where that shows why the term is as it is; or the group that counts most."""
-        told = terms.told
+        """What is usual for both labels, where that explains the term; or the group that counts most."""
+        phrases = terms.phrases
         label, runner_up = int(self._labels[i]), self._runner_up(i, terms)
         owners = (label, runner_up) if term.value > 0.0 else (runner_up, label)
         if term.feature is None:
             group = terms.group(i, label, runner_up)
             if group is None:
                 return ""
-            cases = counted_cases(told.model, terms.counts_of_group(group.ellipsoid), "cases")
+            cases = counted_cases(phrases.model, terms.counts_of_group(group.ellipsoid), "cases")
             return f"{group.relation} {cases} with {terms.name_of_group(group.ellipsoid)}"
-        if not self._known[i, term.feature] or told.shows(i, term.feature, *owners) <= 0:
+        if not self._known[i, term.feature] or phrases.shows(i, term.feature, *owners) <= 0:
             return ""
-        usual = [told.usual_for(i, term.feature, owner, is_first and n == 0) for n, owner in enumerate(owners)]
-        return ", ".join(own for own in usual if own)
+        usual = [phrases.usual_for(i, term.feature, owner, is_first and n == 0) for n, owner in enumerate(owners)]
+        return ", ".join(text for text in usual if text)
 
     def _losses(self, i: int, terms: Terms) -> list[Sentence]:
-        """What distance from training cases and gaps take from the trust that the sum alone would give."""
+        """How much trust is lost, compared to the sum alone, by distance from training cases and by missing values."""
         left, probability = float(terms.fading[i]), float(terms.probability[i])
         faded = left * probability + (1.0 - left) / len(terms.model.classes)
         sentences = []
@@ -171,48 +173,48 @@ class SEPReasons:
         taken = faded - float(self.decisions.trust[i])
         if taken >= LEAST_LOSS and self.decisions.missing[i].any():
             sentences.append(f"What is missing takes {decimal(taken)} of trust.")
-        return [Sentence(own, (Shorter(Loss.SENTENCE, ""),)) for own in sentences]
+        return [Sentence(text, (Shorter(Loss.SENTENCE, ""),)) for text in sentences]
 
     def _line(self, i: int) -> str:
         """The largest term for the label and the largest against it, in a few words."""
         if self._terms is None:
             return ""
         sides = zip(self._terms.extremes(i), ("for", "against"), strict=True)
-        told = [f"{self._what(i, own)} {side} it" for own, side in sides if own is not None]
-        return f": {listed(told)}" if told else ""
+        texts = [f"{self._what(i, term)} {side} it" for term, side in sides if term is not None]
+        return f": {listed(texts)}" if texts else ""
 
-    def _unusual(self, i: int, told: RowPhrases) -> list[Sentence]:
-        nearest = told.group_around(i, int(self._labels[i]))
-        strange = [j for j in unusual(told, i, self._known[i]) if told.is_outside(i, j, nearest)]
+    def _about_unusual(self, i: int, phrases: RowPhrases) -> list[Sentence]:
+        nearest = phrases.group_around(i, int(self._labels[i]))
+        strange = [j for j in unusual_features(phrases, i, self._known[i]) if phrases.is_outside(i, j, nearest)]
         if not strange:
             return [Sentence("Its values were seen one by one, but not together.", (Shorter(Loss.SENTENCE, ""),))]
         return _features_in_lengths(
-            "Unusual: ", strange, lambda j, n: told.set_against_all(i, j, nearest, is_first=n == 0)
+            "Unusual: ", strange, lambda j, n: phrases.set_against_all(i, j, nearest, is_first=n == 0)
         )
 
-    def _separating(self, i: int, told: RowPhrases) -> list[Sentence]:
+    def _about_separating(self, i: int, phrases: RowPhrases) -> list[Sentence]:
         """Without weights: the features that keep a row out of the nearest ellipsoid of the runner-up."""
         runner_up = self._second_most_likely(i)
         if runner_up is None:
             return []
-        both, rival = (int(self._labels[i]), runner_up), shown(told.model.classes[runner_up])
-        strong = separating(told, i, self._known[i], runner_up)
-        features, lead = [j for j in strong if told.shows(i, j, *both) > 0], f"What separates it from {rival}: "
+        both, rival = (int(self._labels[i]), runner_up), shown(phrases.model.classes[runner_up])
+        strong = separating_features(phrases, i, self._known[i], runner_up)
+        features, lead = [j for j in strong if phrases.shows(i, j, *both) > 0], f"What separates it from {rival}: "
         if not features:
-            features = [j for j in strong if told.shows(i, j, *both) == 0][:1]
+            features = [j for j in strong if phrases.shows(i, j, *both) == 0][:1]
             is_accepted = bool(self.decisions.accepted[i])
             lead = "What speaks most for it: " if is_accepted else f"Little separates it from {rival}: "
-        return _features_in_lengths(lead, features, lambda j, n: self._compared(i, j, both, is_first=n == 0))
+        return _features_in_lengths(lead, features, lambda j, n: self._compare(i, j, both, is_first=n == 0))
 
-    def _compared(self, i: int, j: int, owners: Sequence[int], is_first: bool) -> str:
+    def _compare(self, i: int, j: int, owners: Sequence[int], is_first: bool) -> str:
         """A feature, its value and what is usual for cases of some classes like it."""
-        told = self._told
-        assert told is not None
-        usual = [told.usual_for(i, j, owner, is_first and n == 0) for n, owner in enumerate(owners)]
-        return f"{told.value(i, j)} ({', '.join(usual)})" if all(usual) else told.value(i, j)
+        phrases = self._phrases
+        assert phrases is not None
+        usual = [phrases.usual_for(i, j, owner, is_first and n == 0) for n, owner in enumerate(owners)]
+        return f"{phrases.value(i, j)} ({', '.join(usual)})" if all(usual) else phrases.value(i, j)
 
     def _disagreement(self, i: int) -> list[Sentence]:
-        """The label that the cases around the row alone would give, if it is another one."""
+        """The label that the surrounding cases alone would give, if different."""
         decisions = self.decisions
         if decisions.counts_label[i] == decisions.label[i] or decisions.model.weights is None:
             return []
@@ -245,9 +247,9 @@ class SEPReasons:
         return bool(decisions.rule[i] == Rule.NEAREST and decisions.place[i] >= decisions.model.n_ellipsoids)
 
     def _group_behind_a_single_case(self, i: int) -> str:
-        """The nearest group that mostly has the label, where a single case is nearer: one is little to trust it for.
+        """The nearest group whose majority has the label, where a single case is nearer: one case earns little trust.
 
-        Empty where the label is another one than that case has, since the next sentence then speaks of it alone.
+        Empty where that case has another label, since the next sentence is then about that case alone.
         """
         decisions, model = self.decisions, self.decisions.model
         label = decisions.label[i]
@@ -278,7 +280,7 @@ class SEPReasons:
         return [Cause(cause) for cause in self.decisions.cause]
 
     @cached_property
-    def _told(self) -> RowPhrases | None:
+    def _phrases(self) -> RowPhrases | None:
         usual = self.decisions.model.usual
         return None if usual is None else RowPhrases(self.decisions.model, usual, self.decisions.rows)
 
@@ -286,21 +288,21 @@ class SEPReasons:
     def _terms(self) -> NamedTerms | None:
         """The terms of all rows; None for a model without weights, or with a single class."""
         model = self.decisions.model
-        if self._told is None or model.weights is None or len(model.classes) == 1:
+        if self._phrases is None or model.weights is None or len(model.classes) == 1:
             return None
-        return NamedTerms(self.decisions.terms(), self._told)
+        return NamedTerms(self.decisions.terms(), self._phrases)
 
     @cached_property
     def _known(self) -> BoolArray:
         """Which columns are known, at their first features."""
-        missing, told = self.decisions.missing, self._told
-        assert told is not None
-        return known_columns(missing, told.column_of) if missing.any() else ~missing
+        missing, phrases = self.decisions.missing, self._phrases
+        assert phrases is not None
+        return known_columns(missing, phrases.column_of) if missing.any() else ~missing
 
     @cached_property
     def _gauges(self) -> Any:
-        told = self._told
-        return gauges_of(self.decisions.model, self.decisions.rows) if told is None else told.gauges
+        phrases = self._phrases
+        return gauges_of(self.decisions.model, self.decisions.rows) if phrases is None else phrases.gauges
 
     @cached_property
     def _group_counts(self) -> IntArray:
@@ -309,11 +311,11 @@ class SEPReasons:
 
 
 def _features_in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], str]) -> list[Sentence]:
-    """A sentence about the first three of some features, or fewer of them, or none; no sentence if there are none."""
-    told = [tell(j, n) for n, j in enumerate(features[:MOST_FEATURES])]
+    """A sentence about the first three of some features, which can be shortened to fewer or none; empty without any."""
+    texts = [tell(j, n) for n, j in enumerate(features[:MOST_FEATURES])]
     losses = (Loss.SENTENCE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
-    shorter = [Shorter(losses[n], f"{lead}{listed(told[:n])}." if n else "") for n in range(len(told) - 1, -1, -1)]
-    return [Sentence(f"{lead}{listed(told)}.", tuple(shorter))] if told else []
+    shorter = [Shorter(losses[n], f"{lead}{listed(texts[:n])}." if n else "") for n in range(len(texts) - 1, -1, -1)]
+    return [Sentence(f"{lead}{listed(texts)}.", tuple(shorter))] if texts else []
 
 
 def counted_cases(model: SEPModel, counts: IntArray, cases: str = "training cases") -> str:

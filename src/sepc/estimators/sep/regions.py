@@ -14,7 +14,7 @@ from sepc.cards import MOST_LINES, Card, ShownAsCard
 from sepc.model.count_rules import judge_sets
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
-from sepc.model.trust import credible_interval, smoothed
+from sepc.model.trust import credible_interval, smooth
 from sepc.wording import counted, decimal, name_of
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Regions(ShownAsCard):
     """The regions of a fitted model; the number of a region is its position here.
 
-    First come the sets of ellipsoids seen in training, then the places that rows outside may be nearest to. All that is
-    said about them is computed when it is first asked for.
+    First come the sets of ellipsoids seen in training, then the places that rows outside may be nearest to. Attributes
+    are computed on first access.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Regions(ShownAsCard):
         equal = np.full(len(model.classes), 1.0 / len(model.classes))
         exact, wider = (counts.astype(np.float64) for counts in (model.exact_at(places), model.counts_at(places)))
         inside = judge_sets(model, model.table.memberships).probabilities
-        return np.concatenate([inside, smoothed(exact, wider, equal)])
+        return np.concatenate([inside, smooth(exact, wider, equal)])
 
     @property
     def label(self) -> Any:
@@ -124,7 +124,7 @@ class Regions(ShownAsCard):
             ("outside", f"{self.model.n_places:,}, for rows nearest to an ellipsoid or an isolated row"),
         )
         head = ("region", "number", "rows", "label", "probability")
-        # Rows that no card has room for are counted on it, but need no cells.
+        # Rows beyond the length of a card are counted on it, but need no cells.
         rows = self._largest(MOST_LINES)
         rows += ((),) * (self.model.table.n_regions - len(rows))
         return Card(f"{counted(self.model.table.n_regions, 'region')}", facts, head, rows, "As a DataFrame: to_frame()")

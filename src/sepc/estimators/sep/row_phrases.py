@@ -1,4 +1,4 @@
-"""Values of rows in words, beside what is usual for the training cases that are most like them."""
+"""Values of rows in words, next to what is usual for the training cases most like them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import origin_of
 from sepc.model.membership import tiles_of_squared_radii
-from sepc.model.names import feature_name, told_value
+from sepc.model.names import feature_name, value_in_words
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import cases_of, name_of, percent, short
 
 LONGEST_CATEGORY = 30
-# A value shows what a feature says if it is this many times as frequent.
+# A value favours a class if it is this many times as frequent there.
 CLEARLY_MORE = 1.5
 # Less frequent values are unusual.
 RARE = 0.05
@@ -25,9 +25,9 @@ RARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class RowPhrases:
-    """Speaks of the features of rows, of which it computes what is needed once for all of them.
+    """Phrases about the features of rows; what they need is computed once for all rows.
 
-    Rows are complete; features that were missing are not to be spoken of. `i` is the position of a row, `j` of a
+    Rows are complete; do not ask for features that were missing. `i` is the position of a row, `j` of a
     feature and `owner` of a class.
     """
 
@@ -47,8 +47,8 @@ class RowPhrases:
 
     @cached_property
     def column_of(self) -> IntArray:
-        """The feature that stands for the column of each feature."""
-        first = [own.kind is not FeatureKind.PART for own in self.usual.displays]
+        """The first feature of each feature's column."""
+        first = [display.kind is not FeatureKind.PART for display in self.usual.displays]
         return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
 
     def name(self, j: int) -> str:
@@ -59,10 +59,12 @@ class RowPhrases:
         """A feature and its value; the name alone if the value is not known in the user's own units."""
         if self._is_category(j):
             return f"{self._names[j]} {self._category(i, j)}"
-        return self._names[j] if self._own is None else f"{self._names[j]} {self._told(j, self._own[i, j])}"
+        return (
+            self._names[j] if self._restored is None else f"{self._names[j]} {self._in_words(j, self._restored[i, j])}"
+        )
 
     def groups(self, owner: int) -> IntArray:
-        """For every row the group of a class that is most like it: where it lies deepest, or that is nearest to it."""
+        """For every row the group of a class most like it: where it lies deepest, or else the nearest."""
         if owner not in self._groups:
             around, every = self.usual.ellipsoids_of(owner), self.usual.group(ANYWHERE, owner)
             assert every is not None  # Every class has a group of all its rows.
@@ -80,13 +82,13 @@ class RowPhrases:
         return int(self.groups(int(self.model.owners[nearest]))[i]) if group is None else group
 
     def usual_for(self, i: int, j: int, owner: int, is_first: bool) -> str:
-        """What is usual for cases of a class like a row; empty if it cannot be told."""
+        """What is usual for cases of a class like a row; empty if that is not known."""
         group = int(self.groups(owner)[i])
         label, share = self.model.classes[owner], self._share(i, j, group)
         like_it = " like it" if is_first and self.usual.ellipsoid[group] != ANYWHERE else ""
         if share is not None:
             return f"{percent(share, 0)} of {cases_of(label, like_it) if is_first else name_of(label)}"
-        if self._own is None:
+        if self._restored is None:
             return ""
         return f"{cases_of(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
 
@@ -99,15 +101,15 @@ class RowPhrases:
         share = self._share(i, j, group)
         if share is not None:
             return percent(share, 0), True
-        return ("" if self._own is None else self._usual_range(j, group)), False
+        return ("" if self._restored is None else self._usual_range(j, group)), False
 
     def shows(self, i: int, j: int, owner: int, other: int) -> int:
-        """1 if the value is nearer to what is usual for the first class than for the second, 0 if in both, else -1."""
+        """1 if the value is more usual for the first class than for the second, 0 if usual for both, else -1."""
         like_it, unlike_it = int(self.groups(owner)[i]), int(self.groups(other)[i])
         share, rival = self._share(i, j, like_it), self._share(i, j, unlike_it)
         if share is None or rival is None:
-            own, apart = self._distance(i, j, like_it), self._distance(i, j, unlike_it)
-            return int(own < apart) if own < apart or own == 0.0 else -1
+            near, apart = self._distance(i, j, like_it), self._distance(i, j, unlike_it)
+            return int(near < apart) if near < apart or near == 0.0 else -1
         if share == 0.0 or rival >= CLEARLY_MORE * share:
             return -1
         return int(share >= CLEARLY_MORE * rival)
@@ -122,10 +124,10 @@ class RowPhrases:
         share = self._share(i, j, nearest)
         if share is not None:
             return f"{self.value(i, j)} ({percent(share, 0)} of the nearest{' cases' if is_first else ''})"
-        if self._own is None:
+        if self._restored is None:
             return self._names[j]
         lowest, highest = self.usual.overall[j, 0], self.usual.overall[j, -1]
-        if not lowest <= self._own[i, j] <= highest:
+        if not lowest <= self._restored[i, j] <= highest:
             everyone = "all training cases" if is_first else "all cases"
             return f"{self.value(i, j)} ({everyone} {self._range(j, lowest, highest)})"
         return f"{self.value(i, j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
@@ -139,15 +141,15 @@ class RowPhrases:
         return {}
 
     @cached_property
-    def _own(self) -> FloatArray | None:
-        """The rows in the user's own features; None if there is no way back to these."""
+    def _restored(self) -> FloatArray | None:
+        """The rows in the user's own features; None if these cannot be restored."""
         return self.usual.in_own_units(self.rows[:, : len(self.usual.displays)])
 
     def _distance(self, i: int, j: int, group: int) -> float:
-        """How far the value lies outside what is usual in a group, infinity at the end of all numbers; 0 within."""
+        """How far the value lies outside the usual range of a group, infinite on overflow; 0 within."""
         low, high = map(float, self.usual.ranges[group, j])
-        # Without a way back, both are in the model's features.
-        value = float(self.rows[i, j] if self._own is None else self._own[i, j])
+        # If they cannot be restored, both are in the model's features.
+        value = float(self.rows[i, j] if self._restored is None else self._restored[i, j])
         return max(low - value, value - high, 0.0)
 
     def _share(self, i: int, j: int, group: int) -> float | None:
@@ -160,11 +162,11 @@ class RowPhrases:
         return self._range(j, *self.usual.ranges[group, j])
 
     def _range(self, j: int, low: float, high: float) -> str:
-        first, last = self._told(j, low), self._told(j, high)
+        first, last = self._in_words(j, low), self._in_words(j, high)
         return first if first == last else f"{first} to {last}"
 
-    def _told(self, j: int, value: float) -> str:
-        return told_value(self.usual, j, float(value))
+    def _in_words(self, j: int, value: float) -> str:
+        return value_in_words(self.usual, j, float(value))
 
     def _is_category(self, j: int) -> bool:
         return self.usual.displays[j].kind is FeatureKind.CATEGORY
@@ -192,7 +194,7 @@ def missing_columns(model: SEPModel, missing: BoolArray) -> list[str]:
 
 
 def summed_by_column(values: FloatArray, known: BoolArray, column_of: IntArray) -> FloatArray:
-    """Values of features, of shape (n, d), summed over those of a column at its first feature; unknown ones are 0."""
+    """Values of features, of shape (n, d), summed by column at its first feature; unknown columns are 0."""
     summed = np.zeros_like(values)
     np.add.at(summed.T, column_of, np.where(known, values, 0.0).T)
     return summed

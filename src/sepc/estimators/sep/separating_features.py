@@ -9,32 +9,32 @@ from sepc.estimators.sep.row_phrases import RowPhrases, summed_by_column
 from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import SEPModel
 
-# Features with a smaller share of the distance are not worth a word.
+# Features with a smaller share of the distance are not worth mentioning.
 LEAST_SHARE = 0.05
 
 
-def separating(told: RowPhrases, i: int, known: BoolArray, runner_up: int) -> list[int]:
-    """Columns that keep a row out of the nearest ellipsoid of the runner-up, the strongest first; none if it is in."""
-    own = np.flatnonzero(told.model.owners == runner_up)
-    if len(own) == 0:
+def separating_features(phrases: RowPhrases, i: int, known: BoolArray, runner_up: int) -> list[int]:
+    """Columns that keep a row out of the runner-up's nearest ellipsoid, strongest first; empty if it lies inside."""
+    ellipsoids = np.flatnonzero(phrases.model.owners == runner_up)
+    if len(ellipsoids) == 0:
         return []
-    nearest = int(own[told.gauges[i, own].argmin()])
-    if told.gauges[i, nearest] <= 1.0 + told.model.slack:
+    nearest = int(ellipsoids[phrases.gauges[i, ellipsoids].argmin()])
+    if phrases.gauges[i, nearest] <= 1.0 + phrases.model.slack:
         return []
-    return _ranked(feature_shares(told.model, told.rows[i], nearest), known, told)
+    return _rank_columns(feature_shares(phrases.model, phrases.rows[i], nearest), known, phrases)
 
 
-def unusual(told: RowPhrases, i: int, known: BoolArray) -> list[int]:
-    """Columns that keep a row out of the nearest ellipsoid, or off the mean without any, the strongest first."""
-    if told.model.n_ellipsoids:
-        return _ranked(feature_shares(told.model, told.rows[i], int(told.nearest[i])), known, told)
-    apart = np.minimum(np.abs(told.model.standardize(told.rows[i : i + 1])[0]), FARTHEST)
-    return _ranked(apart / (apart.sum() or 1.0), known, told)
+def unusual_features(phrases: RowPhrases, i: int, known: BoolArray) -> list[int]:
+    """Columns that keep a row out of the nearest ellipsoid or, without ellipsoids, off the mean; strongest first."""
+    if phrases.model.n_ellipsoids:
+        return _rank_columns(feature_shares(phrases.model, phrases.rows[i], int(phrases.nearest[i])), known, phrases)
+    apart = np.minimum(np.abs(phrases.model.standardize(phrases.rows[i : i + 1])[0]), FARTHEST)
+    return _rank_columns(apart / (apart.sum() or 1.0), known, phrases)
 
 
-def _ranked(shares: FloatArray, known: BoolArray, told: RowPhrases) -> list[int]:
+def _rank_columns(shares: FloatArray, known: BoolArray, phrases: RowPhrases) -> list[int]:
     """Columns, as their first features, by the sum of the shares of their features; missing ones are left out."""
-    summed = summed_by_column(shares[None], known[None], told.column_of)[0]
+    summed = summed_by_column(shares[None], known[None], phrases.column_of)[0]
     order = np.argsort(-summed, kind="stable")
     return [int(j) for j in order if summed[j] >= LEAST_SHARE and known[j]]
 

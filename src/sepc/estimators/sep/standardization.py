@@ -15,13 +15,13 @@ from sepc.points.joint_reduction import JointReduction
 from sepc.points.protocol import Answer, PointSet, Reduction
 from sepc.points.reductions import ColumnRange, Moments, Spread
 
-# A column is constant if its deviation is at most this share of its values, the size of their rounding.
+# A column is constant if its deviation is at most this share of its values, the size of rounding errors.
 CONSTANT = 8.0 * float(np.finfo(np.float64).eps)
 
 # Squares of numbers with binary exponents up to this, and their sums, neither overflow nor underflow.
 SAFE_EXPONENT = 400
 
-# Features with smaller deviations have lost digits, and one over their deviation may overflow.
+# Features with smaller deviations have lost digits, and the reciprocal of their deviation may overflow.
 SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny)
 
 # Without standardisation, a feature that varies by a smaller share of the largest cannot be worked with beside it.
@@ -70,18 +70,18 @@ class Extent:
         return points if (self.size == 1.0).all() else points.rescaled(np.zeros_like(self.size), self.size)
 
     def refuse_extremes(self, names: Sequence[str]) -> None:
-        """Raise for a column that runs too far, or so near zero that digits are lost, for double precision."""
+        """Raise for a column whose range is too large for double precision, or so near zero that digits are lost."""
         is_tiny = ~self.is_constant & (self.deviation * self.size < SMALLEST_DEVIATION)
         refuse_unworkable(self.lowest, self.highest, is_tiny | (self.width > RANGE_TO), names)
 
     @property
     def width(self) -> FloatArray:
-        """How far every column runs."""
+        """The range (highest - lowest) of every column."""
         return width(self.lowest, self.highest)
 
 
 def _size_of(values: FloatArray) -> FloatArray:
-    """Powers of two next to extreme values, and 1 for all others."""
+    """The nearest powers of two for extreme values, and 1 for all others."""
     is_safe = np.abs(np.frexp(values)[1]) <= SAFE_EXPONENT
     return np.where(is_safe, 1.0, power_of_two(values))
 
@@ -95,7 +95,7 @@ class Standardization:
 
     @classmethod
     def of(cls, extent: Extent) -> Standardization:
-        """By mean and standard deviation; a constant column is only shifted."""
+        """From mean and standard deviation; a constant column is only shifted."""
         constant = extent.is_constant
         shift = np.where(constant, extent.lowest, extent.spread.mean * extent.size)
         return cls(shift, np.where(constant, 1.0, extent.deviation * extent.size))
@@ -121,7 +121,7 @@ class Standardization:
         return cls(np.zeros_like(largest), np.full_like(largest, unit))
 
     def of_set(self, points: PointSet) -> PointSet:
-        """The features of a set of rows in standard units, without codes of categories that may follow them."""
+        """The features of a set of rows in standard units, without category codes that may follow."""
         points = first_columns(points, len(self.shift))
         if (self.shift == 0.0).all() and (self.scale == 1.0).all():
             return points

@@ -57,12 +57,12 @@ def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation 
         raise reader.wrong("has a number of columns that does not match its features")
     names = getattr(classifier, "feature_names_in_", None)
     if names is not None and [column.name for column in preparation.columns] != names.tolist():
-        raise reader.wrong("has other columns than its names of features")
+        raise reader.wrong("has columns that do not match its feature names")
     return preparation
 
 
 def _model_from(reader: Reader, preparation: Preparation | None) -> SEPModel:
-    """The model; its features are spoken of as the preparation says, and as numbers without one."""
+    """The model; its features are displayed as the preparation says, or as numbers without one."""
     displays = (
         (FeatureDisplay(),) * len(reader.texts("feature_names"))
         if preparation is None
@@ -72,17 +72,17 @@ def _model_from(reader: Reader, preparation: Preparation | None) -> SEPModel:
 
 
 def _check_features(reader: Reader, model: SEPModel, preparation: Preparation | None, n_columns: int) -> None:
-    """Raise if the model has other features or categories than the preparation gives."""
+    """Raise if the model's features or categories do not match the preparation."""
     if preparation is None:
         if len(model.feature_names) != n_columns or model.n_codes:
-            raise reader.wrong("has a model with another number of features")
+            raise reader.wrong("has a model with a different number of features")
         return
     weights = model.weights
-    sizes = [len(own.values) for own in preparation.categories.values()]
+    sizes = [len(categories.values) for categories in preparation.categories.values()]
     if weights is not None and (
         weights.n_categories.tolist() != sizes
         or weights.category_features.tolist() != preparation.category_features.tolist()
     ):
-        raise reader.wrong("has a model with other categories than its columns")
+        raise reader.wrong("has a model whose categories do not match its columns")
     if preparation.feature_names != model.feature_names:
-        raise reader.wrong("has a model with other features than its columns give")
+        raise reader.wrong("has a model whose features do not match its columns")

@@ -30,9 +30,9 @@ BALANCED = "balanced"
 
 @dataclass(frozen=True, eq=False)
 class GivenColumns:
-    """The columns that were given: how many, their names if they have any, and how they become features.
+    """The given columns: how many, their names if any, and how they become features.
 
-    `preparation` is None if all of them are numbers and used as they are.
+    `preparation` is None if all of them are numbers and used unchanged.
     """
 
     n: int
@@ -48,21 +48,23 @@ class GivenColumns:
 
     @property
     def displays(self) -> tuple[FeatureDisplay, ...]:
-        """How to speak of each feature."""
+        """How each feature is displayed."""
         return (FeatureDisplay(),) * self.n if self.preparation is None else feature_displays(self.preparation)
 
     @property
     def of_categories(self) -> tuple[CategoryColumn, ...]:
-        """The columns of categories, whose codes follow the features."""
+        """The categorical columns, whose codes follow the features."""
         if self.preparation is None:
             return ()
         each = zip(self.preparation.category_features.tolist(), self.preparation.categories.values(), strict=True)
-        return tuple(CategoryColumn(first, own.encodings.shape[1], len(own.values)) for first, own in each)
+        return tuple(
+            CategoryColumn(first, categories.encodings.shape[1], len(categories.values)) for first, categories in each
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Rows of a table in memory, each as often as it counts, with NaN for gaps.
+    """Rows of a table in memory, each as often as it counts, with NaN for missing values.
 
     `positions` says where each row stands in the table, which has `n_table` rows.
     """
@@ -78,7 +80,7 @@ class TableRows:
         return bool(np.isnan(self.rows).any())
 
     def of_table(self, found: FloatArray) -> FloatArray:
-        """What was found for these rows, for the rows of the table; NaN for those that do not count."""
+        """Map results for these rows back to the rows of the table; NaN for rows that do not count."""
         of_table = np.full((self.n_table, *found.shape[1:]), np.nan)
         of_table[self.positions] = found
         return of_table
@@ -86,21 +88,21 @@ class TableRows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Rows in the user's own units, wherever they are kept, without gaps.
+    """Rows in the user's own units, without missing values, wherever they are stored.
 
     Attributes
     ----------
     rows : PointSet
         All rows.
     classes : tuple of PointSet
-        The rows of each class; codes of categories may follow the features.
+        The rows of each class; category codes may follow the features.
     labels : (C,) array
         The sorted labels.
     columns : GivenColumns
     weight_scale : float
         How many rows each row counts as.
     table : TableRows or None
-        The rows before gaps were filled in, if they come from a table or an array in memory.
+        The rows before imputation, if they come from a table or an array in memory.
     """
 
     rows: PointSet
@@ -117,7 +119,7 @@ class TrainingSet:
 
     @classmethod
     def of_arrays(cls, rows: FloatArray, y: NDArray[Any], columns: GivenColumns) -> TrainingSet:
-        """Rows in memory; codes of categories may follow the features."""
+        """Rows in memory; category codes may follow the features."""
         labels, which = np.unique(y, return_inverse=True)
         classes = tuple(ArrayPoints(rows[which == k]) for k in range(len(labels)))
         return cls(ArrayPoints(rows[:, : len(columns.feature_names)]), classes, labels, columns)
@@ -126,7 +128,7 @@ class TrainingSet:
     def of_collection(cls, X: Any, y: Any, encoder: TrainingRows | None = None) -> TrainingSet:
         """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are.
 
-        A table that has not only numbers needs an encoder of its columns.
+        A table with non-numeric columns needs an encoder.
         """
         rows: PointSet
         classes: tuple[PointSet, ...]
@@ -167,7 +169,7 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def with_class_weights(model: SEPModel, class_weight: Any) -> SEPModel:
-    """The model for rows among which a class of weight 2 is twice as frequent, beside the others, as in training."""
+    """Adjust the class priors of a model: weight 2 makes a class twice as frequent, relative to the others."""
     weights = weights_of_classes(class_weight, model.classes, model.class_counts)
     if model.weights is not None:
         logs = np.log(weights)

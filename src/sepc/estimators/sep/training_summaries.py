@@ -1,4 +1,4 @@
-"""Describe training rows: what is usual among them, and their kinds, by which gaps of other rows are filled in."""
+"""Summarise training rows: what is usual among them, and the mixture that missing values are imputed from."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import FeatureDisplay, summarise_rows
 from sepc.points.proportional_sample import ClassSample
 
-# A kind has at least so many rows for each feature, and its covariance is drawn towards that of its class, and this
-# towards that of all classes, as by so many.
+# A kind has at least this many rows per feature; its covariance is shrunk towards that of its class, and this towards
+# that of all classes, as by this many.
 ROWS_A_FEATURE = 1.0
-# Added to all variances. Less than the thickness of ellipsoids of a flat set, so that completions lie in these.
+# Added to all variances. Less than the thickness of ellipsoids around flat sets, so that completions lie in them.
 RIDGE = 1e-9
-# More rows than these, in all or of each of many classes, tell little more.
+# More rows than this, in total or of each of many classes, add little.
 MOST_ROWS, CLASS_ROWS = 5_000, 500
-# With more features a model would be mostly covariances.
+# With more features than this, a model would consist mostly of covariances.
 MOST_FEATURES = 256
 
 
 def summarise_training(
     model: SEPModel, samples: Sequence[ClassSample], weight_scale: float, displays: Sequence[FeatureDisplay]
 ) -> SEPModel:
-    """The model with what is usual among its training rows, some of their hashes and, with weights, their kinds.
+    """Add to a model the summary of its training rows, hashes of some and, with weights, the imputation mixture.
 
-    Samples of the classes are in the user's own features, with codes of categories after these. Each row counts as
+    Samples of the classes are in the user's own features, followed by category codes. Each row counts as
     `weight_scale` rows.
     """
     seen = SeenRows.of(np.concatenate([sample.rows for sample in samples]), displays)
-    samples = _thinned(samples)
+    samples = _thin_out(samples)
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
@@ -51,8 +51,8 @@ def summarise_training(
 def _row_kinds(
     model: SEPModel, rows: FloatArray, classes: IntArray, shares: FloatArray, squared: FloatArray, weight_scale: float
 ) -> ImputationMixture:
-    """The kinds of rows, given the weight of a row of each class and the squared radii in all ellipsoids."""
-    scores = NormalScores.fitted(rows, shares[classes], model.shift, model.scale)
+    """The imputation mixture, given the weight of a row of each class and the squared radii in all ellipsoids."""
+    scores = NormalScores.fit(rows, shares[classes], model.shift, model.scale)
     kind = _kinds(model, classes, squared, weight_scale)
     owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * weight_scale
     owners[kind] = classes
@@ -62,8 +62,8 @@ def _row_kinds(
     return ImputationMixture(scores, centers, covariances, class_rows)
 
 
-def _thinned(samples: Sequence[ClassSample]) -> list[ClassSample]:
-    """Every so many rows of each sample, which are in the order of their hashes."""
+def _thin_out(samples: Sequence[ClassSample]) -> list[ClassSample]:
+    """Every n-th row of each sample; samples are in the order of their hashes."""
     most = max(MOST_ROWS // len(samples), CLASS_ROWS)
     few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]
     return [
@@ -73,7 +73,7 @@ def _thinned(samples: Sequence[ClassSample]) -> list[ClassSample]:
 
 
 def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale: float) -> IntArray:
-    """The kind of each row, numbered from 0: its class if it lies in no ellipsoid of its class that has enough rows."""
+    """The kind of each row, numbered from 0: its class, if it lies in no large enough ellipsoid of its class."""
     n_classes, kind = len(model.classes), classes.copy()
     if model.n_ellipsoids:
         deepest = squared.argmin(axis=1)
@@ -92,16 +92,16 @@ def _distributions(
     """Means and covariances of the kinds."""
     d, n_classes = scores.shape[1], len(shares)
     by_kind = [scores[kind == g] for g in range(len(owners))]
-    centers = np.array([own.mean(axis=0) for own in by_kind])
-    scatters = np.array([_scatter(own - center) for own, center in zip(by_kind, centers, strict=True)])
+    centers = np.array([members.mean(axis=0) for members in by_kind])
+    scatters = np.array([_scatter(members - center) for members, center in zip(by_kind, centers, strict=True)])
     scatters *= weight_scale
     n_rows, pull = np.bincount(kind) * weight_scale, ROWS_A_FEATURE * d
     everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
     covariances = np.empty_like(scatters)
     for c in range(n_classes):
-        own = np.flatnonzero(owners == c)
-        of_class = (scatters[own].sum(axis=0) + pull * everyone) / (n_rows[own].sum() + pull)
-        covariances[own] = (scatters[own] + pull * of_class) / (n_rows[own] + pull)[:, None, None]
+        kinds = np.flatnonzero(owners == c)
+        of_class = (scatters[kinds].sum(axis=0) + pull * everyone) / (n_rows[kinds].sum() + pull)
+        covariances[kinds] = (scatters[kinds] + pull * of_class) / (n_rows[kinds] + pull)[:, None, None]
     return centers, covariances + RIDGE * np.eye(d)
 
 

@@ -1,4 +1,4 @@
-"""The columns of the logistic model behind the weights, and the way back from its coefficients to weights."""
+"""The design matrix of the logistic model behind the weights, and how its coefficients become weights."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, nearness
 
-# Knots of a curve: 20 for up to 5,000 rows, then growing with the square root of the rows up to 60.
+# Knots of a curve: 20 for up to 5,000 rows, then growing with the square root of the number of rows up to 60.
 FEWEST_KNOTS, MOST_KNOTS = 20, 60
 KNOT_ROWS = 5_000
 
-# Of a column with more categories, only the most frequent ones have a step of their own.
+# In a column with more categories than this, only the most frequent ones have their own step.
 MOST_CATEGORIES = 200
 
-# The kinds of terms, whose penalties are alike.
+# The kinds of terms; those of a kind have similar penalties.
 N_KINDS = 6
 CATEGORIES, STEPS, LINES, NEAR, DEEP, ISOLATED = range(N_KINDS)
 
 
 class CategoryColumn(NamedTuple):
-    """A column of categories: the first of the features made from it, their number, and the number of categories."""
+    """A categorical column: its first feature, the number of its features, and the number of categories."""
 
     feature: int
     n_features: int
@@ -34,7 +34,7 @@ class CategoryColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlaceColumns:
-    """Nearness to ellipsoids, depth in them and nearness to isolated rows: a column for each, a row for each row.
+    """Nearness to ellipsoids, depth in them and nearness to isolated rows, each with a column per place.
 
     Depth is centred and scaled to a deviation of one: `deep` is ``(depth - deep_mean) * deep_scale``.
     """
@@ -47,7 +47,7 @@ class PlaceColumns:
 
     @classmethod
     def of(cls, rows: FloatArray, squared: FloatArray, isolated: FloatArray, width: float) -> PlaceColumns:
-        """The columns of rows with these squared gauges; an isolated row does not see itself."""
+        """The columns of rows with these squared gauges; an isolated row is not near to itself."""
         deep = depth(squared)
         mean, spread = deep.mean(axis=0), deep.std(axis=0)
         # An ellipsoid in which all rows lie equally deep carries no information.
@@ -63,17 +63,19 @@ class PlaceColumns:
         return cls(empty, empty, empty, np.empty(0), np.empty(0))
 
     def within(self, is_in: BoolArray) -> PlaceColumns:
-        """Centred columns of more rows, which are zero for the others; these rows are those of `is_in`."""
-        near, deep, isolated = (_filled(own - own.mean(axis=0), is_in) for own in (self.near, self.deep, self.isolated))
+        """Centred columns for the rows `is_in` among more rows; zero for the others."""
+        near, deep, isolated = (
+            _fill_where(columns - columns.mean(axis=0), is_in) for columns in (self.near, self.deep, self.isolated)
+        )
         return replace(self, near=near, deep=deep, isolated=isolated)
 
     def beside(self, other: PlaceColumns) -> PlaceColumns:
-        """The columns of both."""
+        """The columns of both, side by side."""
         pairs = [(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__]
         return PlaceColumns(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
     def only(self, *, near: bool, deep: bool, isolated: bool) -> PlaceColumns:
-        """Without the kinds that are not wanted."""
+        """Only the kinds that are wanted."""
         return replace(
             self,
             near=self.near[:, : None if near else 0],
@@ -95,9 +97,9 @@ class CurveColumns:
         Where the curve of each feature steps.
     codes : (n, Q) array of int
     stepped : list of arrays
-        The categories of each column that have a step of their own.
+        The categories of each column that have their own step.
     step : float
-        The height of a step with a coefficient of one; more knots have smaller steps.
+        The height of a step with coefficient one; with more knots, steps are smaller.
     category_columns : sequence of CategoryColumn
     """
 
@@ -113,30 +115,32 @@ class CurveColumns:
     def of(cls, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]) -> CurveColumns:
         """Choose the knots; features made from categories have none."""
         n_most = most_knots(len(rows))
-        encoded = {own.feature + k for own in category_columns for k in range(own.n_features)}
-        knots = [knots_of(own, 0 if j in encoded else n_most) for j, own in enumerate(rows.T)]
-        stepped = [_frequent(code, own.n_categories) for code, own in zip(codes.T, category_columns, strict=True)]
+        encoded = {column.feature + k for column in category_columns for k in range(column.n_features)}
+        knots = [knots_of(values, 0 if j in encoded else n_most) for j, values in enumerate(rows.T)]
+        stepped = [_frequent(code, column.n_categories) for code, column in zip(codes.T, category_columns, strict=True)]
         step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step, category_columns)
 
     def of_rows(self, rows: FloatArray, positions: IntArray) -> CurveColumns:
-        """The same knots for some of the rows, whose encodings of categories may be others."""
+        """The same knots for some of the rows, whose category encodings may differ."""
         return replace(self, rows=rows, codes=self.codes[positions])
 
     def only(self, categories: BoolArray, steps: BoolArray, lines: BoolArray) -> CurveColumns:
-        """Without the curves that are not wanted."""
+        """Only the curves that are wanted."""
         return replace(
             self,
             has_line=lines,
-            knots=[own[: None if kept else 0] for own, kept in zip(self.knots, steps.tolist(), strict=True)],
-            stepped=[own[: None if kept else 0] for own, kept in zip(self.stepped, categories.tolist(), strict=True)],
+            knots=[knots[: None if kept else 0] for knots, kept in zip(self.knots, steps.tolist(), strict=True)],
+            stepped=[
+                codes[: None if kept else 0] for codes, kept in zip(self.stepped, categories.tolist(), strict=True)
+            ],
         )
 
     def beside(self, places: PlaceColumns) -> SteppedColumns:
         """All columns: categories, steps, lines, nearness, depth, isolated rows."""
         lines = np.clip(self.rows[:, self.has_line], -LINE_END, LINE_END)
-        categories = [_places(code, own) for code, own in zip(self.codes.T, self.stepped, strict=True)]
-        steps = [np.searchsorted(own, row, side="right") for own, row in zip(self.knots, self.rows.T, strict=True)]
+        categories = [_places(code, stepped) for code, stepped in zip(self.codes.T, self.stepped, strict=True)]
+        steps = [np.searchsorted(knots, row, side="right") for knots, row in zip(self.knots, self.rows.T, strict=True)]
         n_categories, n_steps = list(map(len, self.stepped)), list(map(len, self.knots))
         return SteppedColumns(
             places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, len(self.rows)).T,
@@ -151,8 +155,8 @@ class CurveColumns:
     def kinds(self) -> IntArray:
         """The kind of each group.
 
-        There is a group for each column of categories, for the steps and for the line of each feature, and one for each
-        kind of places.
+        There is a group for each categorical column, for the steps and for the line of each feature, and one for each
+        kind of place.
         """
         Q, d = len(self.stepped), len(self.knots)
         return np.repeat(np.arange(N_KINDS), [Q, d, d, 1, 1, 1])
@@ -160,7 +164,7 @@ class CurveColumns:
     def groups(self, places: PlaceColumns) -> IntArray:
         """The group of each column."""
         lines = self.has_line.astype(np.int64).tolist()
-        widths = [own.shape[1] for own in (places.near, places.deep, places.isolated)]
+        widths = [columns.shape[1] for columns in (places.near, places.deep, places.isolated)]
         sizes = [*map(len, self.stepped), *map(len, self.knots), *lines, *widths]
         return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -173,7 +177,7 @@ def weights_of(
     n_isolated: int,
     width: float,
 ) -> Weights:
-    """Turn coefficients of the columns into weights whose terms are zero on average.
+    """Turn coefficients of the columns into weights whose terms average to zero.
 
     Columns may be fewer than ellipsoids and isolated rows; those without a column have no weight.
     """
@@ -183,9 +187,9 @@ def weights_of(
     cuts = np.cumsum([*sizes, places.near.shape[1], places.deep.shape[1]])
     categories, steps, lines, near, deep, isolated = np.split(coefficients, cuts)
     category_means, step_means, line_means, near_means, _, isolated_means = np.split(means, cuts)
-    lines, line_means = _filled(lines, curves.has_line), _filled(line_means, curves.has_line)
-    near, near_means = _extended(near, n_ellipsoids), _extended(near_means, n_ellipsoids)
-    deep = _extended(deep, n_ellipsoids) * places.deep_scale[:, np.newaxis]
+    lines, line_means = _fill_where(lines, curves.has_line), _fill_where(line_means, curves.has_line)
+    near, near_means = _pad(near, n_ellipsoids), _pad(near_means, n_ellipsoids)
+    deep = _pad(deep, n_ellipsoids) * places.deep_scale[:, np.newaxis]
     return Weights(
         offsets=offsets + means @ coefficients,
         lines=lines,
@@ -195,34 +199,34 @@ def weights_of(
         near=near,
         deep=deep,
         ellipsoid_means=near_means[:, np.newaxis] * near + places.deep_mean[:, np.newaxis] * deep,
-        isolated=_extended(isolated, n_isolated),
+        isolated=_pad(isolated, n_isolated),
         isolated_mean=isolated_means @ isolated,
         width=width,
-        category_features=np.array([own.feature for own in curves.category_columns], dtype=np.int64),
-        n_categories=np.array([own.n_categories for own in curves.category_columns], dtype=np.int64),
+        category_features=np.array([column.feature for column in curves.category_columns], dtype=np.int64),
+        n_categories=np.array([column.n_categories for column in curves.category_columns], dtype=np.int64),
         category_levels=_category_levels(curves, categories, category_means),
     )
 
 
-def _filled(values: FloatArray, is_there: BoolArray) -> FloatArray:
-    """Zeros, and the values where they belong."""
+def _fill_where(values: FloatArray, is_there: BoolArray) -> FloatArray:
+    """The values where `is_there`, and zeros elsewhere."""
     full = np.zeros((len(is_there), *values.shape[1:]))
     full[is_there] = values
     return full
 
 
-def _extended(values: FloatArray, n: int) -> FloatArray:
-    """The values, followed by zeros."""
+def _pad(values: FloatArray, n: int) -> FloatArray:
+    """Pad values with zeros."""
     return np.concatenate([values, np.zeros((n - len(values), *values.shape[1:]))])
 
 
 def _category_levels(curves: CurveColumns, steps: FloatArray, means: FloatArray) -> FloatArray:
     """The levels of all categories, minus the mean of each column over the rows fitted to."""
     levels, start = [np.empty((0, steps.shape[1]))], 0
-    for column, own in zip(curves.category_columns, curves.stepped, strict=True):
-        stop = start + len(own)
+    for column, stepped in zip(curves.category_columns, curves.stepped, strict=True):
+        stop = start + len(stepped)
         full = np.zeros((column.n_categories, steps.shape[1]))
-        full[own] = steps[start:stop]
+        full[stepped] = steps[start:stop]
         levels.append(full - means[start:stop] @ steps[start:stop])
         start = stop
     return np.concatenate(levels)
@@ -233,8 +237,8 @@ def _levels(
 ) -> FloatArray:
     """The curves without their lines: cumulative steps minus the mean of line and steps."""
     levels, start = [np.empty((0, lines.shape[1]))], 0
-    for j, own in enumerate(curves.knots):
-        stop = start + len(own)
+    for j, knots in enumerate(curves.knots):
+        stop = start + len(knots)
         mean = line_means[j] * lines[j] + step_means[start:stop] @ steps[start:stop]
         climbed = np.cumsum(steps[start:stop] * curves.step, axis=0)
         levels.append(np.concatenate([np.zeros((1, lines.shape[1])), climbed]) - mean)
@@ -251,7 +255,7 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
 
     A column that is mostly one value, such as zero, has few distinct quantiles; quantiles of its distinct values cover
-    the rest. Steps are at values that occur, never at the smallest.
+    the rest. Steps are at observed values, never at the smallest.
 
     Examples
     --------
@@ -272,12 +276,12 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
 
 
 def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
-    """Pick `n` of the ordered values at evenly spaced ranks, the last one included."""
+    """Pick `n` of the ordered values at evenly spaced ranks, including the last one."""
     return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
 
 
 def _frequent(codes: IntArray, n_categories: int) -> IntArray:
-    """The categories that have a step of their own, in order."""
+    """The categories that have their own step, in order."""
     n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
     return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
 

@@ -33,20 +33,20 @@ from sepc.points.proportional_sample import ClassSample
 # The most rows to fit weights to: a few hundred weights gain nothing from more.
 WEIGHED_ROWS = 40_000
 
-# The most rows to learn penalties from. A penalty says how large weights are, which does not depend on the rows.
+# The most rows to learn penalties from. A penalty says how large weights are, which does not depend on their number.
 PENALTY_ROWS = 10_000
 
-# Scores are solved for up to this, which moves no probability by more than a quarter of it.
+# The tolerance of scores, which changes no probability by more than a quarter of it.
 EXACT_TO = 1e-6
 
-# Gaussians around isolated rows are this many times as wide as the model's reach. Of more isolated rows than this, some
-# have a weight, evenly spaced among all; and penalties are learned from fewer. On covertype 500 of 3,379 are as good as
-# the first 1,000.
+# Gaussians around isolated rows are this many times as wide as the model's reach. With more isolated rows than this,
+# only some have a weight, evenly spaced among all; and penalties are learned from fewer. On covertype 500 of 3,379 are
+# as good as the first 1,000.
 WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 500
 PENALTY_ISOLATED = 200
 
-# A group of weights of which the rows determine less than this is left out: its weights would be next to zero.
+# A group of weights with fewer effective degrees of freedom than this is left out: its weights would be near zero.
 NOTHING = 0.05
 
 
@@ -81,7 +81,7 @@ class Weighing:
         category_columns: Sequence[CategoryColumn] = (),
         weight_scale: float = 1.0,
     ) -> Self:
-        """From samples of the classes, in the user's own features, with codes of categories after these.
+        """From samples of the classes, in the user's own features, followed by category codes.
 
         Each row counts as `weight_scale` rows.
         """
@@ -94,11 +94,11 @@ class Weighing:
         return cls(model, values, np.repeat(np.arange(len(samples)), sizes), counts, curves)
 
     def penalties(self, crossing: Crossing) -> Penalties:
-        """Learn a penalty for every group, from rows and partitions that have not seen them."""
+        """Learn a penalty for every group, from rows in partitions that have not seen them."""
         positions = np.flatnonzero(crossing.folds >= 0)
         if len(positions) == 0:
             return Penalties.of_prior(len(self.curves.kinds))
-        positions = positions[_spaced(len(positions), PENALTY_ROWS)]
+        positions = positions[_evenly_spaced(len(positions), PENALTY_ROWS)]
         values, folds = self.values[positions], crossing.folds[positions]
         places = PlaceColumns.none(len(positions))
         for fold, (pieces, seen) in enumerate(zip(crossing.pieces, crossing.seen_by, strict=True)):
@@ -106,11 +106,11 @@ class Weighing:
             if is_in.any():
                 values[is_in] = self.model.standardize(seen.rows[positions[is_in]])
                 squared = squared_radii(values[is_in], *ellipsoid_arrays(pieces, values.shape[1]))
-                isolated = pieces.isolated[_spaced(len(pieces.isolated), PENALTY_ISOLATED)]
-                own = PlaceColumns.of(values[is_in], squared, isolated, self._width)
-                places = places.beside(own.within(is_in))
+                isolated = pieces.isolated[_evenly_spaced(len(pieces.isolated), PENALTY_ISOLATED)]
+                columns = PlaceColumns.of(values[is_in], squared, isolated, self._width)
+                places = places.beside(columns.within(is_in))
         curves = self.curves.of_rows(values, positions)
-        # A class of which no row is used has no say.
+        # Classes without any row here are ignored.
         classes, which = np.unique(self.which[positions], return_inverse=True)
         return learn_penalties(
             curves.beside(places),
@@ -124,7 +124,7 @@ class Weighing:
     def weights(self, pieces: Pieces, penalties: Penalties) -> Weights:
         """Fit the weights at these penalties, with gauges as if each row had been left out of the partition."""
         model, curves = self.model, self.curves
-        weighed = _spaced(len(model.isolated), MOST_ISOLATED)
+        weighed = _evenly_spaced(len(model.isolated), MOST_ISOLATED)
         isolated, width = model.isolated[weighed], self._width
         squared = squared_radii(self.values, model.centers, model.roots)
         if penalties.n_rounds:
@@ -136,29 +136,29 @@ class Weighing:
         else:
             places = PlaceColumns.of(self.values, squared.copy(), isolated, width)
         roots = np.sqrt(penalties.penalties[curves.groups(places)])
-        columns, n_classes = curves.beside(places).scaled(1.0 / roots), len(model.classes)
+        columns, n_classes = curves.beside(places).scale_columns(1.0 / roots), len(model.classes)
         solution = fit_softmax(columns, self.which, n_classes, penalty=1.0, weights=self.counts, tol=EXACT_TO)
         coefficients = solution.coefficients / roots[:, np.newaxis]
         weights = weights_of(curves, places, coefficients, solution.offsets, len(isolated), width)
         beside = isolated_nearness(self.values, isolated, width).mean(axis=0)
-        weights = _centred(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
+        weights = _centre(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
         all_isolated = np.zeros((len(model.isolated), n_classes))
         all_isolated[weighed] = weights.isolated
         return replace(weights, isolated=all_isolated)
 
     @property
     def _width(self) -> float:
-        """The width of Gaussians around isolated rows; without such rows, or if all rows are equal, any will do."""
+        """The width of Gaussians around isolated rows; arbitrary without such rows, or if all rows are equal."""
         return (WIDTH_IN_REACHES * self.model.reach if len(self.model.isolated) else 0.0) or 1.0
 
 
-def _spaced(n: int, n_most: int) -> IntArray:
+def _evenly_spaced(n: int, n_most: int) -> IntArray:
     """Positions of at most `n_most` of `n`, evenly spaced."""
     return np.linspace(0, n - 1, min(n, n_most)).astype(np.int64)
 
 
-def _centred(weights: Weights, near: FloatArray, deep: FloatArray, isolated: FloatArray) -> Weights:
-    """The same weights, with terms of places that are zero on average where nearness and depth have these averages."""
+def _centre(weights: Weights, near: FloatArray, deep: FloatArray, isolated: FloatArray) -> Weights:
+    """Centre the terms of places, given the averages of nearness and depth."""
     means = near[:, np.newaxis] * weights.near + deep[:, np.newaxis] * weights.deep
     isolated_mean = isolated @ weights.isolated
     moved = (means - weights.ellipsoid_means).sum(axis=0) + (isolated_mean - weights.isolated_mean)

@@ -19,7 +19,7 @@ from sepc.estimators.stratified.strata import POOLED, Strata
 
 @dataclass(frozen=True, eq=False)
 class StratifiedParts:
-    """What each model decided.
+    """The decisions of each model.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class StratifiedDecisions(Decisions):
     Attributes
     ----------
     label, trust, accepted, cause, probabilities, region, classes, index, by
-        As in `Decisions`, by each row's own model. Probabilities are 0 for classes that this model has not seen.
-        Strata share no regions, so `region` is -2; `decisions[i].inner.region` is the region in the row's own model.
+        As in `Decisions`, by the model of each row's stratum. Probabilities are 0 for classes it has not seen.
+        Strata share no regions, so `region` is -2; `decisions[i].inner.region` is the region in the stratum's model.
     stratum : array of int
         Position in `StratifiedClassifier.strata_`; -1 where the pooled model decides.
     values : (n, k) array of object
-        The row's categories in the columns `by`.
+        The categories of the row in the columns `by`.
     position : array of int
-        Position of each row among the rows of its model.
+        Position of each row among those decided by its model.
     """
 
     parts: StratifiedParts = field(metadata=SHARED)
@@ -55,7 +55,7 @@ class StratifiedDecisions(Decisions):
     position: IntArray
 
     @classmethod
-    def gathered(cls, parts: StratifiedParts, stratum: IntArray, values: NDArray[Any]) -> Self:
+    def gather(cls, parts: StratifiedParts, stratum: IntArray, values: NDArray[Any]) -> Self:
         """Combine the decisions of all models, in the order of the rows."""
         n, classes = len(stratum), parts.strata.classes
         columns: dict[str, Any] = {
@@ -87,8 +87,8 @@ class StratifiedDecisions(Decisions):
         """The only decision, as single values."""
         return StratifiedDecision(self)
 
-    def _own_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
+    def _extra_columns(self) -> dict[str, Any]:
+        """Columns that are specific to this class of decisions."""
         return {"stratum": self.stratum}
 
     def _reasons(self) -> list[Reason]:
@@ -97,12 +97,12 @@ class StratifiedDecisions(Decisions):
         for stratum, decided in self.parts.decisions.items():
             rows = np.flatnonzero(self.stratum == stratum)
             pairs = zip(rows.tolist(), decided[self.position[rows]]._reasons(), strict=True)
-            reasons |= {i: own.after(f"{self[i].among}: ") for i, own in pairs}
+            reasons |= {i: reason.after(f"{self[i].among}: ") for i, reason in pairs}
         return [reasons[i] for i in range(len(self))]
 
     def _grounds(self, words: Words) -> Grounds:
-        """What the only decision rests on, for a letter, in these words."""
-        decided = next(own for stratum, own in self.parts.decisions.items() if stratum == self.stratum[0])
+        """The grounds of the only decision, for a letter, in these words."""
+        decided = next(decisions for stratum, decisions in self.parts.decisions.items() if stratum == self.stratum[0])
         return decided[self.position]._grounds(words)
 
 
@@ -114,7 +114,7 @@ class StratifiedDecision(Decision):
 
     @property
     def inner(self) -> Decision:
-        """The decision of the row's own model."""
+        """The decision by the model of the row's stratum."""
         parts: StratifiedParts = self.parts
         return parts.decisions[self.stratum][[self.position]]._single()
 

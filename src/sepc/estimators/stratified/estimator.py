@@ -23,7 +23,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
@@ -38,8 +38,8 @@ def _all_have_probabilities(self: StratifiedClassifier) -> bool:
 class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     """Fit one classifier for each combination of categories with enough rows, and a pooled one for the rest.
 
-    An `SEPClassifier` takes categories by itself, in one model of all rows. This is the paper's way, for groups that
-    need models of their own: within one combination of categories the numbers may mean something else. The models of
+    An `SEPClassifier` handles categories itself, in one model of all rows. This is the paper's approach, for groups
+    that need their own models: numbers may mean different things in different combinations of categories. The models of
     the strata do not see the columns `by`.
 
     Parameters
@@ -47,15 +47,15 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     estimator : classifier
         A clone of it is fitted in every stratum.
     by : names or positions of columns, one or a list of them, or a function
-        The columns whose combinations of categories make strata; names need a DataFrame, of pandas or polars. A
-        function is given `X` and returns them, as scikit-learn's `make_column_selector` does. A missing value is a
-        category of its own. Without any column, the pooled model decides everything.
+        The columns whose combinations of categories form strata; names need a pandas or polars DataFrame. A function
+        takes `X` and returns them, like scikit-learn's `make_column_selector`. A missing value is a category of its
+        own. Without any column, the pooled model decides everything.
     min_rows : int, default=100
-        Strata with fewer rows get no model of their own. As a rule of thumb, ellipsoids in d features need at least
+        Strata with fewer rows do not get their own model. As a rule of thumb, ellipsoids in d features need at least
         d (d + 3) / 2 rows of each class.
     min_class_rows : int, default=5
-        Neither do strata whose second largest class has fewer rows than this. With 0, strata of a single class are
-        fitted too, if the estimator allows it.
+        Nor do strata whose second largest class has fewer rows than this. With 0, strata of a single class are fitted
+        too, if the estimator allows it.
     pooled : classifier or None, default=None
         Decides on rows of all other strata and of unseen combinations; fitted on all rows. None uses a clone of
         `estimator`, which does not see the columns `by`. A classifier given here sees all columns, so it may be a
@@ -73,7 +73,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     estimators_ : dict of int to classifier
         The models of the strata, by position in `strata_`.
     pooled_ : classifier
-        The model for the rest.
+        The model for all other rows.
     by_ : array of int
         Positions of the columns `by`.
     n_features_in_, feature_names_in_
@@ -86,7 +86,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     >>> from sepc import StratifiedClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(2, size=600)
-    >>> turned = rng.integers(2, size=600)  # in half of the rows the classes change places
+    >>> turned = rng.integers(2, size=600)  # in half of the rows the classes trade places
     >>> numbers = rng.normal(size=(600, 2)) + 4.0 * (y ^ turned)[:, None]
     >>> X = np.column_stack([turned, numbers])
     >>> classifier = StratifiedClassifier(SEPClassifier(), by=[0]).fit(X[:400], y[:400])
@@ -128,7 +128,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         self
         """
         self.check_parameters()
-        X, labels = self._checked(X, y)
+        X, labels = self._check_input(X, y)
         self.classes_, which = np.unique(labels, return_inverse=True)
         names = column_names(X)
         self.by_: IntArray = column_positions(self.by, X)
@@ -143,21 +143,23 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
             self.min_class_rows,
         )
         rest = self._without_by(X)
-        own = np.flatnonzero(self.strata_.fitted)
-        # A column may be constant in one stratum alone; of others the pooled model warns, if it is of the same kind.
+        with_model = np.flatnonzero(self.strata_.fitted)
+        # A column may be constant in just one stratum; otherwise the pooled model warns, if it is of the same kind.
         quiet = self.pooled is None
-        jobs = [delayed(_fit)(clone(self.estimator), *_taken(rest, labels, stratum == s), quiet=quiet) for s in own]
+        jobs = [
+            delayed(_fit)(clone(self.estimator), *_take(rest, labels, stratum == s), quiet=quiet) for s in with_model
+        ]
         if self.pooled is None:
             pooled = delayed(_fit)(clone(self.estimator), rest, labels)
         else:
             pooled = delayed(_fit)(clone(self.pooled), X, labels, advice="")
         # The pooled model has the most rows, so it starts first.
         self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
-        self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(own, fitted, strict=True)}
+        self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
         return self
 
     def _labels(self, X: Any) -> NDArray[Any]:
-        X, strata, _ = self._placed(X)
+        X, strata, _ = self._locate_rows(X)
         labels = np.empty(len(strata), dtype=self.classes_.dtype)
         for _, model, rows, part in self._parts(X, strata):
             labels[rows] = model.predict(part)
@@ -172,26 +174,26 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         return super().predict_proba(X)
 
     def _probabilities(self, X: Any) -> FloatArray:
-        X, strata, _ = self._placed(X)
+        X, strata, _ = self._locate_rows(X)
         probabilities = np.zeros((len(strata), len(self.classes_)))
         for _, model, rows, part in self._parts(X, strata):
             probabilities[np.ix_(rows, positions_of(model.classes_, self.classes_))] = model.predict_proba(part)
         return probabilities
 
     def _decide(self, X: Any) -> StratifiedDecisions:
-        X, strata, values = self._placed(X)
+        X, strata, values = self._locate_rows(X)
         decisions = {s: decide_rows(model, part) for s, model, _, part in self._parts(X, strata)}
-        return StratifiedDecisions.gathered(StratifiedParts(self.strata_, decisions), strata, values)
+        return StratifiedDecisions.gather(StratifiedParts(self.strata_, decisions), strata, values)
 
     def empty_decisions(self) -> StratifiedDecisions:
         """Decisions on zero rows, with all columns and their types."""
         values = np.empty((0, len(self.strata_.by)), dtype=object)
-        return StratifiedDecisions.gathered(StratifiedParts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
+        return StratifiedDecisions.gather(StratifiedParts(self.strata_, {}), np.empty(0, dtype=np.int64), values)
 
-    def _placed(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
+    def _locate_rows(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
         """Checked rows, the stratum of each, and its categories."""
         check_is_fitted(self)
-        X = self._checked(X)
+        X = self._check_input(X)
         values = categories_of(X, self.by_)
         return X, self.strata_.of(values), values
 
@@ -207,12 +209,12 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         kept = np.setdiff1d(np.arange(X.shape[1]), self.by_)
         return X if len(self.by_) == 0 else _safe_indexing(X, kept, axis=1)
 
-    def _checked(self, X: Any, y: Any = "no_validation") -> Any:
+    def _check_input(self, X: Any, y: Any = "no_validation") -> Any:
         """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
         fitting = not isinstance(y, str)
         refuse_missing_labels(y)
         if not hasattr(X, "columns"):
-            # As an array, NumPy would turn the numbers in a list that holds text into text.
+            # NumPy would turn the numbers of a list that contains text into text.
             X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
             checked = validate_data(self, X, y, dtype=None, ensure_all_finite=False, reset=fitting)
             if fitting:
@@ -223,7 +225,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         validate_data(self, X, skip_check_array=True, reset=fitting)
         if not fitting:
             return X
-        labels = checked_labels(y, type(self).__name__)
+        labels = check_labels(y, type(self).__name__)
         check_consistent_length(X, labels)
         return X, labels
 
@@ -235,7 +237,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
 
 
-def _taken(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:
+def _take(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:
     rows = np.flatnonzero(chosen)
     return _safe_indexing(X, rows), labels[rows]
 
@@ -247,7 +249,7 @@ def _fit(
     advice: str = "Name them in by, or encode them",
     quiet: bool = False,
 ) -> Any:
-    """Fit; if that fails and there are text columns, name them in the error and say how to encode them."""
+    """Fit; if that fails and there are text columns, raise an error that names them and says how to encode them."""
     try:
         with warnings.catch_warnings():
             if quiet:

@@ -1,4 +1,4 @@
-"""Strata: the combinations of categories in some columns, and which rows belong to which."""
+"""Strata: combinations of categories in some columns, and the rows that belong to each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Strata(ShownAsCard):
 
     def of(self, values: NDArray[Any]) -> IntArray:
         """The stratum of each row of categories: its position here, or -1 if the pooled model decides."""
-        known = {own: s for s, own in enumerate(self.values) if self.fitted[s]}
+        known = {combination: s for s, combination in enumerate(self.values) if self.fitted[s]}
         return np.array([known.get(tuple(row), POOLED) for row in values], dtype=np.int64)
 
     def described(self, values: NDArray[Any]) -> str:
@@ -67,7 +67,8 @@ class Strata(ShownAsCard):
     def to_frame(self) -> pd.DataFrame:
         """The strata as a pandas DataFrame: categories, rows, rows of each class, and which model decides."""
         columns: dict[str, Any] = {
-            name: np.array([own[j] for own in self.values], dtype=object) for j, name in enumerate(self.by)
+            name: np.array([combination[j] for combination in self.values], dtype=object)
+            for j, name in enumerate(self.by)
         }
         columns |= {"n_rows": self.n_rows}
         columns |= {f"n_{label}": self.counts[:, c] for c, label in enumerate(self.classes)}
@@ -82,11 +83,11 @@ class Strata(ShownAsCard):
         )
         rows = tuple(
             (
-                *("missing" if value is None else name_of(value) for value in own),
+                *("missing" if value is None else name_of(value) for value in combination),
                 f"{n:,}",
                 "own" if fitted else "pooled",
             )
-            for own, n, fitted in zip(self.values, n_rows, self.fitted, strict=True)
+            for combination, n, fitted in zip(self.values, n_rows, self.fitted, strict=True)
         )
         title = counted(len(self), "stratum", "strata")
         return Card(title, facts, (*self.by, "rows", "model"), rows, "As a DataFrame: to_frame()")

@@ -1,4 +1,4 @@
-"""Calibration: the probability that a label is right, learnt from rows not used for fitting."""
+"""Calibration: the probability that a label is right, learnt from held-out rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sepc.records import floats, number, record
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-6
-# Of the squared coefficients: enough to keep them in place where few rows say little.
+# The penalty on squared coefficients: enough to keep them in place where few rows say little.
 PENALTY = 1.0
 
 
@@ -33,15 +33,15 @@ class Calibration:
     intercept: float = number(-MOST_WEIGHT, MOST_WEIGHT)
 
     @classmethod
-    def learnt(
+    def fit(
         cls, given: FloatArray, correct: BoolArray, *, towards: float | FloatArray = 0.0, penalty: float = PENALTY
     ) -> Calibration:
         """Fit to signals of shape (n, s) and to whether the labels were right.
 
-        Where rows are few and say little, coefficients stay near `towards`, more so with a larger `penalty`.
+        With few rows, coefficients stay near `towards`, more so with a larger `penalty`.
 
-        Targets are smoothed away from 0 and 1 as in Platt (1999): no errors among these rows does not mean that there
-        will never be one.
+        Targets are smoothed away from 0 and 1 as in Platt (1999): no errors among these rows does not mean there will
+        never be one.
         """
         middle, spread = given.mean(axis=0), given.std(axis=0)
         spread = np.where(spread > 0.0, spread, 1.0)

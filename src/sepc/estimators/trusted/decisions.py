@@ -11,8 +11,8 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.decisions.decisions import Decisions, positions_of, probability_of
-from sepc.decisions.deferred import deferred
-from sepc.decisions.row_wise import SHARED, replaced
+from sepc.decisions.deferred import defer
+from sepc.decisions.row_wise import SHARED, replace_columns
 from sepc.decisions.sentences import Reason, Sentence
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.reasons import SEPReasons
@@ -49,7 +49,7 @@ class TrustedDecisions(Decisions):
             label=base.label,
             trust=trust,
             accepted=accepted,
-            cause=deferred(partial(model.causes, min_trust), partition, accepted),
+            cause=defer(partial(model.causes, min_trust), partition, accepted),
             probabilities=base.probabilities,
             region=partition.region,
             by="TrustedClassifier",
@@ -78,21 +78,21 @@ class TrustedDecisions(Decisions):
         """Whether the partition gives the same label."""
         return np.asarray(self.partition.label == self.label)
 
-    def _renamed(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with other feature names in their reasons, and values as `restore` gives them."""
-        return replaced(self, partition=self.partition._renamed(features, restore))
+    def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
+        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
+        return replace_columns(self, partition=self.partition._with_feature_names(features, restore))
 
-    def _own_columns(self) -> dict[str, Any]:
-        """Columns that only decisions of this class have."""
+    def _extra_columns(self) -> dict[str, Any]:
+        """Columns that are specific to this class of decisions."""
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts.
 
-        They explain the trust. Why the other model gives its label is not known here.
+        They explain the trust; why the other model gives its label is not known.
         """
-        # What a row looks like is told by the partition, whose own cause may be another one.
-        partition = SEPReasons(replaced(self.partition, cause=np.asarray(self.cause)))
+        # The partition describes the row, although its own cause may be different.
+        partition = SEPReasons(replace_columns(self.partition, cause=np.asarray(self.cause)))
         return [self._reason(i, partition) for i in range(len(self))]
 
     def _reason(self, i: int, partition: SEPReasons) -> Reason:
@@ -100,7 +100,7 @@ class TrustedDecisions(Decisions):
         sure = "" if np.isnan(self.base_trust[i]) else f" (itself {percent(self.base_trust[i])} sure)"
         opinion = self._opinion_of_the_partition(i)
         sentences = (
-            partition.placed(i, head, sure),
+            partition.place_sentence(i, head, sure),
             Sentence(opinion),
             *partition.about_gaps(i),
             *partition.about_features(i, by=self.model.base),
@@ -110,5 +110,5 @@ class TrustedDecisions(Decisions):
     def _opinion_of_the_partition(self, i: int) -> str:
         if self.agreement[i]:
             return f"The nearest cases agree ({percent(self.support[i])})."
-        own = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
-        return f"The nearest cases say {own} instead."
+        opinion = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
+        return f"The nearest cases say {opinion} instead."

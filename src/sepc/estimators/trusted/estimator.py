@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.checks import check_probability, checked_labels
+from sepc.estimators.checks import check_labels, check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
@@ -32,9 +32,9 @@ from sepc.statistics.splits import stratified_folds
 class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
-    An `SEPClassifier`, the partition, is fitted beside the classifier on the same rows. A logistic model learns by
-    cross-fitting, from what the two say about rows that neither has seen, when the label is right. A classifier may be
-    sure where it has seen nothing; the partition knows where the training rows lie, and far from them no label is
+    An `SEPClassifier`, the partition, is fitted alongside the classifier on the same rows. By cross-fitting, a logistic
+    model learns when the label is right, from what the two say about rows that neither has seen. A classifier may be
+    confident where it has seen nothing; the partition knows where the training rows lie, and far from them no label is
     trusted.
 
     Parameters
@@ -46,13 +46,13 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         The partition, fitted in the same way on all rows and for every fold; by default an `SEPClassifier` with default
         settings.
     transformer : transformer or None, default=None
-        Turns `X` into the columns that the partition sees, for example some of them. By default it sees `X` as it is,
-        with categories, dates and gaps.
+        Turns `X` into the columns that the partition sees, for example a subset. By default it sees `X` itself, with
+        categories, dates and missing values.
     cv : int, splitter or iterable of splits, default=5
         The folds of cross-fitting; a number means folds of rows drawn at random. Grouped rows or time series need a
         suitable splitter.
     min_trust : float, default=0.95
-        Decisions with at least this trust are accepted; the others should go to a person. Labels do not depend on it.
+        The minimum trust at which a label is accepted; below it the model abstains. Labels do not depend on it.
     n_jobs : int or None, default=None
         Number of folds to fit in parallel.
     random_state : int, RandomState or None, default=0
@@ -108,7 +108,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
-        """Fit the classifier, unless it is frozen, and the partition, and learn when labels are right.
+        """Fit the classifier, unless it is frozen, and the partition, and calibrate the trust.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         self
         """
         self.check_parameters()
-        X, labels = indexable(X, checked_labels(y, type(self).__name__))
+        X, labels = indexable(X, check_labels(y, type(self).__name__))
         validate_data(self, X, skip_check_array=True)
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
@@ -133,7 +133,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
             SEPClassifier(random_state=self.random_state) if self.partition is None else self.partition,
             self.transformer,
         )
-        beside = fresh.fitted(X, labels)
+        beside = fresh.fit_clones(X, labels)
         self.partition_ = beside.partition
         if beside.transformer is not None:
             self.transformer_ = beside.transformer
@@ -169,8 +169,8 @@ class _TransformedPartition:
     partition: SEPClassifier
     transformer: Any = None
 
-    def fitted(self, X: Any, labels: NDArray[Any]) -> _TransformedPartition:
-        """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit its own rows."""
+    def fit_clones(self, X: Any, labels: NDArray[Any]) -> _TransformedPartition:
+        """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit."""
         transformer = None if self.transformer is None else clone(self.transformer)
         rows = X if transformer is None else transformer.fit_transform(X, labels)
         return replace(self, partition=clone(self.partition).fit(rows, labels), transformer=transformer)
@@ -186,8 +186,8 @@ class _TransformedPartition:
 def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
     """The folds of `cv`: a number of folds, a scikit-learn splitter, or an iterable of splits.
 
-    A number means folds of rows drawn at random. Neighbouring rows of a table are often alike, so folds of neighbours
-    would make a model look worse than it is.
+    A number means random folds. Neighbouring rows of a table are often alike, so contiguous folds would make a model
+    look worse than it is.
     """
     if isinstance(cv, Integral):
         fewest = int(np.unique(labels, return_counts=True)[1].min())
@@ -203,7 +203,7 @@ def _keeping_single_rows(n_folds: int, labels: NDArray[Any], random_state: Any) 
     folds = stratified_folds(labels, n_folds, check_random_state(random_state))
     if (folds < 0).all():
         raise ValueError(
-            "TrustedClassifier compares labels on rows left out, and every class has a single row; give it at least 2 "
+            "TrustedClassifier compares labels on held-out rows, but every class has a single row; give it at least 2 "
             "rows of some class."
         )
     return PredefinedSplit(folds)
@@ -219,5 +219,5 @@ def _signals_on_left_out(
         for category in (FlatSetWarning, LeftOutWarning):
             warnings.simplefilter("ignore", category)
         base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
-        decided = partition.fitted(seen, labels[train]).decide(left_out)
+        decided = partition.fit_clones(seen, labels[train]).decide(left_out)
     return signals(base, decided), np.asarray(base.label == labels[test])

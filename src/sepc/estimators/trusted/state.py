@@ -10,7 +10,7 @@ from sepc.estimators.trusted.calibration import Calibration
 from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.trusted.trust_model import N_SIGNALS, TrustModel
 from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
-from sepc.io.fingerprint import fingerprint_of, reattached
+from sepc.io.fingerprint import fingerprint_of, reattach
 from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
 from sepc.io.records import record_from, record_to_node
@@ -37,7 +37,7 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
     trusted = restore_fields(TrustedClassifier(estimator), reader)
     trusted.estimator_, trusted.classes_ = estimator, labels_from(reader.part("classes"))
     if reader.has("transformer"):
-        trusted.transformer = trusted.transformer_ = reattached(
+        trusted.transformer = trusted.transformer_ = reattach(
             inner.transformer, reader.part("transformer"), "transformer"
         )
     check_inner(estimator, reader, trusted.n_features_in_, trusted.classes_, all_classes=True)
@@ -54,10 +54,10 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
 
 def _sees(partition: SEPClassifier, trusted: TrustedClassifier) -> bool:
     """Whether the features of the partition are some of those that the classifier is given."""
-    own, every = (getattr(estimator, "feature_names_in_", None) for estimator in (partition, trusted))
-    if own is None or every is None:
-        return own is every and partition.n_features_in_ <= trusted.n_features_in_
-    return set(own) <= set(every)
+    seen, every = (getattr(estimator, "feature_names_in_", None) for estimator in (partition, trusted))
+    if seen is None or every is None:
+        return seen is every and partition.n_features_in_ <= trusted.n_features_in_
+    return set(seen) <= set(every)
 
 
 def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:

@@ -1,4 +1,4 @@
-"""How far to trust another model's labels: its own probabilities, combined with those of a partition."""
+"""Trust in another model's labels: its own probabilities, combined with those of a partition."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sepc.model.sep_model import SEPModel
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-3
 
-# By default the base model and the partition have an equal say: the mean of their log-odds. The penalty, in rows, pulls
-# the coefficients there. Both were settled on the first drawing of the comparison, where penalties from 1 to 30 differ
+# By default the base model and the partition count equally: the mean of their log-odds. The penalty, in rows, pulls
+# the coefficients there. Both were chosen on the first draw of the comparison, where penalties from 1 to 30 differ
 # little, and where the base model's margin and the partition's agreement added nothing as further signals.
 N_SIGNALS = 2
 EQUAL_SAY = 0.5
 PENALTY = 20.0
 
 # Trust starts to fade at this many times the size of the nearest ellipsoid, with this power of the gauge: later than
-# the partition's own probabilities, which have faded before they enter, but soon enough that far rows stay refused.
+# the partition's own probabilities, which fade before they enter, but soon enough that far rows stay rejected.
 FADING_BEGINS = 2.5
 FADING_POWER = 2
 
@@ -41,7 +41,7 @@ def signals(base: Decisions, decided: SEPDecisions) -> FloatArray:
 
 def learn(given: FloatArray, correct: BoolArray) -> Calibration:
     """Fit the calibration to signals of unseen rows, and to whether their labels were right."""
-    return Calibration.learnt(given, correct, towards=EQUAL_SAY, penalty=PENALTY)
+    return Calibration.fit(given, correct, towards=EQUAL_SAY, penalty=PENALTY)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,10 +63,10 @@ class TrustModel(ShownOnOneLine):
 
     def trust(self, base: Decisions, decided: SEPDecisions) -> FloatArray:
         """How far to trust the labels of the base model on rows that the partition has decided on."""
-        return self._faded(self.calibration.apply(signals(base, decided)), decided.gauge)
+        return self._fade(self.calibration.apply(signals(base, decided)), decided.gauge)
 
     def causes(self, min_trust: float, decided: SEPDecisions, accepted: BoolArray) -> IntArray:
-        """Why rows are not accepted: what the partition misses, or else the training rows around them."""
+        """Why rows are not accepted: values missing in the partition, or else the training rows around them."""
         cause = np.full(len(accepted), int(Cause.ACCEPTED))
         refused = np.flatnonzero(~accepted)
         standardized = self.partition.standardize(decided.rows[refused])
@@ -75,8 +75,8 @@ class TrustModel(ShownOnOneLine):
         cause[with_gaps[decided[with_gaps].cause == Cause.MISSING]] = Cause.MISSING
         return cause
 
-    def _faded(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:
-        """Trust, shrunk towards that of a guess far from the training rows, however sure the base model is."""
+    def _fade(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:
+        """Shrink trust towards that of a guess far from the training rows, however confident the base model is."""
         left = (FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER
         guess = 1.0 / max(2, len(self.partition.classes))
         return np.asarray(left * trust + (1.0 - left) * guess)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import Decisions
 from sepc.errors import TrainingRowsWarning
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.partition_behind import partition_behind
 from sepc.lifecycle.located_rows import decide_in_memory, has_regions
 from sepc.model.names import region_name
@@ -70,7 +70,7 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
     -------
     Feedback
     """
-    labels = checked_labels(y, "Feedback")
+    labels = check_labels(y, "Feedback")
     decisions = decide_in_memory(estimator, X)
     if len(decisions) != len(labels):
         raise ValueError(f"There are {len(decisions):,} rows and {len(labels):,} labels; each row needs one.")

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions, refused
+from sepc.decisions.decisions import Decisions, refuse
 from sepc.decisions.frames import frame_of
 from sepc.decisions.kinds import Cause
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.estimators.unwrapping import classifier_name
 from sepc.io.atomic_files import write_whole
@@ -171,7 +171,7 @@ class Monitor(Result, SharedState, ShownAsCard):
     def decide(self, X: Any) -> Decisions:
         """The model's decisions; rows of regions with an alarm that `refuses` them get the cause DRIFTED."""
         located = locate(self.model, X)
-        return refused(located.decisions, np.isin(located.region, self._drifted_regions()), Cause.DRIFTED)
+        return refuse(located.decisions, np.isin(located.region, self._drifted_regions()), Cause.DRIFTED)
 
     def evidence(self) -> pd.DataFrame:
         """The evidence that each rate has changed since the start, as natural logarithms, one row per region.
@@ -351,7 +351,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         return Tally.of_rows(located.region, features, above, beyond, self._rates.n_regions, column_counts(rows))
 
     def _labels(self, located: LocatedRows, y: ArrayLike) -> Tally:
-        labels = checked_labels(y, "Monitor")
+        labels = check_labels(y, "Monitor")
         if len(labels) != len(located.region):
             raise ValueError(f"There are {len(located.region):,} rows and {len(labels):,} labels; each row needs one.")
         right = is_right(located.decisions.label, labels)

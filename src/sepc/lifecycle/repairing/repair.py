@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import BoolArray, IntArray
 from sepc.decisions.decisions import Decisions, positions_of
 from sepc.errors import MovedColumnsError
-from sepc.estimators.checks import checked_labels
+from sepc.estimators.checks import check_labels
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.estimator import RepairedClassifier
@@ -168,7 +168,7 @@ def _refuse_moved_columns(decisions: Decisions, X: Any, labels: NDArray[Any]) ->
 
 def _known_labels(y: Any, inside: _Inside) -> NDArray[Any]:
     """Labels in the type of the classes; raises if the model does not know one of them."""
-    labels, classes = checked_labels(y, "repair"), inside.fitted.classes_
+    labels, classes = check_labels(y, "repair"), inside.fitted.classes_
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(

@@ -13,19 +13,19 @@ from typing import Any
 from dask.distributed import Client, Future, KilledWorker, wait
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.points.dask.shards import AllRows, Part, Wanted, counted, divided, reduced, rescaled
+from sepc.points.dask.shards import AllRows, Part, Wanted, count_kept, divide_part, reduce_part, rescale_shard
 from sepc.points.in_memory import check_gatherable, check_same_features, combine_runs
 from sepc.points.protocol import Answer, PointSet, Reduction, Region
 from sepc.points.row_hash import is_sampled
 
-# Seconds that a cluster may be without workers, and between checks: a nanny needs a few to start a new worker.
+# Seconds that a cluster may be without workers, and seconds between checks: a nanny needs a few to restart a worker.
 PATIENCE = 30.0
 LOOK_EVERY = 1.0
 
 
 @dataclass
 class Traffic:
-    """What the workers have sent so far, for all sets of the same blocks.
+    """How much the workers have sent so far, for all sets of the same blocks.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Block:
     Attributes
     ----------
     shard : Future
-        The blocks stored together; this block is at `place`.
+        Blocks stored together; this block is at `place`.
     place : int
     n_rows : int
         Rows that are left.
@@ -62,7 +62,7 @@ class Block:
     side: int = 0
 
     def wanted(self, position: int) -> Wanted:
-        """The description of this block for a task on its shard; `position` is its position in the set."""
+        """Describe this block for a task on its shard; `position` is its position in the set."""
         marks = None if self.marks is None else self.marks.key
         return Wanted(position, self.place, self.n_rows, marks, self.index, self.side)
 
@@ -72,10 +72,10 @@ class DaskPoints:
     """The rows of blocks on the workers of a cluster; made by `labelled_points`.
 
     The blocks of a worker are stored together in shards, and every pass is one task per shard. States are combined in
-    the order of the blocks, on the workers if they hold neighbours, so that the result does not depend on where the
+    the order of the blocks, on the workers if they hold adjacent ones, so that the result does not depend on where the
     blocks are: it is bit for bit that of `BlockPoints`. This is also why tasks and answers are sent pickled: Dask's own
-    serialisation may misalign arrays, and BLAS then rounds differently. A smaller set is a mask on the same blocks; its
-    rows are copied once if they are few enough. Everything can be recomputed if a worker is lost.
+    serialisation may misalign arrays, and BLAS then rounds differently. A subset is a mask on the same blocks; its rows
+    are copied once if there are few enough. Everything can be recomputed if a worker is lost.
 
     Parameters
     ----------
@@ -98,16 +98,16 @@ class DaskPoints:
     def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
         """Summarise all rows in one pass."""
         question = pickle.dumps(reduction)
-        answers = self._answers([self._submit(reduced, question, own) for own in self._positions().values()])
+        answers = self._answers([self._submit(reduce_part, question, places) for places in self._positions().values()])
         runs = sorted((run for answer in answers for run in answer), key=itemgetter(0))
         return reduction.finish(combine_runs(reduction, [(n_blocks, state) for _, n_blocks, state in runs]))
 
     def split(self, region: Region, /) -> tuple[DaskPoints, DaskPoints]:
         """Divide into the rows inside `region` and the rows outside it."""
-        return self._divided(region.contains)
+        return self._divide(region.contains)
 
     def union(self, other: PointSet, /) -> DaskPoints:
-        """All rows of both sets, those of `self` first; blocks without rows left are dropped."""
+        """All rows of both sets, those of `self` first; blocks with no rows left are dropped."""
         check_same_features(self, other)
         if not isinstance(other, DaskPoints):
             raise TypeError(f"A set on a cluster cannot be joined with {type(other).__name__}.")
@@ -116,13 +116,13 @@ class DaskPoints:
 
     def sample(self, share: float, seed: int, /) -> DaskPoints:
         """Keep about `share` of the rows, chosen by `row_hashes`."""
-        return self._divided(partial(is_sampled, share=share, seed=seed))[0]
+        return self._divide(partial(is_sampled, share=share, seed=seed))[0]
 
     def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> DaskPoints:
-        """The rows as ``(x - shift) / scale``, computed once, where they are."""
+        """The rows as ``(x - shift) / scale``, computed once, on their workers."""
         # Pure, so that all sets of the same blocks share one copy.
         moved = {
-            shard.key: self.client.submit(rescaled, shard, shift, scale, pure=True)
+            shard.key: self.client.submit(rescale_shard, shard, shift, scale, pure=True)
             for shard in {block.shard.key: block.shard for block in self.blocks}.values()
         }
         return replace(self, blocks=tuple(replace(block, shard=moved[block.shard.key]) for block in self.blocks))
@@ -144,11 +144,11 @@ class DaskPoints:
                 blocks[position] = replace(blocks[position], n_rows=n_rows, marks=marks[shard], index=index, side=side)
         return replace(self, blocks=tuple(blocks))
 
-    def _divided(self, test: Callable[[FloatArray], BoolArray]) -> tuple[DaskPoints, DaskPoints]:
+    def _divide(self, test: Callable[[FloatArray], BoolArray]) -> tuple[DaskPoints, DaskPoints]:
         positions = self._positions()
-        marks = {shard: self._submit(divided, pickle.dumps(test), own) for shard, own in positions.items()}
-        numbers = {shard: [self.blocks[i].n_rows for i in own] for shard, own in positions.items()}
-        tasks = [self.client.submit(counted, marks[shard], numbers[shard], pure=False) for shard in positions]
+        marks = {shard: self._submit(divide_part, pickle.dumps(test), places) for shard, places in positions.items()}
+        numbers = {shard: [self.blocks[i].n_rows for i in places] for shard, places in positions.items()}
+        tasks = [self.client.submit(count_kept, marks[shard], numbers[shard], pure=False) for shard in positions]
         counts = dict(zip(positions, self._answers(tasks), strict=True))
         return self.part(marks, counts, 0), self.part(marks, counts, 1)
 
@@ -161,11 +161,11 @@ class DaskPoints:
 
     def _submit(self, task: Callable[..., Any], question: bytes, positions: list[int]) -> Future:
         """Start a task on the blocks of one shard."""
-        own = [self.blocks[position] for position in positions]
-        futures = {block.marks.key: block.marks for block in own if block.marks is not None and block.n_rows > 0}
-        wanted = [block.wanted(position) for position, block in zip(positions, own, strict=True)]
-        part = Part(own[0].shard.key, wanted)
-        return self.client.submit(task, question, own[0].shard, part, futures, pure=False)
+        blocks = [self.blocks[position] for position in positions]
+        futures = {block.marks.key: block.marks for block in blocks if block.marks is not None and block.n_rows > 0}
+        wanted = [block.wanted(position) for position, block in zip(positions, blocks, strict=True)]
+        part = Part(blocks[0].shard.key, wanted)
+        return self.client.submit(task, question, blocks[0].shard, part, futures, pure=False)
 
     def _answers(self, futures: list[Future]) -> list[Any]:
         answers = answers_of(self.client, futures)
@@ -175,7 +175,7 @@ class DaskPoints:
 
 
 def answers_of(client: Client, futures: list[Future]) -> list[Any]:
-    """The results of tasks; raises if the cluster stays without workers, where Dask itself would wait for ever."""
+    """The results of tasks; raises if the cluster stays without workers, where Dask itself would wait forever."""
     seen = time.monotonic()
     while True:
         try:
@@ -193,6 +193,6 @@ def answers_of(client: Client, futures: list[Future]) -> list[Any]:
         return list(client.gather(futures))
     except KilledWorker:
         raise RuntimeError(
-            "Several workers of the Dask cluster died one after another at the same blocks, most likely for want of "
-            "memory. Give workers more memory, or cut the collection into smaller blocks."
+            "Several workers of the Dask cluster died one after another on the same blocks, most likely because they "
+            "ran out of memory. Give workers more memory, or split the collection into smaller blocks."
         ) from None

@@ -9,7 +9,7 @@ from dask import delayed
 from dask.dataframe.dispatch import concat
 from numpy.typing import NDArray
 
-from sepc.points.class_split import Labels, classes_of
+from sepc.points.class_split import BlockLabels, classes_of
 from sepc.points.dask.dask_points import answers_of
 from sepc.points.dask.inputs import (
     RefusedBlockError,
@@ -18,36 +18,36 @@ from sepc.points.dask.inputs import (
     labels_of_block,
     with_labels,
 )
-from sepc.points.drawn_rows import drawn_rows
+from sepc.points.drawn_rows import draw_rows
 from sepc.points.inputs import NUMBER_KINDS
 
 
 def has_other_columns(X: Any, y: Any) -> bool:
-    """Whether a Dask collection is a table with columns whose type is not one of numbers."""
+    """Whether a Dask collection is a table with non-numeric columns."""
     if not hasattr(X, "columns") or X.ndim != 2:
         return False
     typed = zip(X.columns, X.dtypes, strict=True)
     return any(dtype.kind not in NUMBER_KINDS for name, dtype in typed if not (isinstance(y, str) and name == y))
 
 
-def drawn_table(X: Any, y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-    """At most about `n_rows` rows, as many of each block where it has them, and their labels.
+def draw_table(X: Any, y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
+    """Draw at most about `n_rows` rows, equally many from each block as far as possible, and their labels.
 
-    The collection is computed for it, and no row is kept on the workers.
+    This computes the collection, and keeps no rows on the workers.
     """
     client, blocks = current_client(), aligned_blocks(X, y)
     n_each = max(1, n_rows // len(blocks))
-    tasks = [delayed(_drawn, pure=False)(rows, own, i, n_each, seed) for i, (rows, own) in enumerate(blocks)]
+    tasks = [delayed(_draw, pure=False)(rows, labels, i, n_each, seed) for i, (rows, labels) in enumerate(blocks)]
     try:
         drawn = answers_of(client, client.compute(tasks))
     except RefusedBlockError as error:
         raise ValueError(str(error)) from None
     classes_of([labels.values for _, labels in drawn])
     held = [(table, labels) for table, labels in drawn if len(table)]
-    return concat([table for table, _ in held]), np.concatenate([own.values[own.codes] for _, own in held])
+    return concat([table for table, _ in held]), np.concatenate([labels.values[labels.codes] for _, labels in held])
 
 
-def _drawn(rows: Any, labels: Any, number: int, n_wanted: int, seed: int) -> tuple[Any, Labels]:
+def _draw(rows: Any, labels: Any, number: int, n_wanted: int, seed: int) -> tuple[Any, BlockLabels]:
     table, labels = with_labels(rows, labels, number)
-    where = drawn_rows(len(table), n_wanted, number, seed)
+    where = draw_rows(len(table), n_wanted, number, seed)
     return table.iloc[where], labels_of_block(labels[where], number)

@@ -13,15 +13,15 @@ from dask.distributed import Client, Future, default_client
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.class_split import Labels, classes_of
+from sepc.points.class_split import BlockLabels, classes_of
 from sepc.points.dask.dask_points import Block, DaskPoints, answers_of
-from sepc.points.dask.shards import Masks, counted
+from sepc.points.dask.shards import Masks, count_kept
 from sepc.points.inputs import as_points, refuse_non_finite
 from sepc.points.table_encoder import TableEncoder, n_columns
 
 
 class RefusedBlockError(ValueError):
-    """Raised on a worker; tells the user what is wrong with a block."""
+    """Raised on a worker; says what is wrong with a block."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Prepared:
     """A block as it is stored on a worker: checked rows and their labels."""
 
     rows: FloatArray
-    labels: Labels
+    labels: BlockLabels
 
 
 def labelled_points(
@@ -47,27 +47,27 @@ def labelled_points(
         Turns the blocks into rows; without it all columns are numbers.
     """
     pairs, client = aligned_blocks(X, y), current_client()
-    # Sent to each worker once, as a part of the graph, so that lost blocks can be computed again.
+    # Sent to each worker once, as part of the graph, so that lost blocks can be recomputed.
     shared = delayed(encoder, traverse=False)
     blocks = client.compute(
-        [delayed(_prepared, pure=False)(rows, own, i, shared) for i, (rows, own) in enumerate(pairs)]
+        [delayed(_prepare, pure=False)(rows, labels, i, shared) for i, (rows, labels) in enumerate(pairs)]
     )
     try:
         facts = answers_of(client, [client.submit(_facts, block, pure=False) for block in blocks])
     except RefusedBlockError as error:
         raise ValueError(str(error)) from None
     classes = classes_of([labels for _, _, labels in facts])
-    return _resident(client, blocks, [(n, d) for n, d, _ in facts], classes)
+    return _store_in_shards(client, blocks, [(n, d) for n, d, _ in facts], classes)
 
 
 def aligned_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:
     """The blocks of rows, and for each its labels or the name of the column that holds them; nothing is computed."""
     if getattr(X, "ndim", None) != 2:
         raise ValueError(
-            f"X is a {type(X).__name__} of Dask's; expected a DataFrame, or an array with rows and columns. "
+            f"X is a Dask {type(X).__name__}; expected a DataFrame, or an array with rows and columns. "
             "For one feature use X.reshape(-1, 1)."
         )
-    return list(zip(_blocks_of(X), _blocks_of(_aligned(y, X)), strict=True))
+    return list(zip(_blocks_of(X), _blocks_of(_align(y, X)), strict=True))
 
 
 def current_client() -> Client:
@@ -76,12 +76,12 @@ def current_client() -> Client:
         return default_client()
     except ValueError:
         raise ValueError(
-            "Dask collections are fitted on the workers of a cluster, and there is none. Make a client first: "
+            "Dask collections are fitted on the workers of a cluster, and there is none. Create a client first: "
             "from dask.distributed import Client; client = Client()"
         ) from None
 
 
-def _aligned(y: Any, X: Any) -> Any:
+def _align(y: Any, X: Any) -> Any:
     """The labels in the same blocks as `X`; if `y` names a column of `X`, that name for each block."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None.")
@@ -104,9 +104,9 @@ def _aligned(y: Any, X: Any) -> Any:
 
 def _cut(labels: NDArray[Any], sizes: Sequence[int], known: bool) -> list[NDArray[Any]]:
     if not known:
-        raise ValueError("y is in memory and the sizes of the blocks of X are not known; give y as a Dask collection.")
+        raise ValueError("y is in memory, but the block sizes of X are unknown; give y as a Dask collection.")
     if len(labels) != sum(sizes):
-        raise ValueError(f"X has {sum(sizes):,} rows and y has {len(labels):,}.")
+        raise ValueError(f"X has {sum(sizes):,} rows but y has {len(labels):,} labels; give one for each row.")
     return np.split(labels, np.cumsum(sizes)[:-1])
 
 
@@ -122,20 +122,20 @@ def _blocks_of(collection: Any) -> list[Any]:
     return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
 
 
-def _prepared(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Prepared:
-    """Check one block on its worker; the error names the block if something is wrong with it."""
+def _prepare(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Prepared:
+    """Check one block on its worker; an error names the block."""
     table, labels = with_labels(rows, labels, number)
     if len(table) == 0:
         width = np.shape(table)[1] if encoder is None else n_columns(encoder)
-        return Prepared(np.empty((0, width)), Labels(labels[:0], np.empty(0, dtype=np.uint8)))
+        return Prepared(np.empty((0, width)), BlockLabels(labels[:0], np.empty(0, dtype=np.uint8)))
     try:
-        numbers = as_points(table).gather(len(table)) if encoder is None else _encoded(table, encoder)
+        numbers = as_points(table).gather(len(table)) if encoder is None else _encode(table, encoder)
     except (TypeError, ValueError) as error:
         raise RefusedBlockError(f"In block {number}: {error}") from None
     return Prepared(np.ascontiguousarray(numbers), labels_of_block(labels, number))
 
 
-def _encoded(table: Any, encoder: TableEncoder) -> FloatArray:
+def _encode(table: Any, encoder: TableEncoder) -> FloatArray:
     rows = encoder.rows_of(table)
     refuse_non_finite(rows, encoder.feature_names)
     return rows
@@ -152,10 +152,10 @@ def with_labels(rows: Any, labels: Any, number: int) -> tuple[Any, NDArray[Any]]
     return table, labels
 
 
-def labels_of_block(labels: NDArray[Any], number: int) -> Labels:
-    """The distinct labels of one block; the error names the block if some are missing."""
+def labels_of_block(labels: NDArray[Any], number: int) -> BlockLabels:
+    """The distinct labels of one block; if any are missing, the error names the block."""
     try:
-        return Labels.of(labels)
+        return BlockLabels.of(labels)
     except ValueError as error:
         raise RefusedBlockError(f"In block {number}: {error}") from None
 
@@ -165,26 +165,26 @@ def _facts(block: Prepared) -> tuple[int, int, NDArray[Any]]:
     return n, d, block.labels.values
 
 
-def _resident(
+def _store_in_shards(
     client: Client, blocks: Sequence[Future], shapes: Sequence[tuple[int, int]], classes: NDArray[Any]
 ) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
-    """Group the blocks of every worker into shards, one per thread, and compute the masks of the classes there."""
+    """Group each worker's blocks into shards, one per thread, and compute the class masks there."""
     places: dict[int, Block] = {}
     marks, counts = {}, {}
     for worker, positions in _by_worker(client, blocks):
-        own, numbers = [blocks[i] for i in positions], [shapes[i][0] for i in positions]
+        stored, numbers = [blocks[i] for i in positions], [shapes[i][0] for i in positions]
         where = {"workers": worker, "allow_other_workers": worker is not None, "pure": False}
-        shard = client.submit(_together, own, **where)
+        shard = client.submit(_together, stored, **where)
         places |= {i: Block(shard, place, shapes[i][0]) for place, i in enumerate(positions)}
-        marks[shard.key] = client.submit(_class_masks, own, classes, **where)
-        counts[shard.key] = client.submit(counted, marks[shard.key], numbers, pure=False)
+        marks[shard.key] = client.submit(_class_masks, stored, classes, **where)
+        counts[shard.key] = client.submit(count_kept, marks[shard.key], numbers, pure=False)
     whole = DaskPoints(client, shapes[0][1], tuple(places[i] for i in range(len(blocks))))
     held = {key: pickle.loads(n) for key, n in zip(counts, answers_of(client, list(counts.values())), strict=True)}
     return whole, tuple(whole.part(marks, held, k) for k in range(len(classes))), classes
 
 
 def _by_worker(client: Client, blocks: Sequence[Future]) -> list[tuple[str | None, list[int]]]:
-    """Each worker with the positions of its blocks, split into one run per thread; lost blocks are under None."""
+    """Each worker with the positions of its blocks, in one run per thread; lost blocks are under None."""
     holders, threads = client.who_has(blocks), client.nthreads()
     held: dict[str | None, list[int]] = {}
     for i, block in enumerate(blocks):

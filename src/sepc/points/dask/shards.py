@@ -13,17 +13,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.points.in_memory import BYTES_PER_CELL, narrowed_mask
+from sepc.points.in_memory import BYTES_PER_CELL, narrow_mask
 from sepc.points.protocol import Reduction, State
 
-# Blocks stored together, and the masks that divide each of them into parts; None stands for all rows.
+# Blocks stored together, and the masks that divide each of them into parts; None means all rows.
 Shard: TypeAlias = tuple[FloatArray, ...]
 Masks: TypeAlias = tuple[BoolArray | None, ...]
 
-# The position of the first of some neighbouring blocks, their number, and their combined state.
+# A run of adjacent blocks: the position of the first, their number, and their combined state.
 Run: TypeAlias = tuple[int, int, State]
 
-# The most bytes that a worker keeps. A larger part of a shard is picked again in every pass.
+# The most bytes that a worker caches. A larger part of a shard is selected again in every pass.
 KEPT_BYTES = 256_000_000
 
 
@@ -97,7 +97,7 @@ class Wanted:
 
     def rows(self, shard: Shard, marks: dict[str, list[Masks]]) -> FloatArray:
         """The rows that are left."""
-        # Blocks that came from another worker may begin at any byte, and BLAS rounds differently for these.
+        # Blocks from another worker may start at any byte, and BLAS rounds differently for unaligned data.
         block = np.require(shard[self.place], requirements="A")
         if self.n_rows == 0:
             return block[:0]
@@ -120,7 +120,7 @@ class Part:
     wanted: Sequence[Wanted]
 
     def rows(self, shard: Shard, marks: dict[str, list[Masks]]) -> Iterator[FloatArray]:
-        """The rows, block by block; picked only once if all of them fit the cache."""
+        """The rows, block by block; selected only once if all of them fit into the cache."""
         n_bytes = sum(block.n_rows for block in self.wanted) * shard[0].shape[1] * BYTES_PER_CELL
         for block in self.wanted:
             if block.marks is None or block.n_rows == 0 or n_bytes > KEPT.most_bytes:
@@ -130,16 +130,16 @@ class Part:
                 yield KEPT.get(name, partial(block.rows, shard, marks))
 
 
-def reduced(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
+def reduce_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
     """Apply a pickled reduction to the blocks; the states are returned pickled."""
     reduction = pickle.loads(question)
     blocks = zip(part.wanted, part.rows(shard, marks), strict=True)
     states = ((block.position, reduction.map(rows)) for block, rows in blocks)
-    return pickle.dumps(joined_runs(reduction, states), protocol=5)
+    return pickle.dumps(join_runs(reduction, states), protocol=5)
 
 
-def joined_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]:
-    """Combine states as far as the tree of `combine_runs` would combine neighbouring blocks.
+def join_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]:
+    """Combine states as far as the tree of `combine_runs` would combine adjacent blocks.
 
     In that tree, runs of 2^k blocks become one state if they begin at a multiple of 2^k.
     """
@@ -153,8 +153,8 @@ def joined_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State
     return runs
 
 
-def divided(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
-    """Masks of the rows inside and outside, for whole blocks; None for a block without rows left."""
+def divide_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
+    """Masks of the rows inside and outside, for whole blocks; None for a block with no rows left."""
     test, masks = pickle.loads(question), list[Masks]()
     for block, rows in zip(part.wanted, part.rows(shard, marks), strict=True):
         if block.n_rows == 0:
@@ -162,11 +162,11 @@ def divided(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Mas
             continue
         inside = test(rows)
         old, n = block.mask(marks), len(shard[block.place])
-        masks.append((narrowed_mask(old, inside, n), narrowed_mask(old, ~inside, n)))
+        masks.append((narrow_mask(old, inside, n), narrow_mask(old, ~inside, n)))
     return masks
 
 
-def counted(marks: Sequence[Masks], n_rows: Sequence[int]) -> bytes:
+def count_kept(marks: Sequence[Masks], n_rows: Sequence[int]) -> bytes:
     """How many rows of each block its masks keep, as a pickled list of tuples."""
     return pickle.dumps(
         [
@@ -176,7 +176,7 @@ def counted(marks: Sequence[Masks], n_rows: Sequence[int]) -> bytes:
     )
 
 
-def rescaled(shard: Shard, shift: FloatArray, scale: FloatArray) -> Shard:
+def rescale_shard(shard: Shard, shift: FloatArray, scale: FloatArray) -> Shard:
     """The blocks as ``(x - shift) / scale``."""
     return tuple((block - shift) / scale for block in shard)
 

@@ -19,7 +19,7 @@ from sepc.points.row_hash import row_hashes
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows:
+class RowsByClass:
     """Rows sorted by class, so that the rows of one class are a view, not a copy.
 
     Attributes
@@ -32,7 +32,7 @@ class LabelledRows:
     places : (n,) array
         The original position of each row.
     names : tuple of str
-        Of the features.
+        Names of the features.
     """
 
     rows: FloatArray
@@ -46,8 +46,8 @@ class LabelledRows:
         """The rows of each class."""
         return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
 
-    def sampled(self, n: int | None, fewest: int, seed: int) -> LabelledRows:
-        """At most about `n` rows: the share of each class, but at least `fewest` of it, or all it has.
+    def sample(self, n: int | None, fewest: int, seed: int) -> RowsByClass:
+        """Draw at most about `n` rows in proportion to the classes, but at least `fewest` of each, or all it has.
 
         Rows with the smallest hashes of their values are taken, so the order of the table does not matter.
         """
@@ -58,7 +58,7 @@ class LabelledRows:
         starts = np.cumsum(self.n_rows) - self.n_rows
         parts = zip(self.of_class, starts, wanted.tolist(), strict=True)
         chosen = np.concatenate([start + _smallest_hashes(rows, k, seed) for rows, start, k in parts])
-        return LabelledRows(self.rows[chosen], self.classes, wanted, self.places[chosen], self.names)
+        return RowsByClass(self.rows[chosen], self.classes, wanted, self.places[chosen], self.names)
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -66,27 +66,27 @@ class LabelledRows:
         return np.repeat(self.classes, self.n_rows)
 
 
-def labelled_rows(X: Any, y: ArrayLike) -> LabelledRows:
+def rows_by_class(X: Any, y: ArrayLike) -> RowsByClass:
     """Check a table of finite numbers and its labels."""
     points, names = as_points(X), feature_names(X)
     if not isinstance(points, ArrayPoints):
-        raise TypeError("Landscape needs an array or a DataFrame in memory; X is a lazy or blocked collection.")
-    labels = _checked_labels(y)
+        raise TypeError("Landscape needs an in-memory array or DataFrame; X is a lazy or blocked collection.")
+    labels = _check_labels(y)
     if len(labels) != points.n_points:
         raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")
     classes, which = np.unique(labels, return_inverse=True)
     order = np.argsort(which, kind="stable")
-    return LabelledRows(points.rows[order], classes, np.bincount(which), order, names)
+    return RowsByClass(points.rows[order], classes, np.bincount(which), order, names)
 
 
-def _checked_labels(y: Any) -> NDArray[Any]:
+def _check_labels(y: Any) -> NDArray[Any]:
     if y is None:
         raise ValueError("Landscape needs the label of every row; y is None.")
     labels = np.asarray(column_or_1d(y, warn=True))
     refuse_missing_labels(labels)
     kinds = sorted({type(label).__name__ for label in labels.tolist()}) if labels.dtype.kind == "O" else []
     if "str" in kinds and len(kinds) > 1:
-        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which have no order; give all of them one type.")
+        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which have no order; convert them to one type.")
     check_classification_targets(labels)
     return labels
 

@@ -1,4 +1,4 @@
-"""Columns that are no features: ids and indexes whatever the order of the rows, constants and free text."""
+"""Columns that are not usable as features: ids and indexes in any order, constants and free text."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sepc.wording import percent, shown
 
 # Fewer rows do not show whether a column is an id or an index.
 FEWEST_ROWS = 20
-# Whole numbers are an index if they are all different and fill their range up to this share of gaps.
+# Whole numbers are an index if all are different and at most this share of their range is missing.
 INDEX_SPARE = 0.05
-# With at least so many rows, they are an id if they fill this share of their range, as after a random split. Numbers
-# that were measured would repeat: 100 of 250 values drawn at random are all different once in a billion tables.
+# With at least this many rows, they are an id if they fill this share of their range, as after a random split.
+# Measurements would repeat: 100 draws from 250 values are all different once in a billion tables.
 FEWEST_ID_ROWS = 100
 FILLED = 0.4
-# Different whole numbers between these are left in, since they may be years, or seconds since 1970 (from 2000 on).
+# Distinct whole numbers in these ranges are kept, since they may be years, or seconds since 1970 (from 2000 on).
 TIMES = ((1800.0, 2100.0), (946_684_800.0, 2_208_988_800.0))
 # Nanoseconds since 1970, from 2000 on.
 NANOSECONDS = (946_684_800_000_000_000, 2_208_988_800_000_000_000)
 CODES = "Name it in categorical_features (--categorical) if they are codes, or leave it out"
-# A column of text is free text if more than this share of its values are different, and they have several words.
+# A text column is free text if more than this share of its values are distinct, and they have several words.
 DIFFERENT_SHARE = 0.5
 SEVERAL_WORDS = 3.0
-# With enough rows, text that hardly ever repeats is no category, whatever it says; codes are ids.
+# With enough rows, text that hardly ever repeats is not a category, whatever it says; codes are ids.
 NEAR_UNIQUE = 0.9
 CODE_SHARE = 0.95
 CODE = re.compile(
@@ -39,64 +39,64 @@ CODE = re.compile(
 )
 
 
-class Seeming(NamedTuple):
-    """What a column seems to be if it is no feature, what shows it, and what to do if that is in doubt."""
+class NonFeature(NamedTuple):
+    """What a column appears to be if not a feature, the evidence, and what to do if in doubt."""
 
     why: str = ""
     seen: str = ""
     doubt: str = ""
 
 
-def seeming(values: NDArray[Any], share: float = 1.0) -> Seeming:
-    """What a column seems to be: an id, an index, a constant or free text; nothing if it is a feature.
+def guess_non_feature(values: NDArray[Any], share: float = 1.0) -> NonFeature:
+    """Guess whether a column is an id, an index, a constant or free text; empty if it is a feature.
 
     Parameters
     ----------
     values : (n,) array
-        As `sepc.columns.table.typed` gives them.
+        As `sepc.columns.table.as_typed` gives them.
     share : float
-        The share of all rows that these are, if they are a sample.
+        The share of all rows that `values` holds, if it is a sample.
 
     Examples
     --------
-    >>> seeming(np.random.default_rng(0).permutation(np.arange(1000.0, 2000.0))[:700]).seen
+    >>> guess_non_feature(np.random.default_rng(0).permutation(np.arange(1000.0, 2000.0))[:700]).seen
     '700 different whole numbers, which fill 70 % of 1,000 to 1,999'
     """
     known = values[_is_known(values)]
     if len(known) == 0:
-        # Other rows may have values that a sample does not show.
-        return Seeming("empty", "no values") if share == 1.0 else Seeming()
+        # Rows outside the sample may have other values.
+        return NonFeature("empty", "no values") if share == 1.0 else NonFeature()
     if len(known) == len(values) and (known == known[0]).all():
-        return Seeming("a constant", f"{shown(plain(known[0]))} in all rows") if share == 1.0 else Seeming()
+        return NonFeature("a constant", f"{shown(plain(known[0]))} in all rows") if share == 1.0 else NonFeature()
     if len(known) < FEWEST_ROWS:
-        return Seeming()
+        return NonFeature()
     if values.dtype.kind == "O":
-        return _seeming_text(known.tolist())
-    return _seeming_number(known, share) if values.dtype.kind == "f" and len(known) == len(values) else Seeming()
+        return _guess_from_texts(known.tolist())
+    return _guess_from_numbers(known, share) if values.dtype.kind == "f" and len(known) == len(values) else NonFeature()
 
 
 def distinct_of(values: Sequence[Any]) -> list[Any]:
-    """The different values, in the order in which they come."""
+    """The distinct values, in order of appearance."""
     return list(dict.fromkeys(values))
 
 
-def _seeming_text(texts: list[Any]) -> Seeming:
+def _guess_from_texts(texts: list[Any]) -> NonFeature:
     distinct = distinct_of(texts)
     n, n_all = len(distinct), len(texts)
     words = np.mean([len(str(text).split()) for text in distinct])
     seen = f"{n:,} different texts in {n_all:,} rows, such as {shown(distinct[0])}"
     if n > DIFFERENT_SHARE * n_all and words >= SEVERAL_WORDS:
-        return Seeming("free text", seen)
+        return NonFeature("free text", seen)
     if n == n_all:
-        return Seeming("an id", seen)
+        return NonFeature("an id", seen)
     if n_all < FEWEST_ID_ROWS or n < NEAR_UNIQUE * n_all:
-        return Seeming()
+        return NonFeature()
     n_codes = sum(CODE.fullmatch(str(text).strip()) is not None for text in distinct)
-    return Seeming("an id" if n_codes >= CODE_SHARE * n else "free text", seen)
+    return NonFeature("an id" if n_codes >= CODE_SHARE * n else "free text", seen)
 
 
-def seeming_large(cells: NDArray[Any]) -> Seeming:
-    """What a column of whole numbers seems to be that doubles cannot tell apart, such as 64-bit ids.
+def guess_from_large_numbers(cells: NDArray[Any]) -> NonFeature:
+    """The same for whole numbers too large for doubles to tell apart, such as 64-bit ids.
 
     Parameters
     ----------
@@ -105,14 +105,14 @@ def seeming_large(cells: NDArray[Any]) -> Seeming:
     """
     known = [cell for cell in cells.tolist() if cell is not None]
     if len(known) < FEWEST_ROWS or not all(isinstance(cell, int) for cell in known):
-        return Seeming()
+        return NonFeature()
     low, high, n = min(known), max(known), len(set(known))
     seen = f"{n:,} different whole numbers in {len(known):,} rows, such as {known[0]}"
     if NANOSECONDS[0] <= low and high <= NANOSECONDS[1]:
-        return Seeming("", f"{seen}: they may be ids, or nanoseconds since 1970", "Leave it out if it holds ids")
+        return NonFeature("", f"{seen}: they may be ids, or nanoseconds since 1970", "Leave it out if it holds ids")
     if n >= NEAR_UNIQUE * len(known):
-        return Seeming("an id", seen)
-    return Seeming("", f"{seen}: they may be ids", CODES)
+        return NonFeature("an id", seen)
+    return NonFeature("", f"{seen}: they may be ids", CODES)
 
 
 def _is_known(values: NDArray[Any]) -> BoolArray:
@@ -122,24 +122,24 @@ def _is_known(values: NDArray[Any]) -> BoolArray:
 
 
 def may_be_counted(low: float, high: float, n_rows: int, share: float = 1.0) -> bool:
-    """Whether so many different whole numbers between these would be an id or an index."""
+    """Whether this many distinct whole numbers in this range would be an id or an index."""
     spare = 1.0 / FILLED if n_rows >= FEWEST_ID_ROWS else 1.0 + INDEX_SPARE
     return high - low + 1.0 <= spare * n_rows / share
 
 
-def _seeming_number(numbers: FloatArray, share: float) -> Seeming:
+def _guess_from_numbers(numbers: FloatArray, share: float) -> NonFeature:
     """Whole numbers, all different, that fill most of their range."""
     low, high, n = float(numbers.min()), float(numbers.max()), len(numbers)
     if not may_be_counted(low, high, n, share) or not (numbers == np.round(numbers)).all():
-        return Seeming()
+        return NonFeature()
     steps = np.diff(np.sort(numbers))
     if (steps == 0.0).any():
-        return Seeming()
+        return NonFeature()
     filled = n / (high - low + 1.0)
     seen = f"{n:,} different whole numbers, which fill {percent(filled, 0)} of {low:,.0f} to {high:,.0f}"
     if filled * (1.0 + INDEX_SPARE) < 1.0 and np.gcd.reduce(steps.astype(np.int64)) > 1:
-        # Multiples of a number are measured in steps.
-        return Seeming()
+        # Multiples of a step are measurements.
+        return NonFeature()
     if any(first <= low and high <= last for first, last in TIMES):
-        return Seeming("", f"{seen}: they may be times, or number the rows", "Leave it out if it numbers the rows")
-    return Seeming("an index" if filled * (1.0 + INDEX_SPARE) >= 1.0 else "an id", seen)
+        return NonFeature("", f"{seen}: they may be times, or number the rows", "Leave it out if it numbers the rows")
+    return NonFeature("an index" if filled * (1.0 + INDEX_SPARE) >= 1.0 else "an id", seen)

@@ -7,7 +7,7 @@ import pytest
 from optional import package_or_skip
 
 from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.no_features import seeming
+from sepc.columns.non_features import guess_non_feature
 
 pd = package_or_skip("pandas")
 
@@ -130,10 +130,14 @@ def test_whole_numbers_beyond_doubles_are_ids_or_in_doubt():
 
 def test_a_sample_shows_ids_but_no_constants():
     ids = np.random.default_rng(2).permutation(np.arange(100_000.0))[:4_000]
-    assert seeming(ids).why == ""
-    assert seeming(ids, share=0.04).why == "an id"
-    assert seeming(np.zeros(500), share=0.04).why == seeming(np.full(500, np.nan), share=0.04).why == ""
-    assert seeming(np.zeros(500)).why == "a constant"
+    assert guess_non_feature(ids).why == ""
+    assert guess_non_feature(ids, share=0.04).why == "an id"
+    assert (
+        guess_non_feature(np.zeros(500), share=0.04).why
+        == guess_non_feature(np.full(500, np.nan), share=0.04).why
+        == ""
+    )
+    assert guess_non_feature(np.zeros(500)).why == "a constant"
 
 
 def test_keep_and_categories_overrule():
