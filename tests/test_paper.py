@@ -6,7 +6,7 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from sepc import SEPClassifier, datasets, enclose
-from sepc.model.trust import published
+from sepc.model.trust import published_probabilities
 from sepc.partition.sequence import Stop
 from sepc.shapes.overlap import are_disjoint, overlap_ratio
 
@@ -22,7 +22,7 @@ def vertebral(home):
 
 
 def test_trust_of_region_61():
-    trust = published(np.array([[1.0, 5.0]]), np.array([1]), np.array([547, 256]))[0, 1]
+    trust = published_probabilities(np.array([[1.0, 5.0]]), np.array([1]), np.array([547, 256]))[0, 1]
     assert f"{trust:.1%}" == "73.7%"
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from functools import cache
+from typing import Any
 
 import cases
 import numpy as np
@@ -19,7 +20,7 @@ da, pd = package_or_skip("dask.array"), package_or_skip("pandas")
 
 # Not of the row: what all rows share, and where a row stands in this batch.
 NOT_OF_THE_ROW = {"classes", "index", "position"}
-MODELS = {
+MODELS: dict[str, Any] = {
     "weights": SEPClassifier,
     "counts": lambda: SEPClassifier(trust="counts"),
     "published": SEPClassifier.as_published,

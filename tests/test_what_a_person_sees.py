@@ -143,7 +143,8 @@ def labelled():
 
 def data_set():
     name = next(iter(ORIGINS))
-    return Dataset(name, *rows(), ORIGINS[name])
+    X, y = rows()
+    return Dataset(name, X, y, ORIGINS[name])
 
 
 def display(name, labelled=True):

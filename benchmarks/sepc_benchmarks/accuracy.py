@@ -6,7 +6,6 @@ standardised for the peers that need it; no model is tuned. The peers' confidenc
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from typing import Any
@@ -123,4 +122,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

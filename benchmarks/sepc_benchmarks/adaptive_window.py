@@ -7,6 +7,8 @@ more than chance allows, there is a change. Defaults are river's: a look every 3
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,7 +47,8 @@ class AdaptiveWindow:
         size = CLOCK
         while self.n.count(size) > MOST_BUCKETS:
             i = self.n.index(size)
-            for values in (self.n, self.sums, self.squares):
+            every: tuple[list[Any], ...] = (self.n, self.sums, self.squares)
+            for values in every:
                 values[i : i + 2] = [values[i] + values[i + 1]]
             size *= 2
 

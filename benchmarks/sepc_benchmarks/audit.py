@@ -72,7 +72,8 @@ def plant(
     rng: np.random.Generator, X: np.ndarray, y: np.ndarray, said: Any, classes: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Labels with planted errors, and the rows of each planted cluster."""
-    labels, clusters, taken = y.copy(), [], np.zeros(len(X), dtype=bool)
+    labels, taken = y.copy(), np.zeros(len(X), dtype=bool)
+    clusters: list[np.ndarray] = []
     while len(clusters) < N_PLANTED:
         rows = planted_rows(rng, X, int(rng.choice(SIZES)))
         if taken[rows].any():

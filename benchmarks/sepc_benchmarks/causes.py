@@ -11,7 +11,6 @@ random.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
@@ -156,4 +155,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -209,7 +209,7 @@ def planted_stream(trial: Trial, kind: str, seed: int) -> dict[str, Any] | None:
     changed, names, expected = planted
     watching = trial.monitor.fresh()
     false = bool(watching.update(calm))
-    result = {"can be told": can_be_told(kind, trial, changed, names), "false": false, "alarm": False}
+    result: dict[str, Any] = {"can be told": can_be_told(kind, trial, changed, names), "false": false, "alarm": False}
     for start in range(0, len(changed), BATCH):
         alarms = watching.update(changed.iloc[start : start + BATCH])
         if alarms:

@@ -7,7 +7,6 @@ set dominates.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from itertools import product
 from typing import Any
@@ -91,4 +90,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

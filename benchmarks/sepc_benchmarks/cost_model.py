@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -100,4 +99,4 @@ def service(smallest: bool) -> dict[str, list[dict]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

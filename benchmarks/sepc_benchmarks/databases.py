@@ -104,7 +104,7 @@ class Postgres:
     def ask(self, statement: str) -> pd.DataFrame:
         """All rows of a statement."""
         cursor = self.connection.execute(statement)
-        return pd.DataFrame(cursor.fetchall(), columns=[column.name for column in cursor.description])
+        return pd.DataFrame(cursor.fetchall(), columns=[column.name for column in cursor.description or ()])
 
     def plan(self, statement: str) -> None:
         """Plan a statement, and do no more."""

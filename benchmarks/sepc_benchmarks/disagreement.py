@@ -6,7 +6,6 @@ row in which the two differ is `counts_label != label`; rows outside all ellipso
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
@@ -70,4 +69,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,7 +10,6 @@ nautilus-sampler's function at its defaults.
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from sepc.kernels.enclose import Enclosure, enclose_points
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.points.pass_log import CountedPoints
-from sepc_benchmarks.measure import arguments, bare_pass, medians, save, show
+from sepc_benchmarks.measure import arguments, bare_pass, medians, save, show, solution
 
 Rows = NDArray[np.float64]
 Found = tuple[Rows, Rows]
@@ -63,18 +62,23 @@ KINDS: tuple[Callable[[np.random.Generator, int, int], Rows], ...] = (
 )
 
 
+def solved(A: cp.Variable, b: cp.Variable) -> Found:
+    root = solution(A)
+    return np.asarray(-np.linalg.solve(root, solution(b)), dtype=float), root.T @ root
+
+
 def with_clarabel(rows: Rows) -> Found:
     d = rows.shape[1]
     A, b = cp.Variable((d, d), PSD=True), cp.Variable(d)
     cp.Problem(cp.Maximize(cp.log_det(A)), [cp.norm(rows @ A + b[None, :], 2, axis=1) <= 1]).solve(solver=cp.CLARABEL)
-    return -np.linalg.solve(A.value, b.value), A.value.T @ A.value
+    return solved(A, b)
 
 
 def with_clarabel_by_row(rows: Rows) -> Found:
     d = rows.shape[1]
     A, b = cp.Variable((d, d), PSD=True), cp.Variable(d)
     cp.Problem(cp.Maximize(cp.log_det(A)), [cp.norm(A @ row + b, 2) <= 1 for row in rows]).solve(solver=cp.CLARABEL)
-    return -np.linalg.solve(A.value, b.value), A.value.T @ A.value
+    return solved(A, b)
 
 
 def with_khachiyan(rows: Rows, tolerance: float = 0.01) -> Found:
@@ -222,4 +226,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -129,7 +129,11 @@ class Ours:
         return Parts(terms.features * sign[:, None], terms.log_odds * sign, log_odds_of(self.model, X), float(shared))
 
 
-WAYS: dict[str, Callable[..., Any]] = {"SHAP of HGB": Shap, "EBM of 2 bags, terms": Boosted, "SEP-C, terms": Ours}
+WAYS: dict[str, type[Shap | Boosted | Ours]] = {
+    "SHAP of HGB": Shap,
+    "EBM of 2 bags, terms": Boosted,
+    "SEP-C, terms": Ours,
+}
 
 
 def log_odds_of(model: Any, X: Rows) -> Rows:

@@ -6,7 +6,6 @@ features. Beside them, test rows one of whose features is moved that many deviat
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -79,4 +78,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

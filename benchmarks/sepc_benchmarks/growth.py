@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -104,13 +104,15 @@ def one_hot(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
     return np.concatenate([np.eye(5)[rng.choice(5, size=n, p=shares)] for _ in range(3)], axis=1)
 
 
-def samples(kinds: dict[str, Callable[[int, np.random.Generator], NDArray[np.float64]]], n: int, seeds: range) -> Table:
+def samples(
+    kinds: Mapping[str, Callable[[int, np.random.Generator], NDArray[np.float64]]], n: int, seeds: range
+) -> Table:
     """The default on all rows, whose weights see a sample, beside fits on as many random rows."""
     found: Table = []
     for kind, draw in kinds.items():
         for seed in seeds:
             rng = np.random.default_rng(seed)
-            slopes = rng.normal(size=draw(1, rng).shape[1])
+            slopes = rng.normal(size=draw(1, rng).shape[1:])
             rows = [_labelled(draw(size, rng), slopes, rng) for size in (n, N_TEST)]
             few = (rows[0][0][:WEIGHED_ROWS], rows[0][1][:WEIGHED_ROWS])
             for name, train in (("all rows, sampled inside", rows[0]), ("as many random rows", few)):

@@ -116,10 +116,10 @@ def risk(population: Population, n_draws: int, n_mapie: int, n_calibration: int)
     ours, theirs = Tally(), Tally()
     for i, drawn in enumerate(population.draws(n_draws, n_calibration)):
         found = choose_threshold(trust[drawn], wrong[drawn], fixed_grid(), most, CONFIDENCE).threshold
-        ours.add(np.mean(trust >= found), is_above(wrong[trust >= found], most))
+        ours.add(float(np.mean(trust >= found)), is_above(wrong[trust >= found], most))
         if i < n_mapie:
             found = mapie_threshold(population, drawn, trust[drawn].max(), [error_of_accepted()], [most])
-            theirs.add(np.mean(trust >= found), is_above(wrong[trust >= found], most))
+            theirs.add(float(np.mean(trust >= found)), is_above(wrong[trust >= found], most))
     return population.head | {"error %": 100 * float(wrong.mean()), "most %": 100 * most} | ours.beside(theirs)
 
 
@@ -160,7 +160,7 @@ def costs(population: Population, n_draws: int, n_calibration: int) -> dict[str,
     ours, paid = Tally(), []
     for drawn in population.draws(n_draws, n_calibration):
         found = choose_cheapest(trust[drawn], cost[drawn], fixed_grid(), matrix.ravel(), review, CONFIDENCE).threshold
-        ours.add(np.mean(trust >= found), is_above(cost[trust >= found], review))
+        ours.add(float(np.mean(trust >= found)), is_above(cost[trust >= found], review))
         paid.append(np.where(trust >= found, cost, review).mean())
     best = min(np.where(trust >= threshold, cost, review).mean() for threshold in (*fixed_grid(), np.inf))
     told = {"accept all": float(cost.mean()), "review all": review, "ours": float(np.mean(paid)), "best": float(best)}
@@ -168,6 +168,7 @@ def costs(population: Population, n_draws: int, n_calibration: int) -> dict[str,
 
 
 def certificates(population: Population, n_draws: int, n_calibration: int) -> dict[str, Any]:
+    assert population.region is not None
     region = np.unique(population.region, return_inverse=True)[1]
     n_regions, wrong = int(region.max()) + 1, population.wrong
     true = 1 - np.bincount(region, weights=wrong) / np.bincount(region)
@@ -274,4 +275,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,6 @@ types, shapes and sizes, with extreme numbers; values replaced, exchanged, renam
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 import warnings
@@ -212,4 +211,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,7 +15,6 @@ a dense matrix with a row and a column for each row of the data.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -92,9 +91,10 @@ def with_nusvc(large: Rows, small: Rows) -> Solve:
 def program_for(large: Rows, small: Rows) -> QuadraticProgram:
     n, d = large.shape
     offsets = (large - small.mean(axis=0)) / len(small)
-    objective = sparse.block_diag([sparse.csc_matrix((n, n)), sparse.eye(d)], format="csc")
-    equalities = sparse.bmat([[sparse.csc_matrix(offsets.T), -sparse.eye(d)], [np.ones((1, n)), None]], format="csc")
-    return QuadraticProgram(objective, equalities, np.append(np.zeros(d), len(small)), n)
+    objective = sparse.block_diag([sparse.csc_matrix((n, n)), sparse.eye(d)])
+    blocks: list[list[Any]] = [[sparse.csc_matrix(offsets.T), -sparse.eye(d)], [np.ones((1, n)), None]]
+    matrices = sparse.csc_matrix(objective), sparse.csc_matrix(sparse.bmat(blocks))
+    return QuadraticProgram(*matrices, np.append(np.zeros(d), len(small)), n)
 
 
 def with_piqp(large: Rows, small: Rows) -> Solve:
@@ -213,4 +213,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -40,7 +40,7 @@ def kernels(scale: int) -> dict[str, Callable[[], object]]:
     y = rows[:, 0] + 0.3 * rng.standard_normal(len(rows)) > 0.0
     few = slice(0, 1_000 // scale)
     model = sepc.SEPClassifier().fit(rows[few], y[few])
-    decided = sepc.decide(model, rows[few])
+    decided = model.decide(rows[few])
     return {
         "enclose": lambda: sepc.enclose(rows),
         "nearest points": lambda: [nearest_points(ArrayPoints(rows), ArrayPoints(other)) for _ in range(20)],

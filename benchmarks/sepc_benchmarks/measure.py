@@ -55,6 +55,13 @@ def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
     return {name: median(values) for name, values in seconds.items()}
 
 
+def solution(variable: Any) -> NDArray[np.float64]:
+    """The value of a variable of CVXPY after its problem was solved; an error if the solver found none."""
+    if variable.value is None:
+        raise RuntimeError("The solver found no solution.")
+    return np.asarray(variable.value)
+
+
 def bare_pass(rows: NDArray[np.float64]) -> Callable[[], object]:
     """One pass that computes the squared radii of all rows and nothing else, in tiles that stay in the cache."""
     n, d = rows.shape

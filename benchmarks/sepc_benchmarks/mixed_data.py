@@ -7,7 +7,6 @@ of each model, chosen by a hash, and counts all.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from typing import Any
@@ -121,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

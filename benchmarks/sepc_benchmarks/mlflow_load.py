@@ -48,8 +48,9 @@ def answers_ping(port: int) -> bool:
 def serve(folder: Path, port: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "mlflow", "models", "serve", "-m", str(folder), "-p", str(port)]
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen([*command, "-h", "127.0.0.1", "--env-manager", "local"], env=environment, **quiet)
+    command += ["-h", "127.0.0.1", "--env-manager", "local"]
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)
     deadline = time.monotonic() + 180
     while not answers_ping(port):
         if server.poll() is not None or time.monotonic() > deadline:
@@ -128,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

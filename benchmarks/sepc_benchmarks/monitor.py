@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -150,7 +150,7 @@ def right_regions(whole: Population, after: Population, region: int, change: str
     model = whole.model.model_
     went = after.region[whole.region == region]
     n_sets = len(model.table.counts)
-    near = n_sets + np.flatnonzero(model.table.memberships[region]) if region < n_sets else []
+    near: Iterable[int] = n_sets + np.flatnonzero(model.table.memberships[region]) if region < n_sets else []
     values, counts = np.unique(went, return_counts=True)
     return {region, int(values[counts.argmax()]), *map(int, near)}
 

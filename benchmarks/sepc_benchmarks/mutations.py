@@ -16,11 +16,12 @@ Arrays = dict[str, np.ndarray]
 Content = dict[str, Any]
 
 ODD_TEXTS = ("", "x" * 100_000, "\x1b[2J\x00\ud800\u202e")
-ODD_VALUES = (None, True, False, *ODD_TEXTS, [], {}, [[]], [0] * 10_000, [{}], {"a": []})
-EXTREMES = (-1, 0, 1, 2, 2**31, 2**53, 2**63, 2**64, -(2**63), 10**18, 10**400, -(10**400), 0.5, -0.5, -0.0, 1.0)
-EXTREMES += (5e-324, 1e-160, 1e160, 1e308, -1e308)
-KINDS = ("SEPClassifier", "TrustedClassifier", "SelectiveClassifier", "StratifiedClassifier", "RepairedClassifier")
-KINDS += ("risk", "cost", "weights", "counts", "published", "text", "object", "<i8", "<f8", "|b1", "share", "feature")
+ODD_VALUES: tuple[Any, ...] = (None, True, False, *ODD_TEXTS, [], {}, [[]], [0] * 10_000, [{}], {"a": []})
+EXTREMES: tuple[float, ...] = (-1, 0, 1, 2, 2**31, 2**53, 2**63, 2**64, -(2**63), 10**18, 10**400, -(10**400))
+EXTREMES += (0.5, -0.5, -0.0, 1.0, 5e-324, 1e-160, 1e160, 1e308, -1e308)
+KINDS: tuple[str, ...] = ("SEPClassifier", "TrustedClassifier", "SelectiveClassifier", "StratifiedClassifier")
+KINDS += ("RepairedClassifier", "risk", "cost", "weights", "counts", "published", "text", "object")
+KINDS += ("<i8", "<f8", "|b1", "share", "feature")
 
 
 def flip_bits(data: bytearray, rng: np.random.Generator) -> bytes:
@@ -44,7 +45,7 @@ def move_bytes(data: bytearray, rng: np.random.Generator) -> bytes:
 
 
 def forge_length(data: bytearray, rng: np.random.Generator) -> bytes:
-    data[:8] = struct.pack("<Q", int(rng.choice([0, 1, 7, len(data), 2**31, 2**62, rng.integers(len(data))])))
+    data[:8] = struct.pack("<Q", int(rng.choice([0, 1, 7, len(data), 2**31, 2**62, int(rng.integers(len(data)))])))
     return bytes(data)
 
 

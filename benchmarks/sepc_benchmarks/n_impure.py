@@ -6,7 +6,6 @@ geometric mean over the sets of (AURC + 0.002), "best" how often a choice has th
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 
@@ -64,7 +63,7 @@ def main() -> None:
         kept = kept[np.isin(y[kept], labels[counts >= 8])]
         for choice in found:
             started = time.process_time()
-            ends = with_auto(X[kept], y[kept]) if choice == AUTO else out_of_fold(choice, X[kept], y[kept], 5)
+            ends = with_auto(X[kept], y[kept]) if isinstance(choice, str) else out_of_fold(choice, X[kept], y[kept], 5)
             found[choice].append((aurc(*ends), float(ends[0].mean()), time.process_time() - started))
     areas = np.array([[one[0] for one in values] for values in found.values()])
     is_best = areas <= areas.min(axis=0) + 1e-12
@@ -84,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

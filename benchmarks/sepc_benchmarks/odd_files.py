@@ -179,7 +179,8 @@ def printed(file: OddFile, folder: Path) -> tuple[int, str, str]:
     words = ["fit", str(path), "--target", "y", "--output", str(folder / "model.sepc"), *file.options]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = sepc(words)
-    return code, *(text.getvalue().replace(f"{folder}/", "") for text in (out, err))
+    told, warned = (text.getvalue().replace(f"{folder}/", "") for text in (out, err))
+    return code, told, warned
 
 
 def main() -> None:

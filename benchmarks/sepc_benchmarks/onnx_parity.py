@@ -113,7 +113,7 @@ def compare(model: Any, session: Any, rows: Rows, n: int) -> tuple[dict[str, Any
         n_elsewhere += int((wrong & ~near & ~threshold).sum())
         n_outside += int(np.sum(inner.rule == Rule.NEAREST))
         trust = max(trust, float(np.abs(said["trust"] - decided.trust)[~wrong].max(initial=0.0)))
-    parity = {"rows": n, "near a boundary": n_near, "near a threshold": n_thresholds}
+    parity: dict[str, Any] = {"rows": n, "near a boundary": n_near, "near a threshold": n_thresholds}
     parity |= {f"{name} differs": count for name, count in differ.items()}
     parity |= {"differ elsewhere": n_elsewhere, "largest difference of trust": trust}
     speed = {"share outside": n_outside / n, "Python, rows/s": n / own_seconds}
@@ -132,7 +132,7 @@ def microseconds(answer: Callable[[Rows], object], rows: Rows) -> NDArray[np.flo
 
 def latency(model: Any, session: Any, forest: Any, rows: Rows, n: int) -> dict[str, Any]:
     alone = next(drawn(rows, n))
-    record = {}
+    record: dict[str, Any] = {}
     ways: dict[str, Callable[[Rows], object]] = {
         "ONNX": lambda row: session.run(None, {"X": row}),
         "random forest": lambda row: forest.run(None, {"X": row.astype(np.float32)}),
@@ -177,4 +177,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -281,7 +281,7 @@ def totals(rng: np.random.Generator) -> Made:
     shop = rng.choice(["north", "south", "west"], N_ROWS)
     own = pd.DataFrame({"shop": shop, "sold": sold, "price": [f"€ {x:,.2f}" for x in price]})
     last = pd.DataFrame([{"shop": "Total", "sold": sold.sum(), "price": f"€ {price.sum():,.2f}"}])
-    y = np.append(labels_by(sold, rng).astype(object), None)
+    y = np.append(labels_by(sold, rng).astype(object), np.array([None]))
     return Made(pd.concat([own, last], ignore_index=True), y, {"price": np.append(price, price.sum().round(2))})
 
 

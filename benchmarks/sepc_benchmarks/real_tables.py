@@ -6,7 +6,6 @@ trust is the largest class probability. A row is accepted with a trust of at lea
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -84,7 +83,7 @@ def compared(small: bool) -> list[dict[str, Any]]:
                 found.setdefault(learner, []).append(figures(fitted, X_test, y_test, seconds))
         for learner, each in found.items():
             means = {key: float(np.nanmean([own[key] for own in each])) for key in each[0]}
-            shares = {key: f"{means.pop(key):.1%}" for key in ("accepted", "right among these")}
+            shares: dict[str, Any] = {key: f"{means.pop(key):.1%}" for key in ("accepted", "right among these")}
             rounded = {key: round(value, 4) for key, value in means.items()}
             records.append({"set": name, "learner": learner} | rounded | shares)
     return records
@@ -157,4 +156,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -165,9 +165,9 @@ def checked(name: str) -> dict[str, Any]:
         for told, own in zip(named, sizes, strict=True)
     ]
     spoken_for = [i for i, own in enumerate(sizes) if max(own.values()) >= 0.005]
-    best = [said_first(reasons[i], "For it: ", max(sizes[i], key=sizes[i].get)) for i in spoken_for]
+    best = [said_first(reasons[i], "For it: ", max(sizes[i], key=sizes[i].__getitem__)) for i in spoken_for]
     refused = [i for i in np.flatnonzero(~decisions.accepted).tolist() if min(sizes[i].values()) <= -0.005]
-    worst = [said_first(reasons[i], "Against it: ", min(sizes[i], key=sizes[i].get)) for i in refused]
+    worst = [said_first(reasons[i], "Against it: ", min(sizes[i], key=sizes[i].__getitem__)) for i in refused]
     words = [len(reason.split()) for reason in reasons]
     return {
         "set": name,

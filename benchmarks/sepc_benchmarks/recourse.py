@@ -22,7 +22,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import clarabel
@@ -179,7 +179,7 @@ def asked(case: Case, i: int, **options: Any) -> sepc.Recourse:
 
 def answers(case: Case) -> dict[str, Any]:
     """How many answers are accepted and within limits, how cheap they are, and how exact the bound is."""
-    found, seconds = zip(*(timed(lambda i=i: asked(case, i)) for i in range(len(case.asking))), strict=True)
+    found, seconds = zip(*(timed(partial(asked, case, i)) for i in range(len(case.asking))), strict=True)
     given = [(i, own.answers[0]) for i, own in enumerate(found) if own.answers]
     apart = np.array([gap for own in found for gap in gaps(own)])
     reached = [own for own in found if own.is_reachable and own.proof]
@@ -298,7 +298,7 @@ def beside(case: Case, n_rows: int) -> tuple[list[dict[str, Any]], dict[str, lis
     records, kept = [], {}
     for needs_acceptance in (False, True):
         for way, ask in ways(case, needs_acceptance).items():
-            given, seconds = zip(*(timed(lambda i=i, ask=ask: ask(i)) for i in range(n_rows)), strict=True)
+            given, seconds = zip(*(timed(partial(ask, i)) for i in range(n_rows)), strict=True)
             valid = [
                 (i, row)
                 for i, row in enumerate(given)
@@ -400,8 +400,8 @@ def planted(case: Case, inside: np.ndarray) -> np.ndarray:
 def main() -> None:
     options = arguments(__doc__)
     warnings.simplefilter("ignore")
-    names, n_rows, n_beside, n_bootstraps = NAMES, N_ROWS, N_BESIDE, N_BOOTSTRAPS
-    most = MOST_TRAINING
+    names: tuple[str, ...] = NAMES
+    n_rows, n_beside, n_bootstraps, most = N_ROWS, N_BESIDE, N_BOOTSTRAPS, MOST_TRAINING
     if options.smallest:
         names, n_rows, n_beside, n_bootstraps, most = ("phoneme", "australian_credit"), 6, 3, 2, 400
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("answers", "beside", "refits", "repairs")}

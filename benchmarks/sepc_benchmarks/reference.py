@@ -13,7 +13,6 @@ out. Classes are Gaussian, two deviations apart; sets get smaller from round to 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Partition, partition
 from sepc.points.in_memory import ArrayPoints
-from sepc_benchmarks.measure import arguments, medians, save, show
+from sepc_benchmarks.measure import arguments, medians, save, show, solution
 
 Rows = NDArray[np.float64]
 
@@ -50,7 +49,7 @@ class Ellipsoid(NamedTuple):
     @property
     def center(self) -> Rows:
         """The middle."""
-        return -np.linalg.solve(self.A, self.b)
+        return np.asarray(-np.linalg.solve(self.A, self.b), dtype=float)
 
     def n_inside(self, rows: Rows) -> int:
         """How many rows it holds."""
@@ -95,7 +94,7 @@ class Programs:
         if Z.tobytes() in self.solved:
             self.seconds_repeated += time.perf_counter() - started
         self.solved.add(Z.tobytes())
-        return Ellipsoid(A.value, b.value)
+        return Ellipsoid(solution(A), solution(b))
 
     def nearest_points(self, X: Rows, Y: Rows) -> tuple[Rows, Rows]:
         """Program (3), with D = 1 / min(N, M)."""
@@ -104,7 +103,7 @@ class Programs:
         distance = cp.sum_squares(X.T @ u - Y.T @ v) / 2
         hulls = [cp.sum(u) == 1, cp.sum(v) == 1, u >= 0, u <= D, v >= 0, v <= D]
         cp.Problem(cp.Minimize(distance), hulls).solve(solver=cp.CLARABEL)
-        return X.T @ u.value, Y.T @ v.value
+        return X.T @ solution(u), Y.T @ solution(v)
 
     def are_disjoint(self, first: Ellipsoid, second: Ellipsoid) -> bool:
         """Whether both ellipsoids must be enlarged for them to have a point in common."""
@@ -284,4 +283,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

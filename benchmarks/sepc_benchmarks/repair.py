@@ -104,7 +104,7 @@ def n_changed(one: Any, two: Any) -> int:
 
 def measured(seed: int, kind: str, n_train: int, n_fresh: int) -> dict[str, Any]:
     model, training, feedback, (X, y), inside = case(seed, kind, n_train, min(n_train, MOST_FEEDBACK), n_fresh)
-    old = {"X_train": training[0], "y_train": training[1]}
+    old: dict[str, Any] = {"X_train": training[0], "y_train": training[1]}
     together = [np.concatenate(pair) for pair in zip(training, feedback, strict=True)]
     ways = {
         "repair": timed(lambda: repair(model, *feedback)),

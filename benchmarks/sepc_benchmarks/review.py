@@ -188,7 +188,7 @@ def labels_needed(everyone: list[Population], n_streams: int, most: int) -> dict
         risks.append(rows.risk_above(rows.threshold(coverage)))
         found["planned"].append(planned(risks[-1], coverage))
         found["margin"].append(one_by_one(rows, coverage, by_margin(rows), len(everything)))
-        for seed in FIRST_STREAM + 1000 * split + np.arange(n_streams):
+        for seed in (FIRST_STREAM + 1000 * split + np.arange(n_streams)).tolist():
             found["queue"].append(by_queue(rows, coverage, seed, N_PER_DAY, most)[0])
             found["random"].append(one_by_one(rows, coverage, drawn_from(everything, seed), most))
             found["accepted"].append(one_by_one(rows, coverage, drawn_from(accepted, seed), most))
@@ -254,4 +254,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -221,7 +221,8 @@ def assumption(source: Source, changed: str, n_draws: int) -> dict[str, Any]:
 
 def sources(names: Sequence[str], smallest: bool) -> Iterator[Source]:
     if smallest:
-        drawn = of_rows("drawn", *make_classification(2000, n_classes=3, n_informative=4, random_state=0), 500)
+        X, y = make_classification(2000, n_classes=3, n_informative=4, random_state=0)
+        drawn = of_rows("drawn", X, y, 500)
         yield replace(drawn, n_calibration=400, n_target=1000)
     else:
         yield from (of_rows(name, *rows_of(name), N_TRAINING) for name in names)
@@ -249,4 +250,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

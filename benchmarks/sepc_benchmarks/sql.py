@@ -155,7 +155,7 @@ def throughput(folder: Path, n_fit: int, n: int) -> list[dict[str, Any]]:
         "sepc score": lambda: timed(command),
         "ONNX Runtime": lambda: by_onnx(model, data, folder / "onnx.parquet"),
     }
-    records = []
+    records: list[dict[str, Any]] = []
     for way, decide in ways.items():
         started = time.perf_counter()
         decide()
@@ -177,7 +177,8 @@ def by_duckdb(model: SEPClassifier, data: Path, output: Path) -> None:
 
 def by_onnx(model: SEPClassifier, data: Path, output: Path) -> None:
     sepc.onnx.export(model, output.with_suffix(".onnx"))
-    session, writer = session_of(str(output.with_suffix(".onnx"))), None
+    session = session_of(str(output.with_suffix(".onnx")))
+    writer: Any = None
     for group in pq.ParquetFile(data).iter_batches(GROUP_ROWS, use_threads=False):
         said = run(session, np.column_stack([group[name].to_numpy() for name in model.feature_names_in_]))
         table = pa.Table.from_batches([group])
@@ -241,4 +242,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

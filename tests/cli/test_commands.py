@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,7 +193,7 @@ def test_a_model_around_anothers(wdbc, folder, tmp_path, capsys):
     assert "sepc.load(path, estimator=...)" in told
 
 
-FITS = {
+FITS: dict[str, Any] = {
     "plain": ([], SEPClassifier),
     "promise": (["--max-risk", "0.1", "--confidence", "0.9"], SelectiveClassifier),
     "groups": (["--max-risk", "0.2", "--promise-by", "ward"], SelectiveClassifier),

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sepc import (
 )
 from sepc.lifecycle import Monitor, audit
 
-MODELS = {
+MODELS: dict[str, Any] = {
     "weights": SEPClassifier(),
     "counts": SEPClassifier(trust="counts"),
     "trusted": TrustedClassifier(SEPClassifier(trust="counts"), cv=2),

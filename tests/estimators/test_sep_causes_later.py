@@ -4,6 +4,7 @@ import copy
 import pickle
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import cases
 import numpy as np
@@ -21,7 +22,7 @@ from sepc.model.causes import causes
 from sepc.model_files import from_bytes, to_bytes
 
 N = 300
-MODELS = {
+MODELS: dict[str, Any] = {
     "weights": SEPClassifier,
     "counts": lambda: SEPClassifier(trust="counts"),
     "published": lambda: SEPClassifier(trust="published"),

@@ -29,7 +29,7 @@ FEWEST = 5
 NUMBER = r"-?[\d,]+(?:\.\d+)?(?:e-?\d+)?"
 
 
-def loans(n: int = 1500, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+def loans(n=1500, seed=0):
     """A table with numbers, a number of few values and categories, whose labels overlap."""
     rng = np.random.default_rng(seed)
     income, children = rng.lognormal(8.0, 0.5, n).round(), rng.integers(0, 4, n)
@@ -69,7 +69,7 @@ def decided(known):
     return known, decisions, [decisions.why(i) for i in range(len(decisions))]
 
 
-def far_away(X: pd.DataFrame) -> pd.DataFrame:
+def far_away(X):
     """Some rows with their first number moved far away."""
     moved = X.iloc[:40].copy()
     name = moved.columns[0]
@@ -104,7 +104,7 @@ class Recomputed:
             ]
         )
 
-    def cases(self, label, row) -> pd.DataFrame:
+    def cases(self, label, row):
         own = self.y == label
         enough = [k for k in range(self.model.n_ellipsoids) if (own & self.inside[:, k]).sum() >= FEWEST]
         if not enough:

@@ -3,6 +3,7 @@
 import json
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sepc.lifecycle import Monitor, ReviewQueue
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RELEASES = sorted(FIXTURES.iterdir())
-STATES = {"monitor": (Monitor, figures_of_monitor), "queue": (ReviewQueue, figures_of_queue)}
+STATES: dict[str, Any] = {"monitor": (Monitor, figures_of_monitor), "queue": (ReviewQueue, figures_of_queue)}
 
 
 def name_of(path):

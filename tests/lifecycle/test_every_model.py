@@ -1,6 +1,7 @@
 """Monitor and ReviewQueue take every model that we recommend, alone or wrapped, and name features as they came in."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from sepc.lifecycle import Monitor, Purpose, ReviewQueue, repair
 pd = package_or_skip("pandas")
 
 NAMES = ["length", "width", "depth"]
-MODELS = {
+MODELS: dict[str, Any] = {
     "weights": SEPClassifier(),
     "counts": SEPClassifier(trust="counts"),
     "trusted": TrustedClassifier(LogisticRegression(), cv=2),

@@ -29,7 +29,7 @@ def fitted(cancer):
     return SEPClassifier().fit(*cancer)
 
 
-def meets(rows: pd.DataFrame, condition: str) -> np.ndarray:
+def meets(rows, condition):
     """Which rows meet a condition of a name, up to the rounding of its ends."""
     one_sided = re.fullmatch(r"(.+) ([≥≤]) (\S+)", condition)
     name, low, high = (

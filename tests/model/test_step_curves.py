@@ -32,8 +32,8 @@ def test_the_same_bits_as_one_feature_at_a_time(seed, n_knots, n_classes, block)
     finally:
         step_curves.BLOCK_LEVELS = before
     found = scores
-    for own in blocks:
-        found = own.add_to(found, columns)
+    for one in blocks:
+        found = one.add_to(found, columns)
     np.testing.assert_array_equal(found, synchronized(scores, knots, levels, columns))
 
 

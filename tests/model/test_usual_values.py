@@ -27,7 +27,7 @@ def fitted(request, cancer):
     return SEPClassifier(trust=request.param).fit(*cancer)
 
 
-def table_of(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
+def table_of(n=400):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)
     ward = np.where(rng.random(n) < 0.8, np.where(y == 1, "north", "south"), "east")

@@ -14,7 +14,7 @@ def reference():
 @pytest.mark.slow_cases("0")
 @pytest.mark.parametrize("n_impure", [10, 2, 0])
 def test_overlapping_classes(reference, n_impure):
-    check(reference, *reference.overlapping(60, 40, 2), n_impure)
+    check(reference, *reference.overlapping(60, 40, 2), n_impure=n_impure)
 
 
 @pytest.mark.slow_cases("2")

@@ -21,7 +21,7 @@ def test_names_are_written_as_they_are():
         display = PartitionDisplay.from_estimator(classifier, X, y, features=tuple(pair))
         display.figure_.canvas.draw()
         for label in (display.ax_.xaxis.label, display.ax_.yaxis.label):
-            assert not label._preprocess_math(label.get_text())[1]
+            assert not label._preprocess_math(label.get_text())[1]  # type: ignore[attr-defined]
     assert display.ax_.get_xlabel() == "\\frac{1}{2}"
     assert len(display.ax_.get_ylabel()) <= 48
     entries = [text.get_text() for text in display.ax_.get_legend().get_texts()]

@@ -1,5 +1,7 @@
 """TrustDisplay, RiskCoverageDisplay and ReliabilityDisplay: drawn numbers are those of the decisions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
@@ -17,7 +19,7 @@ X, y = make_moons(600, noise=0.25, random_state=0)
 train, test = slice(0, 300), slice(300, 600)
 with_strata = np.column_stack([X, np.arange(600) % 2])
 
-ESTIMATORS = {
+ESTIMATORS: dict[str, Any] = {
     "SEPClassifier": SEPClassifier(),
     "SelectiveClassifier": SelectiveClassifier(SEPClassifier(), max_risk=0.2, random_state=0),
     "TrustedClassifier": TrustedClassifier(LogisticRegression(), cv=3),

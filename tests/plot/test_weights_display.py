@@ -1,5 +1,7 @@
 """WeightsDisplay: what is drawn is what counts, in the user's own units, on any axes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from optional import package_or_skip
@@ -89,7 +91,8 @@ def test_values_have_bars_coloured_by_what_they_speak_for():
     classifier = SEPClassifier().fit(X, (X[:, 0] + X[:, 1] > 2.5).astype(int))
     display = WeightsDisplay.from_estimator(classifier, X, [0])
     (ax,) = display.axes_
-    bars, (curve,) = ax.patches, display.curves
+    bars: Any = ax.patches
+    (curve,) = display.curves
     assert [bar.get_height() for bar in bars[:4]] == curve.term.tolist()
     colours = [colors.to_hex(bar.get_facecolor()).upper() for bar in bars[:4]]
     assert colours == [look(int(term > 0)).colour for term in curve.term]
@@ -99,7 +102,7 @@ def test_values_have_bars_coloured_by_what_they_speak_for():
 
 def test_without_rows_quantiles_are_shown(wdbc):
     display = WeightsDisplay.from_estimator(wdbc[0], max_features=2)
-    (foot,) = display.axes_[0].collections[-1:]
+    foot: Any = display.axes_[0].collections[-1]
     assert sorted(segment[0, 0] for segment in foot.get_segments()) == display.curves[0].knots.tolist()
     assert "line" not in display.ax_ellipsoids_.get_xlabel()
 

@@ -74,7 +74,7 @@ def test_disjointness_matches_an_interior_point_solver(shortest):
     answers = []
     for d in (2, 3, 5, 10):
         for factor in (0.3, 0.9, 1 - 1e-5, 1 + 1e-5, 1.1):
-            first, second = pulled_apart(*touching(rng, d, shortest), factor)
+            first, second = pulled_apart(*touching(rng, d, shortest), factor=factor)
             answers.append(are_disjoint(first, second))
             assert answers[-1] == (common_expansion(first, second) > 1.0), (d, factor)
         first, second = random_ellipsoid(rng, d, shortest), random_ellipsoid(rng, d, shortest, 0.3 * rng.normal(size=d))
@@ -98,7 +98,7 @@ def test_disjointness_does_not_see_the_units_of_a_feature(seed, d, data):
     units = 10.0 ** np.array(data.draw(st.lists(st.integers(-12, 12), min_size=d, max_size=d)))
     pair = touching(np.random.default_rng(seed), d, 0.1)
     for factor in (1 - 1e-7, 1 + 1e-7):
-        first, second = pulled_apart(*pair, factor)
+        first, second = pulled_apart(*pair, factor=factor)
         rescaled = (Ellipsoid(e.center * units, e.root / units) for e in (first, second))
         assert are_disjoint(*rescaled) == (factor > 1)
 

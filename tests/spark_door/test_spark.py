@@ -1,6 +1,7 @@
 """A real local Spark session decides as NumPy does, and wrong tables are told so in plain words."""
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,11 +147,12 @@ def mixed(spark):
 @pytest.mark.parametrize("kind", ["classifier", "selective", "stratified"])
 def test_tables_of_all_types_with_gaps(kind, mixed):
     X, y, fresh, table = mixed
-    model = {
+    models: dict[str, Any] = {
         "classifier": SEPClassifier(categorical_features=["stage"]),
         "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
         "stratified": StratifiedClassifier(SEPClassifier(), by=["ward"], min_rows=50),
-    }[kind].fit(X, y)
+    }
+    model = models[kind].fit(X, y)
     found, expected = decided(model, table), model.decide(fresh)
     assert fresh.isna().any(axis=1).sum() > 10
     assert found["label"].tolist() == expected.label.tolist()

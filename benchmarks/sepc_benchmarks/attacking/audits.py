@@ -107,7 +107,7 @@ def clusters(
 def beside_a_true_one(rng: np.random.Generator, n: int) -> bool:
     """All rows of a corner are wrong; elsewhere claims are true, and a cluster without a row of the corner is false."""
     place = rng.uniform(size=(n, 2))
-    corner = (place < 0.2).all(axis=1)
+    corner = np.all(place < 0.2, axis=1)
     X = rows_of(np.full(n, 0.8), np.zeros(n), place)
     found = audited(X, labels_of(rng, X, np.where(corner, 1.0, 0.2)), with_regions=False)
     return any(not corner[one.rows].any() for one in found.disjuncts)

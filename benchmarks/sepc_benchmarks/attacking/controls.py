@@ -58,7 +58,9 @@ def groups_without_a_correction(rng: np.random.Generator) -> bool:
     X, y = TEN.draw(rng, 600)
     for group in range(10):
         own = X[:, GROUP] == group
-        if np.isfinite(SelectiveClassifier(frozen(0, 9), 0.2).fit(X[own], y[own]).threshold_):
+        threshold = SelectiveClassifier(frozen(0, 9), 0.2).fit(X[own], y[own]).threshold_
+        assert isinstance(threshold, float)
+        if np.isfinite(threshold):
             return True
     return False
 
@@ -66,6 +68,7 @@ def groups_without_a_correction(rng: np.random.Generator) -> bool:
 def no_harm_without_a_correction(rng: np.random.Generator) -> bool:
     """Ten groups whose accepted rows are wrong as often as their refused ones; each is tested at the full level."""
     selective = SelectiveClassifier(frozen(0, 9), 0.2, by=GROUP, one_threshold=True).fit(*TEN_LED.draw(rng, 6600))
+    assert selective.groups_ is not None
     harm = [harm for group, harm in selective.groups_.no_harm.items() if group != 0]
     tests = [fewer_p_value(one.n_errors, one.n_accepted, one.n_refused_errors, one.n_refused) for one in harm]
     return min(tests) <= NO_HARM.allowed
@@ -97,7 +100,7 @@ def one_test_after_another(rng: np.random.Generator) -> bool:
 def certified_by_looking_daily(rng: np.random.Generator) -> bool:
     """A binomial test after each day's labels, each time at 5 %."""
     wrong = np.cumsum(rng.random((20, 20)) < ABOVE)[19::20]
-    return bool((binom.cdf(wrong, 20 * np.arange(1, 21), 0.1) <= 0.05).any())
+    return bool(np.any(binom.cdf(wrong, 20 * np.arange(1, 21), 0.1) <= 0.05))
 
 
 def promise_for_the_old_mix(rng: np.random.Generator) -> bool:

@@ -27,6 +27,7 @@ ABOVE = 0.0201
 
 def broken(selective: SelectiveClassifier, levels: Levels) -> bool:
     """Whether more of the levels that are accepted are wrong than promised."""
+    assert isinstance(selective.max_risk, float)
     return levels.risk(selective.decide(levels.rows).accepted) > selective.max_risk
 
 

@@ -104,7 +104,7 @@ def attacks() -> Iterator[Attack]:
     make = partial(Attack, OVERALL)
     yield make("300 rare codes in 4 % of rows", partial(rare_codes, share=0.04, n_codes=300, n=1000))
     yield make("every rare label is unique, 4 %", partial(rare_codes, share=0.04, n_codes=None, n=1000))
-    just_above = {"share": 0.0201, "n": 772, "n_groups": 1}
+    just_above: dict[str, Any] = {"share": 0.0201, "n": 772, "n_groups": 1}
     yield make("300 rare codes in 2.01 % of rows", partial(rare_codes, n_codes=300, **just_above))
     yield make("every rare label is unique, 2.01 %", partial(rare_codes, n_codes=None, **just_above))
     yield make("a class of about two rows", class_of_two)

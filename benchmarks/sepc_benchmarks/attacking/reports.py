@@ -24,6 +24,8 @@ def missed(rng: np.random.Generator, levels: Levels, n: int, in_order: bool = Fa
     X, y = levels.draw(rng, n)
     order = np.argsort(y == X[:, LABEL], kind="stable") if in_order else np.arange(n)
     found = sepc.report(ReadsItsRows().fit(X, np.array([0, levels.other])), X[order], y[order]).figures.held_out
+    assert found.low is not None
+    assert found.high is not None
     return not found.low <= 1.0 - levels.risk(np.ones(len(levels.rows), dtype=bool)) <= found.high
 
 

@@ -62,9 +62,9 @@ def desk(
     """A queue whose bands are those of a great many rows; many more come each day than people look at."""
     model = ReadsItsRows().fit(levels.rows, np.array([0, levels.other]))
     known = np.repeat(levels.rows, np.round(10_000 * levels.share).astype(int), axis=0)
-    how = {"rows": known, "random_state": int(rng.integers(2**31))} | how
+    options: dict[str, Any] = {"rows": known, "random_state": int(rng.integers(2**31))} | how
     n_new = 15 * budget + 200 if n_new is None else n_new
-    return Desk(ReviewQueue(model, budget, max_risk=max_risk, **how), levels, rng, max_risk, n_new)
+    return Desk(ReviewQueue(model, budget, max_risk=max_risk, **options), levels, rng, max_risk, n_new)
 
 
 def every_day(rng: np.random.Generator, levels: Levels, days: int = 20, restart: bool = False, **how: Any) -> bool:
@@ -176,9 +176,9 @@ def attacks() -> Iterator[Attack]:
     yield make("a budget of 500", partial(every_day, levels=SEVERAL, budget=500, days=4))
     yield make("confidence 50 %", partial(every_day, levels=CONSTANT, confidence=0.5), allowed=0.5)
     yield make("saved and loaded twice a day", partial(every_day, levels=SEVERAL, restart=True))
-    four = {"levels": Levels.of(0.98, 0.04), "max_risk": 0.02}
+    four: dict[str, Any] = {"levels": Levels.of(0.98, 0.04), "max_risk": 0.02}
     yield make("4 % wrong, reviews with an error 30 days late", partial(late_reviews, days=40, late=30, **four))
-    short = {"levels": CONSTANT, "days": 30, "budget": 4}
+    short: dict[str, Any] = {"levels": CONSTANT, "days": 30, "budget": 4}
     yield make("short reviews with an error 10 days late", partial(late_reviews, late=10, **short))
     yield make("short late reviews, saved and loaded every day", partial(late_reviews, late=10, restart=True, **short))
     yield make("reviews with an error never come back", partial(late_reviews, levels=CONSTANT, days=20, late=None))

@@ -122,7 +122,7 @@ def peak_of_fit(drawn: Drawn, most: int) -> float:
 
 def mean_of(found: list[Constants]) -> Constants:
     """The means of what was measured at several times or places."""
-    means = {name: float(np.mean([getattr(one, name) for one in found])) for name in asdict(found[0])}
+    means: dict[str, Any] = {name: float(np.mean([getattr(one, name) for one in found])) for name in asdict(found[0])}
     return Constants(**means | {"features": found[0].features, "ellipsoids": found[0].ellipsoids})
 
 

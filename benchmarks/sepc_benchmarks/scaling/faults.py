@@ -74,7 +74,7 @@ class killed_at:  # noqa: N801
                 os.kill(self.pid, signal.SIGKILL)
             return self.waiting(points, futures)
 
-        engine.DaskPoints._answers = answers  # type: ignore[method-assign]
+        engine.DaskPoints._answers = answers  # type: ignore[assignment, method-assign]
 
     def __exit__(self, *_: object) -> None:
         engine.DaskPoints._answers = self.waiting  # type: ignore[method-assign]

@@ -73,8 +73,8 @@ class Stopwatch:
             self.seconds += time.perf_counter() - started
             return pieces
 
-        fitting.partition_classes = timed  # type: ignore[attr-defined]
+        fitting.partition_classes = timed  # type: ignore[assignment]
         return self
 
     def __exit__(self, *_: object) -> None:
-        fitting.partition_classes = self.partitioning  # type: ignore[attr-defined]
+        fitting.partition_classes = self.partitioning

@@ -11,6 +11,7 @@ from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.membership import squared_radii
 from sepc.points.class_split import BlockLabels, points_by_class
+from sepc.points.dask.dask_points import DaskPoints
 from sepc_benchmarks.scaling.data import (
     Drawn,
     Records,
@@ -41,7 +42,7 @@ ARRAYS = ("centers", "roots", "owners", "isolated", "shift", "scale", "class_cou
 def classifier(most: int, **options: Any) -> SEPClassifier:
     """A classifier of all rows, by counts, or with `fit_rows` one with everything, as by default."""
     trust = "counts" if options.get("fit_rows") is None else "weights"
-    given = {"trust": trust, "max_ellipsoids": most, "fit_rows": None, "random_state": 0} | options
+    given: dict[str, Any] = {"trust": trust, "max_ellipsoids": most, "fit_rows": None, "random_state": 0} | options
     return SEPClassifier(0.05, **given)
 
 
@@ -69,6 +70,7 @@ def fit_on_workers(client: Any, drawn: Drawn, most: int, **options: Any) -> tupl
     training = TrainingSet.of_collection(X, y)
     del X, y
     seconds = time.perf_counter() - started + fit_on_points(model, training)
+    assert isinstance(training.rows, DaskPoints)
     busy, peak, traffic = cpu_seconds(client) - busy, peak_megabytes(), training.rows.traffic
     return model, {
         "seconds": seconds,

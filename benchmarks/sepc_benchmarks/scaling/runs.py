@@ -100,7 +100,8 @@ def by_memory(d: int, most: int, **sizes: int) -> list[dict[str, Any]]:
     """What rows cost on workers as Dask starts them and on workers that keep memory, in turns; medians."""
     import dask
 
-    model, found = measured(d, most, **sizes)[1], {workers: [] for workers in MEMORY}
+    model = measured(d, most, **sizes)[1]
+    found: dict[str, list[dict[str, float]]] = {workers: [] for workers in MEMORY}
     for workers in [*MEMORY] * TURNS:
         options = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY[workers].items()}
         with dask.config.set(options), cluster(2) as client:

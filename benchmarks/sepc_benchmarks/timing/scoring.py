@@ -35,6 +35,10 @@ def with_causes(model: SEPClassifier, rows: Any) -> Any:
     return decisions.label, decisions.trust, decisions.accepted, decisions.cause, decisions.region
 
 
+def reason(model: SEPClassifier, row: Any) -> Any:
+    return model.decide(row)[0].why()
+
+
 def session_of(model: SEPClassifier) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -68,7 +72,7 @@ def batches(n_fit: int, sizes: tuple[int, ...], peers: tuple[str, ...], rounds: 
         }
         tasks |= {name: partial(model.predict_proba, rows) for name, model in models.items()}
         if n == 1:
-            tasks[WHY] = lambda rows=rows: ours.decide(rows)[0].why()
+            tasks[WHY] = partial(reason, ours, rows)
         for name, taken in in_turns(tasks, rounds).items():
             milliseconds.setdefault(name, {})[_counted(n)] = 1e3 * taken.seconds
     hgb = milliseconds[HGB]

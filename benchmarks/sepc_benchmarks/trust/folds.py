@@ -194,7 +194,7 @@ class Folds:
         """Keep the arrays of a fold that ended well, and what it cost."""
         path = self.folder / "folds" / fold.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(path, **arrays)  # type: ignore[arg-type]  # no array is called allow_pickle
         self.end(fold, DONE, **{name: round(value, 4) for name, value in facts.items()})
 
     def arrays(self, fold: Fold) -> dict[str, NDArray[Any]]:

@@ -33,7 +33,7 @@ class JiangScore:
 
     def _dense(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         k = min(self.k, len(rows) - 1)
-        radii = cKDTree(rows).query(rows, [k + 1])[0][:, 0]
+        radii = np.asarray(cKDTree(rows).query(rows, [k + 1])[0])[:, 0]
         return rows[radii <= np.quantile(radii, 1 - self.alpha)]
 
     def score(self, X: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -13,7 +13,8 @@ NAMED = 6  # so many data sets are named, more are counted
 
 def missing(plan: Plan, folds: Folds) -> list[dict[str, Any]]:
     """One row for every learner, drawing and cause."""
-    ended, found = folds.ended(), {}
+    ended = folds.ended()
+    found: dict[tuple[str, int, str], list[str]] = {}
     for learner in plan.learners:
         for seed in range(plan.n_seeds):
             for name in plan.data_sets:

@@ -7,6 +7,8 @@ import signal
 import sys
 import time
 from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 from sepc_benchmarks.trust.fitting import run_fold
 from sepc_benchmarks.trust.folds import DONE, FAILED, TOO_SLOW, Fold, Folds
@@ -22,7 +24,7 @@ def work(tasks: list[Fold], folds: Folds, n_jobs: int) -> None:
     slow = {_kind(fold) for fold, record in ended.items() if record["status"] == TOO_SLOW}
     bar = Progress(len(tasks))
     context = multiprocessing.get_context("fork")
-    running: dict[int, tuple[Fold, multiprocessing.process.BaseProcess]] = {}
+    running: dict[Any, tuple[Fold, BaseProcess]] = {}  # by what one can wait for
     try:
         while tasks or running:
             while tasks and len(running) < n_jobs:
@@ -30,7 +32,7 @@ def work(tasks: list[Fold], folds: Folds, n_jobs: int) -> None:
                 if _kind(fold) in slow:
                     bar.advance()
                     continue
-                process = context.Process(target=run_fold, args=(fold, folds), daemon=True)
+                process: BaseProcess = context.Process(target=run_fold, args=(fold, folds), daemon=True)
                 process.start()
                 running[process.sentinel] = (fold, process)
             for sentinel in wait(list(running), timeout=1):

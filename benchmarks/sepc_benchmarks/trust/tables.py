@@ -26,7 +26,8 @@ LAYER_COLUMNS = ("base model", "trust", "sets", "mean rank", "AURC", "AUGRC", "E
 
 def all_tables(plans: Mapping[str, Plan], folds: Folds) -> tuple[dict[str, Table], dict[str, Ranks]]:
     """Every table that has something to show, and the mean ranks to draw."""
-    tables, compared = {"sets": _sets(plans, folds)}, {}
+    tables = {"sets": _sets(plans, folds)}
+    compared: dict[str, Outcomes] = {}
     for part, plan in plans.items():
         if part == "layers":
             track_b = {base: outcomes for base, outcomes in layers(plan, folds).items() if outcomes}
@@ -125,9 +126,10 @@ def _layer_seconds(track_b: dict[str, Outcomes]) -> Table:
     """What our layer adds to the fit of a base model."""
     table = []
     for base, outcomes in track_b.items():
-        seconds = [row[OURS].fact("fit") for row in outcomes.values() if OURS in row]
+        noted = [row[OURS].fact("fit") for row in outcomes.values() if OURS in row]
+        seconds = [one for one in noted if one is not None]
         if seconds:
-            times = {"mean seconds of the layer": round(np.mean(seconds), 2), "longest": round(max(seconds), 2)}
+            times = {"mean seconds of the layer": round(float(np.mean(seconds)), 2), "longest": round(max(seconds), 2)}
             table.append({"base model": base, "sets": len(seconds), **times})
     return table
 
@@ -172,7 +174,8 @@ def _test(outcomes: Outcomes) -> dict[str, Any]:
 
 
 def _mean(values: list[float | None], digits: int) -> float | str:
-    return "" if None in values else _rounded(float(np.mean(values)), digits)
+    known = [one for one in values if one is not None]
+    return "" if len(known) < len(values) else _rounded(float(np.mean(known)), digits)
 
 
 def _rounded(value: float | None, digits: int) -> float | str:

@@ -150,7 +150,7 @@ def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]
     return labels
 
 
-def read_ahead(items: Iterator[T]) -> Iterator[T]:
+def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
     """The same items; a thread fetches the next one in advance.
 
     Nothing waits for that thread: it may be blocked on a silent pipe, and an interrupt must still end the program.

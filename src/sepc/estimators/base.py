@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sepc._typing import FloatArray, LazyTable
+from sepc._typing import FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, rename_features
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
@@ -36,7 +36,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
     def decide(self, X: LazyTable) -> dd.DataFrame: ...
 
     @overload
-    def decide(self, X: ArrayLike) -> D: ...
+    def decide(self, X: RowsLike) -> D: ...
 
     def decide(self, X: Any) -> Any:
         """Label, trust, cause and region of every row, and whether to accept it.
@@ -91,7 +91,7 @@ def decide(model: Any, X: LazyTable, *, min_trust: float | None = None) -> dd.Da
 
 
 @overload
-def decide(model: Any, X: ArrayLike, *, min_trust: float | None = None) -> Decisions: ...
+def decide(model: Any, X: RowsLike, *, min_trust: float | None = None) -> Decisions: ...
 
 
 def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:

@@ -109,7 +109,7 @@ class Landscape(ShownAsCard):
         _warn_if_flat(rows)
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         sample = rows.sample(fit_rows, MIN_CLASS_ROWS, seed)
-        self.partition = SEPClassifier(
+        self.partition: SEPClassifier = SEPClassifier(
             n_impure,
             trust="counts",
             max_ellipsoids=max_ellipsoids,

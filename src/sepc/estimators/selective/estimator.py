@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from sepc._typing import BoolArray, FloatArray, LazyTable
+from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import check_labels
@@ -261,7 +261,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     def decide(self, X: LazyTable, *, groups: None = None) -> Any: ...
 
     @overload
-    def decide(self, X: ArrayLike, *, groups: Any = None) -> SelectiveDecisions: ...
+    def decide(self, X: RowsLike, *, groups: Any = None) -> SelectiveDecisions: ...
 
     def decide(self, X: Any, *, groups: Any = None) -> Any:
         """Label, trust, cause and region of every row, and whether the promise covers it.
