@@ -54,9 +54,9 @@ class Part:
         """What a monitor would count, without deciding again."""
         n_regions, region = monitor._rates.n_regions, self.of.region[self.rows]
         features = (self.of.X[self.rows] - monitor._state.shift) / monitor._state.scale
-        compared = monitor._rates.compared(region, self.of.X[self.rows])
+        above, beyond = monitor._rates.compare(region, self.of.X[self.rows])
         labels = Tally.of_labels(region, self.of.wrong[self.rows], n_regions, features.shape[1])
-        return Tally.of_rows(region, features, *compared, n_regions) + labels
+        return Tally.of_rows(region, features, above, beyond, n_regions) + labels
 
 
 def population(name: str, n_rows: int) -> Population:
