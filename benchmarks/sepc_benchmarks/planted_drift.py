@@ -13,6 +13,8 @@ from sklearn.datasets import make_moons
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.lifecycle import Monitor
+from sepc.lifecycle.column_changes.column_rows import ColumnRows
+from sepc.lifecycle.monitoring.column_counts import column_counts
 from sepc.lifecycle.monitoring.tally import Tally
 
 N_TRAINING = 2_000
@@ -52,11 +54,29 @@ class Part:
 
     def tally(self, monitor: Monitor) -> Tally:
         """What a monitor would count, without deciding again."""
-        n_regions, region = monitor._rates.n_regions, self.of.region[self.rows]
-        features = (self.of.X[self.rows] - monitor._state.shift) / monitor._state.scale
-        above, beyond = monitor._rates.compare(region, self.of.X[self.rows])
+        n_regions, region, rows = monitor._rates.n_regions, self.of.region[self.rows], self.of.X[self.rows]
+        features = (rows - monitor._state.shift) / monitor._state.scale
+        above, beyond = monitor._rates.compare(region, rows)
         labels = Tally.of_labels(region, self.of.wrong[self.rows], n_regions, features.shape[1])
-        return Tally.of_rows(region, features, above, beyond, n_regions) + labels
+        return Tally.of_rows(region, features, above, beyond, n_regions, column_counts(self._columns(rows))) + labels
+
+    def _columns(self, rows: Rows) -> ColumnRows:
+        """The rows as columns of numbers without gaps."""
+        model, n = self.of.model.model_, len(rows)
+        assert model.usual is not None
+        none, no_gaps = np.zeros((n, 0), dtype=np.int64), np.zeros(rows.shape, dtype=bool)
+        nobody, unseen = np.zeros(n, dtype=np.int64), np.empty((n, 0), dtype=object)
+        return ColumnRows(
+            model.usual,
+            model.class_counts,
+            model.feature_names,
+            rows,
+            no_gaps,
+            none,
+            unseen,
+            np.zeros(0, dtype=np.int64),
+            nobody,
+        )
 
 
 def population(name: str, n_rows: int) -> Population:
