@@ -131,7 +131,7 @@ def test_a_template_of_ones_own(decisions):
 def test_gaps_are_told(moons, classifier):
     row = moons[0].iloc[[3]].assign(chol=np.nan)
     letter = classifier.decide(row)[0].letter(**GIVEN)
-    assert "We did not have your chol; the model assumed what is usual." in words_in(str(letter))
+    assert "We did not have your chol; the model decided without it." in words_in(str(letter))
     assert not any(point.startswith("chol") for point in letter.reasons.points)
 
 

@@ -215,9 +215,9 @@ def _how_often(trust: float) -> str:
 
 
 def _reasons(grounds: Grounds) -> Block:
-    missing = (
-        f" We did not have your {listed(grounds.missing)}; the model assumed what is usual." if grounds.missing else ""
-    )
+    without = "it" if len(grounds.missing) == 1 else "them"
+    gone = f" We did not have your {listed(grounds.missing)}; the model decided without {without}."
+    missing = gone if grounds.missing else ""
     if not grounds.speaks_for:
         return Block(f"The model gives no reasons in terms of individual values.{missing}")
     return Block(f"These values counted most towards it, most important first.{missing}", grounds.speaks_for)
