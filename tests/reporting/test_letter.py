@@ -96,7 +96,10 @@ def test_what_would_have_to_change(moons, classifier, decisions):
     with pytest.raises(ValueError, match="about a different row"):
         decisions[i + 1].letter(**GIVEN, recourse=found)
     nowhere = replace(found, answers=())
-    assert "Within what can change, nothing was found" in decisions[i].letter(**GIVEN, recourse=nowhere).changes.lead
+    assert (
+        "Among the changes that are possible, none was found"
+        in decisions[i].letter(**GIVEN, recourse=nowhere).changes.lead
+    )
 
 
 @pytest.mark.parametrize(
