@@ -153,7 +153,9 @@ def _write(estimator: Any, writer: Writer) -> Node | None:
 def _read(reader: Reader, inner: InnerModels, n_deep: int) -> Any:
     state = BY_NAME.get(reader.text("kind"))
     if state is None or n_deep == 0:
-        raise FormatError(f"{reader.path}kind is {reader.text('kind')[:80]!r}, which this version does not know here.")
+        raise FormatError(
+            f"{reader.path}kind is {reader.text('kind')[:80]!r}, which this version cannot read in this position."
+        )
     deeper = replace(inner, read=lambda part: _read(part, inner, n_deep - 1))
     estimator = state.read(reader, deeper)
     return FrozenEstimator(estimator) if reader.value("frozen", bool) else estimator

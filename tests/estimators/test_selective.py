@@ -190,8 +190,11 @@ def test_data_frames_and_text_labels():
     assert list(fitted.feature_names_in_) == list(X.columns)
     assert set(fitted.threshold_) == set(fitted.risk_bound_) == {"benign", "malignant"}
     assert fitted.score(X, names) > 0.95
-    assert "predicted as 'malignant' are wrong, with 95 % confidence, if rows come as the " in fitted.summary()
-    assert fitted.summary().endswith("The 95 % are for all of this together.")
+    assert (
+        "predicted as 'malignant' are wrong, with 95 % confidence, if such new rows are drawn like the "
+        in fitted.summary()
+    )
+    assert fitted.summary().endswith("The 95 % confidence holds for all of this jointly.")
 
 
 def test_labels_without_a_promise_are_not_accepted():
@@ -329,8 +332,8 @@ def test_promise_in_words():
     shown = f"{fitted.threshold_:.3f}"
     assert 0.5 < fitted.threshold_ < 0.99
     assert fitted.summary() == (
-        "At most 2 % of accepted rows are wrong, with 95 % confidence, if rows come as the 1,240 calibration rows did: "
-        f"accepts trust >= {shown}, 61 % of these."
+        "At most 2 % of accepted rows are wrong, with 95 % confidence, if new rows are drawn like the 1,240 "
+        f"calibration rows: accepts trust >= {shown}, 61 % of the calibration rows."
     )
     assert str(fitted.set_params(max_risk=0.5, confidence=0.5)) == fitted.summary()
     assert "At most 2 %" in str(fitted)  # what was promised by fit
@@ -371,8 +374,8 @@ def test_certificates_hold_together():
     assert (certificates.accuracy_at_least <= 1 - certificates.n_errors / certificates.n_rows).all()
     assert list(certificates.to_frame()["region"]) == certificates.region.tolist()
     lines = str(certificates).splitlines()
-    together = "The 95 % are for all of this together."
-    assert lines[-1] == f"{together} It holds for rows that come as these held-out rows did."
+    together = "The 95 % confidence holds for all of this jointly."
+    assert lines[-1] == f"{together} It holds for new rows drawn like these held-out rows."
     assert len(lines) == len(certificates) + 1
     assert lines[0].endswith(f"right, 95 % confidence, {certificates.n_rows[largest]} rows.")
     plain = SelectiveClassifier(LogisticRegression(), 0.05, random_state=0).fit(X, y)
@@ -382,13 +385,13 @@ def test_certificates_hold_together():
 
 def test_certificates_in_words():
     certificates = Certificates(np.array([4]), np.array([412]), np.array([3]), np.array([0.97299]), 0.95)
-    assumed = "It holds for rows that come as these held-out rows did."
+    assumed = "It holds for new rows drawn like these held-out rows."
     assert str(certificates) == f"Region 4: at least 97.2 % right, 95 % confidence, 412 rows.\n{assumed}"
     two = Certificates(np.array([-1, 7]), np.array([1, 1000]), np.array([0, 0]), np.array([0.025, 0.9963]), 0.95)
     assert two.summary().splitlines() == [
         "Region 7: at least 99.6 % right, 95 % confidence, 1,000 rows.",
         "Region -1: at least 2.5 % right, 95 % confidence, 1 row.",
-        f"The 95 % are for all of this together. {assumed}",
+        f"The 95 % confidence holds for all of this jointly. {assumed}",
     ]
 
 

@@ -146,7 +146,7 @@ def test_classifier_with_costs(frozen):
     saved = f"{0.4 - fitted.mean_cost_:.3g}"
     summary = fitted.summary()
     assert summary.startswith(
-        "An accepted row costs at most 0.4 on average, the cost of a review, with 95 % confidence, if rows "
+        "An accepted row costs at most 0.4 on average, the cost of a review, with 95 % confidence, if new rows "
     )
     total = f"{fitted.mean_cost_:.3g}"
     assert f"Errors and reviews together cost about {total} a row, {saved} less than a review of every row." in summary

@@ -128,7 +128,7 @@ def may_be_counted(low: float, high: float, n_rows: int, share: float = 1.0) -> 
 
 
 def _guess_from_numbers(numbers: FloatArray, share: float) -> NonFeature:
-    """Whole numbers, all different, that fill most of their range."""
+    """A guess that a column is an id or an index: distinct whole numbers that fill enough of their range."""
     low, high, n = float(numbers.min()), float(numbers.max()), len(numbers)
     if not may_be_counted(low, high, n, share) or not (numbers == np.round(numbers)).all():
         return NonFeature()

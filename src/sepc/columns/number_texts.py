@@ -110,7 +110,7 @@ def read_number(text: str, unit: str, decimal: str, thousands: str, *, needs_uni
 def read_numbers(
     texts: Sequence[str], unit: str, decimal: str, thousands: str, *, needs_unit: bool
 ) -> list[float | None]:
-    """The same for many texts; those that are written as most are found in one go, which is much faster."""
+    """The same for many texts; those in the usual form are read in one go, which is much faster."""
     lines = _usual_lines(unit, decimal, thousands, needs_unit).findall("\n".join(texts))
     if len(lines) != len(texts):
         # No texts, or some of several lines.

@@ -169,7 +169,7 @@ def _are_codes(numbers: Sequence[NumberText]) -> bool:
 
 
 def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Written | Doubt | None:
-    """The separators of decimals and thousands, as far as the whole column shows."""
+    """The decimal and thousands separators, as far as the column as a whole reveals them; a `Doubt` if it does not."""
     digits = [number.digits for number in found.values()]
     group = next((sign for sign in " '" if any(sign in text for text in digits)), "")
     ways = {".": group or ",", ",": group or "."}

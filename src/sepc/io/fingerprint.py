@@ -46,7 +46,7 @@ def reattach(given: Any, reader: Reader, argument: str) -> Any:
     if reader.has("hash") and fingerprint["hash"] != reader.text("hash"):
         raise ForeignModelError(
             f"The {argument} passed is a {kind!r}, but not the one the file was saved with: its fingerprint differs. "
-            "It was refitted, or fitted by another version of its library.",
+            "It may be another model, or have been refitted, or fitted by another version of its library.",
             kind,
             argument,
         )

@@ -27,7 +27,7 @@ LEAF_ROWS = 5
 
 
 def leakage_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any]], y: NDArray[Any]) -> list[Finding]:
-    """A finding for each feature that predicts the label alone, on rows that its rule was not fitted on.
+    """A finding for each feature that predicts the label by itself, judged on rows that its rule was not fitted on.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def _rows_at(X: Any, positions: IntArray) -> Any:
 
 
 def _read(X: Any, share: float) -> ReadColumns:
-    """What each column is, and its values; those of an array are called x0, x1 and so on."""
+    """What each column is, and its values; the columns of an array are called x0, x1 and so on."""
     return read_columns(X, (), (), share) if is_table(X) else read_arrays(_arrays(X), share)
 
 

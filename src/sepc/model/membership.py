@@ -194,7 +194,10 @@ def _slabs(columns: FloatArray) -> FloatArray:
 
 
 def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack: Stack) -> FloatArray:
-    """Squared radii by polynomials, measured where these leave a doubt; padding is not measured."""
+    """Squared radii from polynomials, measured exactly where these leave doubt.
+
+    Padding alone never triggers a measurement.
+    """
     coordinates = monomials[-1 - len(columns) : -1]
     np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
     np.minimum(coordinates, stack.farthest, out=coordinates)

@@ -64,7 +64,11 @@ class Settings:
         return enclose_points(points, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
 
     def enclose_few(self, points: PointSet, other: PointSet, n_most: int) -> Enclosure | None:
-        """The smallest ellipsoid around `points`; None if it certainly contains more than `n_most` rows of `other`."""
+        """The smallest ellipsoid around `points`, or None.
+
+        May stop early and return None once it certainly contains more than `n_most` rows of `other` (never if `other`
+        is large).
+        """
         if other.n_points > self.local_rows:
             return self.enclose(points)
 

@@ -125,7 +125,7 @@ def _categories(limits: Limits, tables: Tables, row: FloatArray, choice: Choice)
 
 
 def _usual_range(limits: Limits, owner: int, j: int) -> tuple[float, float]:
-    """The range of the middle 80 % of the cases of a class, in deviations."""
+    """The middle 80 % of a feature's values in a class, in standardised units."""
     group = limits.usual.group(ANYWHERE, owner)
     assert group is not None  # Every class has a group of all its rows.
     low, high = (limits.usual.ranges[group, j] - limits.model.shift[j]) / limits.model.scale[j]

@@ -42,7 +42,10 @@ class Deciding:
     tables: Tables
 
     def judge(self, rows: FloatArray) -> Judgements:
-        """How likely the label is for each row, and whether the row is accepted or has enough trust."""
+        """How likely the label is for each row, whether the row passes, and which ellipsoids it lies in.
+
+        A row passes if it gets this label and is accepted (or reaches `min_trust`).
+        """
         partition = unwrap(self.model).classifier
         if isinstance(partition, SEPClassifier) and partition.model_.weights is not None:
             return self._judge_by_weights(partition, rows)

@@ -72,11 +72,17 @@ class Limits:
         return np.flatnonzero((self.prices > 0.0) & (self.low < self.high))
 
     def ways(self, row: FloatArray) -> FloatArray:
-        """What each number of a row adds to its cost."""
+        """How far each number of a row has moved, times its price.
+
+        The cost is the Euclidean norm of these and of the prices of changed categories.
+        """
         return np.asarray(np.abs(self.prices * (self.model.standardize(row[np.newaxis])[0] - self.start)))
 
     def price_paid(self, row: FloatArray, j: int) -> float:
-        """What a changed feature of a row adds to its cost; a categorical column is given by its first feature."""
+        """How far a changed number of a row has moved, times its price; or the price of a changed category.
+
+        The cost is the Euclidean norm of these. A categorical column is given by its first feature.
+        """
         for choice in self.choices:
             if choice.features.start == j:
                 return choice.price

@@ -21,8 +21,8 @@ class Score:
     n_true, n_predicted, n_right : int
         Rows of the class, rows predicted as it, and rows that are both.
     recall, precision : float or None
-        The share of the class that is predicted as it, and the share of those predicted as it that are of it; None
-        without such rows.
+        The share of the class's rows that are predicted as it, and the share of the rows predicted as it that belong
+        to it; None if there are no such rows.
     """
 
     n_true: int

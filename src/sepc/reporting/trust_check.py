@@ -201,7 +201,7 @@ def _check_costs(
 
 
 def _chance(n: int, n_right: int, least: float) -> float:
-    """The probability that at most `n_right` of `n` labels are right if a share `least` is on average."""
+    """The probability that at most `n_right` of `n` labels are right if, on average, a share `least` of them is."""
     return float(p_value(np.array(n_right), np.array(n), least)) if n else 1.0
 
 

@@ -48,14 +48,15 @@ def export(
         in a `FrozenEstimator`.
     dialect : {"duckdb", "postgres", "sqlite", "spark"}
     table : str or sequence of str
-        The name of the table or, as a sequence, those of its schema and of the table. It has a column for each that the
-        model was fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
+        The name of the table or, as a sequence, those of its schema and of the table. It must have every column that
+        the model was fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
     prefix : str
         What names of new columns begin with. No name of a column of the table may begin with it.
     terms : bool, default=False
         Also give `sepc_runner_up` and what each feature adds to the log-odds of the label against it: `sepc_term_0`,
-        `sepc_term_1` and so on, whose features a comment names. `sepc_term_place` is what the place among ellipsoids
-        and isolated rows adds, and `sepc_term_average` the log-odds of an average row. They add up to the log-odds.
+        `sepc_term_1` and so on; a comment in the statement says which feature each one is. `sepc_term_place` is what
+        the place among ellipsoids and isolated rows adds, and `sepc_term_average` the log-odds of an average row. They
+        add up to the log-odds.
 
     Returns
     -------
@@ -68,8 +69,8 @@ def export(
     region are NULL. In Python such a row is decided by imputation, and may be accepted. Infinite numbers, which Python
     refuses, give the cause UNSEEN. A missing category is a category of its own, as in Python.
 
-    Where training read numbers, dates or durations from text, the table must have the number (of durations, in the unit
-    that the comment at the top names) or the date in a column of that name; the comment names these columns.
+    Where training read numbers, dates or durations from text, the table must hold the number or date itself in a column
+    of that name (durations as numbers, in the unit named in the comment at the top); the comment names these columns.
 
     Examples
     --------

@@ -115,7 +115,9 @@ def weights_of(model: SEPModel) -> Weights:
     if model.weights is None:
         raise ValueError(f"A model with trust={model.trust!r} has no weights; fit with trust='weights' to have them.")
     if len(model.classes) < 2:
-        raise ValueError(f"The model has one class, {model.classes[0]}, so it has no log-odds; fit at least two.")
+        raise ValueError(
+            f"The model has one class, {model.classes[0]}, so it has no log-odds; fit with at least two classes."
+        )
     return model.weights
 
 

@@ -62,8 +62,10 @@ class Certificates(ShownAsCard):
             f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."
             for i in np.argsort(-self.n_rows, kind="stable")
         ]
-        together = f"The {percent(self.confidence, AS_SET)} are for all of this together. " if lines[1:] else ""
-        return "\n".join([*lines, f"{together}It holds for rows that come as these held-out rows did."])
+        together = (
+            f"The {percent(self.confidence, AS_SET)} confidence holds for all of this jointly. " if lines[1:] else ""
+        )
+        return "\n".join([*lines, f"{together}It holds for new rows drawn like these held-out rows."])
 
     def __str__(self) -> str:
         return self.summary()

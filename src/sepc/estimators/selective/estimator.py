@@ -118,7 +118,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     >>> X, y = make_classification(4000, class_sep=1.5, flip_y=0, random_state=0)
     >>> classifier = SelectiveClassifier(LogisticRegression(), max_risk=0.02, random_state=0).fit(X[:3000], y[:3000])
     >>> print(classifier.summary())
-    At most 2 % of accepted rows are wrong, with 95 % confidence, if rows come as the 1,500 calibration rows did: ...
+    At most 2 % of accepted rows are wrong, with 95 % confidence, if new rows are drawn like the 1,500 calibration ...
     >>> decisions = classifier.decide(X[3000:])
     >>> bool((decisions.label != y[3000:])[decisions.accepted].mean() < 0.02)
     True

@@ -181,11 +181,12 @@ def _differences(
 
 def _sentence(row: GroupRow, everyone: GroupRow) -> str:
     promise = "" if row.has_promise else " It has no promise."
-    rates = f"{percent(row.accepted)} of {counted(row.n_rows, 'row')} accepted ({percent(everyone.accepted)} of all)"
+    rates = f"{percent(row.accepted)} of {counted(row.n_rows, 'row')} accepted (overall {percent(everyone.accepted)})"
     if row.wrong is not None and everyone.wrong is not None:
-        rates += f", {percent(row.wrong)} of these wrong ({percent(everyone.wrong)})"
+        rates += f"; {percent(row.wrong)} of these wrong (overall {percent(everyone.wrong)})"
     if row.refused_wrong is not None:
-        rates += f", {percent(row.refused_wrong)} of the others"
+        others = f"{percent(row.refused_wrong)} of the others"
+        rates += f"; {others} wrong" if row.wrong is None else f", against {others}"
     where = f" Most of the difference in acceptance, in points: {regions_in_words(row)}." if row.regions else ""
     return f"{row.name}: {rates}.{where}{promise}"
 

@@ -47,7 +47,7 @@ def promise_in_words(
         else:
             lines.append(risk_sentence(control, "" if key is None else f" predicted as {shown(key)}", confidence))
     if len(controls) > 1:
-        lines.append(f"The {percent(confidence, AS_SET)} are for all of this together.")
+        lines.append(f"The {percent(confidence, AS_SET)} confidence holds for all of this jointly.")
     lines += [] if groups is None else _about_groups(groups, has_promise=bool(controls))
     if never := listed(map(shown, unnamed)):
         lines.append(f"Rows predicted as {never} are never accepted: nothing was asked of them.")
@@ -67,7 +67,7 @@ def risk_sentence(control: Control, whom: str, confidence: float) -> str:
     goal = _goal(control, whom, confidence)
     if not np.isfinite(control.threshold):
         return _no_risk_sentence(control, whom, goal)
-    return f"A{goal[1:]}, {_as_calibration(control, whom)}: {_accepts(control)}."
+    return f"A{goal[1:]}, {_as_calibration(control, whom)}: {_accepts(control, whom)}."
 
 
 def cost_sentence(control: CostControl, confidence: float) -> str:
@@ -79,8 +79,8 @@ def cost_sentence(control: CostControl, confidence: float) -> str:
     if np.isfinite(control.threshold):
         saved = f"{control.review - control.cost:.3g}"
         return (
-            f"A{goal[1:]}, {_as_calibration(control, '')}: {_accepts(control)}. Errors and reviews together cost about "
-            f"{control.cost:.3g} a row, {saved} less than a review of every row."
+            f"A{goal[1:]}, {_as_calibration(control, '')}: {_accepts(control, '')}. Errors and reviews together cost "
+            f"about {control.cost:.3g} a row, {saved} less than a review of every row."
         )
     why = (
         f"there are only {control.n_rows:,} calibration rows"
@@ -113,11 +113,13 @@ def _no_risk_sentence(control: Control, whom: str, goal: str, rows: str = "calib
 
 
 def _as_calibration(control: Control | CostControl, whom: str) -> str:
-    return f"if rows come as the {control.n_rows:,} calibration rows{whom} did"
+    new = "such new rows" if whom else "new rows"
+    return f"if {new} are drawn like the {control.n_rows:,} calibration rows{whom}"
 
 
-def _accepts(control: Control | CostControl) -> str:
-    return f"accepts trust >= {_threshold(control)}, {percent(control.n_accepted / control.n_rows)} of these"
+def _accepts(control: Control | CostControl, whom: str) -> str:
+    rows = "these calibration rows" if whom else "the calibration rows"
+    return f"accepts trust >= {_threshold(control)}, {percent(control.n_accepted / control.n_rows)} of {rows}"
 
 
 def _threshold(control: Control | CostControl) -> str:
@@ -160,8 +162,8 @@ def _about_groups(groups: Groups, *, has_promise: bool) -> list[str]:
     lines = []
     if has_promise:
         lines.append(
-            "It holds whatever the shares of the groups, as long as rows within each group come as they did; groups "
-            "that calibration has not seen have no promise."
+            "It holds whatever the groups' shares are, as long as new rows within each group are drawn like its "
+            "calibration rows; groups that calibration has not seen have no promise."
         )
     if groups.small:
         named = listed([f"{groups.name(key)} ({counted(n, 'row')})" for key, n in groups.small.items()], MOST_NAMES)
@@ -178,17 +180,17 @@ def _shift_sentences(control: Control, confidence: float, shift: Shift) -> list[
     if np.isfinite(control.threshold):
         accepted = percent(shift.n_target_accepted / shift.n_target)
         first = (
-            f"A{goal[1:]} and those of a region come as its calibration rows did: accepts trust >= "
+            f"A{goal[1:]} and those of a region are drawn like its calibration rows: accepts trust >= "
             f"{_threshold(control)}, {accepted} of the target rows."
         )
     else:
         first = _no_risk_sentence(control, "", goal, "pairs of a target and a calibration row")
     rows = (
-        f"It rests on {counted(control.n_rows, 'pair')} of a target row and a calibration row of the same region, of "
-        f"{counted(len(shift.regions), 'region')}; {shift.n_planning:,} other target rows served to plan these."
+        f"It rests on {counted(control.n_rows, 'pair')} of a target row and a calibration row of the same region, in "
+        f"{counted(len(shift.regions), 'region')}; {shift.n_planning:,} other target rows were used to plan them."
     )
     uncovered = (
-        "Rows in regions that calibration has not seen, or too seldom, are not accepted: "
+        "Rows in regions that calibration has not seen, or has seen too rarely, are not accepted: "
         f"{percent(shift.n_target_uncovered / shift.n_target)} of the target rows."
     )
     return [first, rows, uncovered, _check_sentence(shift.check)]

@@ -102,7 +102,9 @@ class NamedTerms:
         return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(term.value for term in named))
 
     def group(self, i: int, label: int, runner_up: int) -> Group | None:
-        """The ellipsoid that adds most to a row's place term, in its direction, if their relation explains it.
+        """The ellipsoid that adds most to a row's place term, of those whose relation to the row explains its sign.
+
+        None if there is none, or if isolated rows outweigh every ellipsoid.
 
         A row in or near a group is expected to have the majority label of its cases; a row outside is not.
         """

@@ -45,7 +45,10 @@ class Loss(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class SEPReasons:
-    """The reasons for the decisions of an `SEPClassifier`, which are `SEPDecisions`; `i` is the position of a row."""
+    """The reasons for `SEPDecisions`, the decisions of an `SEPClassifier`.
+
+    In all methods, `i` is the position of a row.
+    """
 
     decisions: Any
 

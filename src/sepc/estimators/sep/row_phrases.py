@@ -104,7 +104,7 @@ class RowPhrases:
         return ("" if self._restored is None else self._usual_range(j, group)), False
 
     def shows(self, i: int, j: int, owner: int, other: int) -> int:
-        """1 if the value is more usual for the first class than for the second, 0 if usual for both, else -1."""
+        """1 if the value is more typical of the first class, 0 if about equally typical of both, -1 otherwise."""
         like_it, unlike_it = int(self.groups(owner)[i]), int(self.groups(other)[i])
         share, rival = self._share(i, j, like_it), self._share(i, j, unlike_it)
         if share is None or rival is None:

@@ -53,8 +53,8 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     y : array of shape (n,)
         The true labels.
     fdr : float, default=0.1
-        False discovery rate: the expected share of false alarms among all rows together and the failing regions, and
-        among the clusters, is at most this. All rows together are tested at a quarter of it, the regions at the rest.
+        False discovery rate: an upper bound on the expected share of false alarms, both among the overall test and the
+        failing regions, and among the clusters. The overall test uses a quarter of it, the regions the rest.
     random_state : int, default=0
         Seed of the draws behind the p-values of clusters.
 

@@ -5,10 +5,10 @@ is a ratio of likelihoods. Numerator: the maximum likelihood of the rows before,
 under a mixture of rates around the one seen before. Denominator: the maximum likelihood of all rows under a single p.
 
 Why it seldom gets large: for the true p, the factor of the rows now is at most a martingale that starts at 1, so by
-Ville's inequality it ever reaches x with a chance of at most 1 / x, however many rows come and however often one
-looks. The factor of the rows before is at most exp(D), where D is n times the divergence of the observed rate from p.
-So the chance that the evidence ever reaches c / level is at most the mean of min(1, exp(D) level / c)
-over all rows before, which `log_price` keeps at `level` or below by its choice of c. It depends on counts alone: the
+Ville's inequality the probability that it ever reaches x is at most 1 / x, however many rows come and however often
+one looks. The factor of the rows before is at most exp(D), where D is n times the divergence of the observed rate from
+p. So the probability that the evidence ever reaches c / level is at most the mean of min(1, exp(D) level / c) over all
+rows before, which `log_price` keeps at `level` or below by its choice of c. It depends on counts alone: the
 order of the rows does not matter, and counts of several streams may be added.
 
 The choice of c, with L = log(c / level): counts k with D > L have a chance of at most 2 exp(-L) (Chernoff). For the
@@ -34,7 +34,7 @@ STRENGTHS = np.array([1.0, 10.0, 100.0])
 def log_evidence(before: ArrayLike, n_before: ArrayLike, now: ArrayLike, n_now: ArrayLike) -> FloatArray:
     """Logarithm of the evidence that the rate has changed; arguments are broadcast.
 
-    If nothing changes, it ever reaches ``log_price(log_level) - log_level`` with a chance of at most the level.
+    If nothing changes, the probability that it ever reaches ``log_price(log_level) - log_level`` is at most the level.
 
     Parameters
     ----------

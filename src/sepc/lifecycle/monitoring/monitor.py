@@ -339,7 +339,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         return list(self.alarms[n_before:])
 
     def _name_columns(self, n_before: int) -> None:
-        """Add the columns that moved to the alarms that are new."""
+        """Add to each new alarm the columns that moved."""
         if len(self.alarms) > n_before:
             columns = latest_changes(self._recent.together(), self._recent.n_last)
             self._state = with_columns(self._state, columns, n_before)

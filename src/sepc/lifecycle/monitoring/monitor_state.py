@@ -165,7 +165,10 @@ def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -
 
 
 def _find_shifts(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[FeatureShift, ...]:
-    """Features that shifted in the region and, for a changed share, in the regions that lost or gained rows in turn."""
+    """Features that shifted in the region and, if its share changed, in the regions whose share moved the other way.
+
+    If none did, those around it are compared.
+    """
     before, now = part.earlier, part.tally
     region, names = int(watched.regions[kind][place]), watched.model.feature_names
     here = (np.arange(watched.n_regions) == region % watched.n_regions) | (region == ALL_ROWS)
