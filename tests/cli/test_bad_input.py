@@ -166,7 +166,7 @@ def test_columns_that_are_no_features(command, words, capsys, folder):
 
 def test_a_landscape_without_numbers(words, capsys, folder):
     line = complaint(run_here(capsys, *words("landscape", folder / "wdbc.csv", "--features", "id")))
-    assert "has no column of numbers, which a landscape needs" in line
+    assert "has no column of numbers; a landscape needs one" in line
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -123,8 +123,8 @@ def test_numbers_with_a_decimal_comma_after_whole_ones(place, visits, capsys, tm
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("soon", "row 2, column 'seen': 'soon' is no date like those before it."),
-        ("07", "row 2, column 'seen': '07' is no date like those before it."),
+        ("soon", "row 2, column 'seen': 'soon' is not a date like those before it."),
+        ("07", "row 2, column 'seen': '07' is not a date like those before it."),
     ],
 )
 def test_what_is_no_date(cell, said, place, visits, capsys, tmp_path):
@@ -143,7 +143,7 @@ def test_dates_that_may_be_read_in_two_ways(place, visits, capsys, tmp_path):
     found = trust_of(capsys, place, tmp_path / "new.csv", tmp_path, "--date", "seen=%m/%d/%Y")
     np.testing.assert_allclose(found, wanted)
     wrong = [*words, "--date", "seen=%Y"]
-    assert "row 1, column 'seen': '03/04/2023' is no date of the format %Y." in complaint(run_here(capsys, *wrong))
+    assert "row 1, column 'seen': '03/04/2023' is not a date in the format %Y." in complaint(run_here(capsys, *wrong))
 
 
 def test_rows_with_gaps_are_decided_on(place, visits, capsys, tmp_path):

@@ -439,7 +439,8 @@ def test_warnings_are_one_line_each(write_csv, tmp_path, capsys):
     ran = run_here(capsys, *words)
     assert ran.code == 0
     assert ran.err == (
-        "sepc: warning: left out, since they are no features: 'flat' (a constant). To use one, give --use flat.\n"
+        "sepc: warning: left out, because they are not usable as features: 'flat' (a constant). "
+        "To use one, give --use flat.\n"
     )
     ran = run_here(capsys, *words, "--use", "flat")
     assert ran.err.startswith("sepc: warning: Feature 'flat' is constant")

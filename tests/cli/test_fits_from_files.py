@@ -53,7 +53,7 @@ ODD = {
     ),
     "column 'nr' may be a constant, an id or an index": lambda table: table.assign(nr=range(len(table))),
     "column 'one' may be a constant, an id or an index": lambda table: table.assign(one=1.0),
-    "some cells of column 'y' are empty or no labels": lambda table: table.assign(y=table["y"].where(table.index > 4)),
+    "some cells of column 'y' are empty or not labels": lambda table: table.assign(y=table["y"].where(table.index > 4)),
 }
 
 
@@ -61,7 +61,7 @@ ODD = {
 def test_why_a_file_is_read_into_memory(why, fit):
     ran = fit(ODD[why](table_of(400)))
     assert ran.code == 0, ran.err
-    assert f"\nRead into memory, since {why}.\n" in ran.out
+    assert f"\nRead into memory, because {why}.\n" in ran.out
     assert ("left out" in ran.err) == ("an id or an index" in why)
 
 
@@ -74,7 +74,7 @@ def test_why_a_file_is_read_into_memory(why, fit):
     ],
 )
 def test_options_that_need_memory(given, why, fit):
-    assert f"\nRead into memory, since {why}.\n" in fit(table_of(400), *given).out
+    assert f"\nRead into memory, because {why}.\n" in fit(table_of(400), *given).out
 
 
 def test_labels_are_told_from_memory(fit):

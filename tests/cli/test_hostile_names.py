@@ -160,7 +160,7 @@ def test_no_name_acts_on_the_terminal_from_an_error(hidden, capsys):
     for words, said in (
         (["fit", table, "--target", f"tar{HIDDEN}", *output], "Did you mean"),
         (["fit", table, "--target", f"target{HIDDEN}", "--features", quoted(f"no{HIDDEN}"), *output], "has no"),
-        (["fit", table, "--target", "t", "--features", f"no{HIDDEN}", *output], "is no list of names"),
+        (["fit", table, "--target", "t", "--features", f"no{HIDDEN}", *output], "is not a list of names"),
         (["fit", hidden / f"no{HIDDEN}.csv", "--target", "t", *output], "does not exist"),
         (["inspect", table], "not a sepc model"),
         (["monitor", hidden / "known.sepc", table, "--state", hidden / f"no{HIDDEN}"], "does not exist yet"),
@@ -181,7 +181,7 @@ def test_warnings_and_progress_name_nothing_that_acts(hidden, capsys):
     table = table.select_dtypes("number").assign(**{f"flat{HIDDEN}": 1.0, "target": np.arange(len(table)) % 2})
     table.to_csv(hidden / "flat.csv", index=False)
     ran = run_here(capsys, "fit", hidden / "flat.csv", "--target", "target", "--output", hidden / "flat.sepc")
-    assert "sepc: warning: left out, since they are no features: 'flat" in ran.err
+    assert "sepc: warning: left out, because they are not usable as features: 'flat" in ran.err
     assert ran.err.count("\n") == 1
     assert SEEN.findall(ran.err) == []
     assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").what) == []

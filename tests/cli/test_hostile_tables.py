@@ -140,7 +140,7 @@ def test_a_table_too_large_for_the_memory(command, suffix, tmp_path, capsys):
     words = [command, path, "--target", "target", "--max-memory", "0.05"]
     words += [] if command == "landscape" else ["--output", tmp_path / "out.html"]
     line = complaint(run_here(capsys, *words))
-    assert "rows of 1 feature would take some" in line
+    assert "rows of 1 feature would take about" in line
     assert "and 0.05 GB are allowed by --max-memory. Choose columns with --features" in line
     assert "is not a number of gigabytes" in complaint(run_here(capsys, *words, "--max-memory", "0"))
 
@@ -157,7 +157,7 @@ def test_what_is_free_bounds_a_fit(tmp_path, capsys):
     words = ["fit", tmp_path / "claims.parquet", "--target", "target", "--output", tmp_path / "m.sepc"]
     words += ["--test-size", "0.5"]
     line = complaint(run_here(capsys, *words))
-    assert "10,485,760,000 rows of 1 feature would take some 1,573 GB of memory" in line
+    assert "10,485,760,000 rows of 1 feature would take about 1,573 GB of memory" in line
     assert "GB are free" in line
 
 

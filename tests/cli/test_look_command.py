@@ -63,7 +63,7 @@ def test_suspects_have_the_row_numbers_of_the_table(tmp_path, capsys):
     at = found["row"].index(8)
     assert found["given"][at] == rows.loc[7, "t"]
     told = run_here(capsys, *words).out
-    assert f"row 8: {rows.loc[7, 't']}, and probably" in told
+    assert f"row 8: labelled {rows.loc[7, 't']}, probably" in told
 
 
 def test_labels_are_merged_on_request(misspelled, tmp_path, capsys):

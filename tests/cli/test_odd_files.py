@@ -40,7 +40,7 @@ SAID = {
     "wrong: no rows": "header.csv has a header but no rows.",
     "wrong: no such target": "target.csv has no column 'y'; it has 'height', 'weight', 'ward' and 'Y'. "
     "Did you mean 'Y'?",
-    "wrong: one label only": "one.csv, column 'y' holds only 'well'; a fit needs two labels or more.",
+    "wrong: one label only": "one.csv, column 'y' holds only 'well'; a fit needs at least two labels.",
     "wrong: no table at all": "picture.csv is not CSV; if it is Parquet or Excel, give --format parquet or "
     "--format excel.",
 }
@@ -71,7 +71,9 @@ def test_what_is_said_of_an_odd_file(name, odd, tmp_path):
         return
     assert ran.code == 0, ran.err
     assert ran.out.startswith(SAID[name] if "without a label" in name else ROWS + SAID[name])
-    assert ran.err.startswith("sepc: warning: left out, since they are no features:") == ("; left out" in ran.out)
+    assert ran.err.startswith("sepc: warning: left out, because they are not usable as features:") == (
+        "; left out" in ran.out
+    )
     assert ran.err.count("\n") == ("; left out" in ran.out)
 
 

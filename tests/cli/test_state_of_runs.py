@@ -168,7 +168,7 @@ def test_a_forged_record_is_refused(node, started, tmp_path, capsys):
     arrays, content = decode((tmp_path / "watch.sepc").read_bytes())
     (tmp_path / "watch.sepc").write_bytes(encode(arrays, content | {"command": node}))
     line = complaint(run_here(capsys, *started))
-    assert any(said in line for said in ("has the wrong type", "is missing", "that the command does not write"))
+    assert any(said in line for said in ("has the wrong type", "is missing", "that the command did not write"))
 
 
 def test_the_record_does_not_grow_for_ever(started, tmp_path):

@@ -1,4 +1,4 @@
-"""The features of a table, and the arrays that its columns become."""
+"""The features of a table, and its columns as arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Features:
     by : tuple of str
         Columns whose values have models of their own.
     categories : dict of name to set
-        Those that a model knows, as which cells of the same meaning are read.
+        The categories that a model knows; cells with the same meaning are read as these.
     """
 
     readings: dict[str, ColumnType]
@@ -36,7 +36,7 @@ class Features:
     categories: Mapping[str, Collection[Any]] = field(default_factory=dict)
 
     def arrays(self, source: Source, batch: Batch) -> dict[str, NDArray[Any]]:
-        """The features of a batch; a cell that cannot be one is an error."""
+        """The features of a batch; a cell that cannot be read is an error."""
         return {name: self._array(source, name, batch) for name in self.readings}
 
     def _array(self, source: Source, name: str, batch: Batch) -> NDArray[Any]:
@@ -48,7 +48,7 @@ class Features:
 
 
 def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_row: int) -> NDArray[Any]:
-    """A column as an array: doubles with NaN, dates with NaT, or texts with None for gaps.
+    """A column as an array: doubles with NaN, dates with NaT, or text with None for gaps.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_
     column : pyarrow array
     reading : ColumnType
     first_row : int
-        Number of its first row, for messages.
+        The number of its first row, for messages.
     """
     if reading in (ColumnType.FOUND, ColumnType.WRITTEN):
         reading = reading_of(column.type)
@@ -85,7 +85,7 @@ def as_text(column: Any) -> Any:
 
 
 def without_gaps(source: Source, texts: Any) -> Any:
-    """Texts with null for all that mean a gap."""
+    """Texts, with null in place of those that mean a gap."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -120,7 +120,7 @@ def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
 
 
 def _meaning(value: Any) -> Any:
-    """What a category means, whether it is text, a number or a truth value."""
+    """What a category means, whether text, a number or a truth value."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     text = str(value).strip()
@@ -128,7 +128,7 @@ def _meaning(value: Any) -> Any:
         return text.lower()
     if not is_number(text):
         return text
-    # Doubles have no room for all whole numbers of 64 bits, which have at most 20 digits.
+    # Doubles cannot represent all 64-bit integers, which have at most 20 digits.
     digits = text.lstrip("+-")
     return int(text) if digits.isdecimal() and len(digits) <= 20 else float(text)
 

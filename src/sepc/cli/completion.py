@@ -9,7 +9,7 @@ from typing import Any
 HELP = "print a completion script for bash, zsh or fish"
 SHELLS = ("bash", "zsh", "fish")
 
-# What help texts call an argument that is a file.
+# How help texts name an argument that is a file.
 FILES = ("DATA", "FILE", "MODEL", "STATE")
 
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _mark_files(parser: argparse.ArgumentParser, complete: Any) -> None:
-    """Let arguments that are files be completed as such, in all commands of a parser."""
+    """Complete file arguments as file names, in all commands of a parser."""
     for action in parser._actions:
         if action.metavar in FILES:
             action.complete = complete  # type: ignore[attr-defined] # where shtab looks for it

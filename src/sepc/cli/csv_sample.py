@@ -1,4 +1,4 @@
-"""Rows of a long CSV file from places at even distances in it, so that a look does not read the whole file."""
+"""Rows from evenly spaced places in a long CSV file, so that a look does not read the whole file."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sepc.cli.messages import InputError
 from sepc.cli.tables import Table
 from sepc.cli.text_encoding import AsUtf8
 
-# Shorter files, in bytes, are read in half a second.
+# In bytes; shorter files are read whole, in half a second.
 SHORTEST_FILE = 32 * 2**20
-# A sample that is more than this share of a file saves little.
+# Sampling more than this share of a file saves little.
 MOST_OF_FILE = 0.25
-# Places to read from: many, since neighbours in a table are often alike, and a thousand of them take a disk no time.
+# Places to read from: many, because neighbouring rows are often alike, and a thousand take a disk no time.
 N_PLACES = 1_000
 
-# Lines that are no rows.
+# Lines that are not rows.
 EMPTY = (b"\n", b"\r\n", b"\r")
 
 
 def read_spread(table: Table, options: argparse.Namespace, most: int) -> SampledRows | None:
-    """Read about `most` rows at even distances in a long CSV file; None if only reading all of it is safe.
+    """Read about `most` evenly spaced rows of a long CSV file; None if only reading all of it is safe.
 
-    A line must be a row, which is not so if cells run over several lines. Where a line of the sample has an odd number
-    of quotes, or any row cannot be read, the whole file tells more.
+    Each line must be one row, so no cell may span several lines. If a sampled line has an odd number of quotes, or a
+    row cannot be read, read the whole file instead.
     """
     lines = _lines(table, most) if isinstance(table, CsvTable) else None
     if not isinstance(table, CsvTable) or lines is None:
@@ -52,7 +52,7 @@ def _start(table: CsvTable) -> int:
 
 
 def _lines(table: CsvTable, most: int) -> list[bytes] | None:
-    """Whole lines from places in the file, in its order; None if it is short, or a line may be no row."""
+    """Whole lines from places in the file, in its order; None if it is short, or a line may not be a row."""
     n_bytes, row_bytes = table.source.n_bytes, len(table.head) / max(1, table.head.count(b"\n"))
     if n_bytes is None or isinstance(table.rest, AsUtf8):
         return None
@@ -69,7 +69,7 @@ def _lines(table: CsvTable, most: int) -> list[bytes] | None:
 
 
 def _blocks(file: IO[bytes], start: int, end: int, size: int) -> Iterator[bytes]:
-    """Whole lines from each place; the first begins with the first row, and the last ends with the last one."""
+    """Whole lines from each place; the first block begins with the first row, and the last ends with the last row."""
     for i in range(N_PLACES):
         place = start + i * (end - size - start) // (N_PLACES - 1)
         file.seek(place)

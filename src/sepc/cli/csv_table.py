@@ -1,4 +1,4 @@
-"""CSV tables, read as a stream: the header, the column types as the first rows show them, then every row once."""
+"""CSV tables, read as a stream: the header, the column types inferred from the first rows, then every row once."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from sepc.cli.tables import BadCell, Batch, ColumnType, bad_cell_line, batch_row
 # Column types are inferred from the first block of the head; the head itself may end inside a multi-line cell.
 TYPES_BYTES = 2**20
 HEAD_BYTES = 4 * TYPES_BYTES
-# Bytes read at a time; larger blocks are no faster, and of very short rows they hold millions.
+# Bytes read at a time; larger blocks are no faster, and would hold millions of very short rows.
 BLOCK_BYTES = 4 * 2**20
 
-# Bytes: 20,000 columns with names of 200 letters.
+# In bytes: 20,000 columns with names of 200 letters.
 LONGEST_HEADER = 4 * 2**20
 
-# How Parquet files begin, and Excel files, which are zip archives.
+# The first bytes of Parquet files, and of Excel files, which are zip archives.
 PARQUET_MARK, ZIP_MARK = b"PAR1", b"PK\x03\x04"
-# The first bytes, which in a file of another format have a zero.
+# The first bytes, which contain a zero if the file has another format.
 FORMAT_BYTES = 512
 
-# Separators that are tried, the usual ones first.
+# Separators to try, the most common first.
 SEPARATORS = (",", ";", "\t", "|")
-# Rows that show the separator.
+# Rows from which the separator is detected.
 SHOWN_ROWS = 20
 
-# A whole number written with a zero in front, which is a code and no number: a zip code, a telephone number.
+# A whole number with a leading zero is a code, not a number: a zip code, a telephone number.
 CODE = "^[+-]?0[0-9]"
 
 
 @dataclass(frozen=True, eq=False)
 class CsvTable:
-    """A table in CSV.
+    """A CSV table.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class CsvTable:
     types : dict of str to pyarrow type
         Types of the columns, inferred from the first rows.
     is_sample : bool
-        Whether `head` holds rows from all over the file, and there are no others to read.
+        Whether `head` holds rows from all over the file, with no others to read.
     """
 
     source: Source
@@ -91,7 +91,7 @@ class CsvTable:
         return ColumnType.FOUND if pa.types.is_null(kind) else reading_of(kind)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a column that is not a number; of standard input, only the first rows are searched."""
+        """The first cell of a column that is not a number; on standard input, only the first rows are searched."""
         if self.source.is_standard_input or self.is_sample:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
@@ -111,7 +111,7 @@ class CsvTable:
         return None
 
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
-        """The rows of some columns, once; numbers as floats, so fractions may follow integers, and dates as text."""
+        """The rows of some columns, once; numbers as floats, as fractions may follow integers, and dates as text."""
         types = {name: self._type(name, readings.get(name, ColumnType.FOUND)) for name in wanted}
         size, n_done = self.source.n_bytes, 0
         stream: Any = _Joined(self.head, self.rest)
@@ -134,7 +134,7 @@ class CsvTable:
         return pa.string() if is_text else found
 
     def _explained(self, error: Exception, types: Mapping[str, Any]) -> str:
-        """Say which cell could not be read, reading the table a second time if it is a file."""
+        """Name the cell that could not be read, rereading the table if it is a file."""
         # Arrow names the column and the value only in the text of its error.
         parsed = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
         if parsed is None:
@@ -143,7 +143,7 @@ class CsvTable:
         if parsed[2] is None:
             return _wrong_encoding(self.source, f"column {name!r}")
         if reading_of(types[name]) is not ColumnType.NUMBER:
-            return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} has another type than the cells before it."
+            return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} differs in type from the cells before it."
         cell = None if self.source.is_standard_input else self.first_bad_cell(name)
         return bad_cell_line(self.source, name, cell or BadCell(None, parsed[2], True))
 
@@ -156,7 +156,7 @@ def _separator(source: Source, stream: Any) -> str:
 
 
 def sniffed_separator(sample: bytes, first: str = ",") -> str:
-    r"""The separator that gives the first rows as many cells as the header; `first` if no other gives more.
+    r"""The separator that splits the first rows into as many cells as the header; `first` if no other does better.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def sniffed_separator(sample: bytes, first: str = ",") -> str:
 
 
 def _agreement(lines: Sequence[str], sign: str) -> tuple[float, int]:
-    """The share of rows with as many cells as the header, if it has several, and how many these are."""
+    """The share of rows with as many cells as the header, if it has several, and the number of cells."""
     try:
         rows = [row for row, _ in zip(csv.reader(lines, delimiter=sign), range(SHOWN_ROWS + 2), strict=False) if row]
     except csv.Error:
@@ -182,7 +182,7 @@ def _agreement(lines: Sequence[str], sign: str) -> tuple[float, int]:
 
 
 def _read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
-    """The column names, without a byte order mark; a column without a name is called by its position."""
+    """The column names, without a byte order mark; a column without a name is named by its position."""
     _refuse_other_formats(source, stream)
     lines = _header_lines(source, stream)
     try:
@@ -198,13 +198,13 @@ def _read_header(source: Source, stream: IO[bytes]) -> tuple[str, ...]:
 
 
 def _wrong_encoding(source: Source, where: str) -> str:
-    """An error message for bytes that are no text in the table's encoding."""
+    """An error message for bytes that are not text in the table's encoding."""
     encoding = source.encoding or "utf-8"
     return f"{source.name}: {where} is not {encoding} text; give its --encoding, such as latin-1 or cp1252."
 
 
 def _header_lines(source: Source, stream: IO[bytes]) -> Iterator[str]:
-    """The first lines, as many as the header has; a quoted name may run over several."""
+    """The lines of the header; a quoted name may span several."""
     left = LONGEST_HEADER
     while line := stream.readline(left):
         left -= len(line)
@@ -225,7 +225,7 @@ def _refuse_other_formats(source: Source, stream: Any) -> None:
 
 
 def _types(source: Source, names: Sequence[str], head: bytes) -> tuple[Source, dict[str, Any]]:
-    """The types of the columns, and the source with its decimal sign: a comma if that makes more columns numbers."""
+    """The types of the columns, and the source with its decimal separator: a comma if more columns are then numbers."""
     found = _inferred(source, names, head)
     if source.decimal is None and source.separator != ",":
         other = replace(source, decimal=",")
@@ -245,7 +245,7 @@ def _numbers(types: Mapping[str, Any]) -> set[str]:
 
 
 def _codes(source: Source, names: Sequence[str], head: bytes, types: Mapping[str, Any]) -> list[str]:
-    """Columns of whole numbers of which some begin with a zero."""
+    """Columns of whole numbers, some with a leading zero."""
     whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
     if not whole:
         return []
@@ -302,7 +302,7 @@ def _read(
 
 @dataclass(frozen=True, eq=False)
 class _Named:
-    """A reader that gives the columns their own names back."""
+    """A reader that restores the names of the columns."""
 
     reader: Any
     names: tuple[str, ...]
@@ -323,7 +323,7 @@ def _rest_of_line(source: Source, stream: IO[bytes]) -> bytes:
 
 
 def _in_batches(blocks: Iterable[Any], n_columns: int) -> Iterator[Any]:
-    """The same rows; a block of very short rows holds too many of them for one batch."""
+    """The same rows in smaller batches; a block of very short rows holds too many for one."""
     most = batch_rows(n_columns)
     for block in blocks:
         for start in range(0, block.num_rows, most):

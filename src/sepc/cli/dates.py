@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Formats that are tried where none is given; ISO dates come before them.
+# Formats to try if none is given, after ISO dates.
 FORMATS = (
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
@@ -20,7 +20,7 @@ TIMES = ("", " %H:%M", " %H:%M:%S")
 
 
 def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) -> NDArray[np.datetime64]:
-    """Dates from texts, with NaT for null; all must have one format, and only one may fit them.
+    """Dates from texts, with NaT for null; all must have the same format, and only one format may fit.
 
     Parameters
     ----------
@@ -29,21 +29,21 @@ def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) 
         The column.
     texts : pyarrow array of strings
     given : str
-        Their format; if empty, the texts are to show it.
+        Their format; if empty, it is detected from the texts.
     first_row : int
         Number of the first row, for messages.
     """
     if given:
         parsed = _parsed(texts, given)
         if parsed is None:
-            raise InputError(_odd(source, name, texts, first_row, given, f"no date of the format {given}"))
+            raise InputError(_odd(source, name, texts, first_row, given, f"not a date in the format {given}"))
         return parsed
     iso = _iso(texts)
     if iso is not None:
         return iso
     fits = {form: parsed for form in _all_formats() if (parsed := _parsed(texts, form)) is not None}
     if not fits:
-        raise InputError(_odd(source, name, texts, first_row, _best(texts), "no date like those before it"))
+        raise InputError(_odd(source, name, texts, first_row, _best(texts), "not a date like those before it"))
     different = {parsed.tobytes() for parsed in fits.values()}
     if len(different) > 1:
         first, second = list(fits)[:2]
@@ -55,7 +55,7 @@ def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) 
 
 
 def naive(column: Any) -> NDArray[np.datetime64]:
-    """Dates and times as `datetime64`, in universal time if they have a time zone."""
+    """Dates and times as `datetime64`, converted to UTC if they have a time zone."""
     import numpy as np
     import pyarrow as pa
 
@@ -73,7 +73,7 @@ def _all_formats() -> list[str]:
 
 
 def _parsed(texts: Any, form: str) -> NDArray[np.datetime64] | None:
-    """The dates, or None if a text has another format."""
+    """The dates, or None if a text has a different format."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -106,7 +106,7 @@ def _best(texts: Any) -> str:
 
 
 def _odd(source: Source, name: str, texts: Any, first_row: int, form: str, what: str) -> str:
-    """An error message that names the first text without this format."""
+    """An error message that names the first text not in this format."""
     import pyarrow.compute as pc
 
     parsed = pc.strptime(texts, form, "s", error_is_null=True).is_valid().to_pylist()

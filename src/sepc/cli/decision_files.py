@@ -26,8 +26,8 @@ LABELS = ("label", "counts_label")
 STANDARD_OUTPUT = "-"
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
-# How a cell begins that spreadsheets run as a formula, also in the wide signs of East Asian keyboards; and what a
-# number looks like, which they read as such.
+# How a cell begins if a spreadsheet runs it as a formula, including full-width East Asian characters; and what a
+# number looks like, which is safe.
 FORMULA = "^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
@@ -43,8 +43,8 @@ def output_format(path: str) -> str:
 class DecisionWriter:
     """Writes batches of columns; the first batch fixes the schema.
 
-    In CSV, text that a spreadsheet would run as a formula is written such that it shows the text instead, unless
-    `raw_cells` says otherwise. On a terminal, control characters are replaced.
+    In CSV, text that a spreadsheet would run as a formula is written so that the spreadsheet shows the text instead,
+    unless `raw_cells` is true. On a terminal, control characters are replaced.
     """
 
     def __init__(self, path: str, form: str, *, raw_cells: bool = False) -> None:
@@ -66,7 +66,7 @@ class DecisionWriter:
         self._writer.write_batch(batch)
 
     def close(self) -> None:
-        """Finish the file; without this it is incomplete."""
+        """Finish the file, which is incomplete until then."""
         if self._writer is not None:
             self._writer.close()
 
@@ -146,7 +146,7 @@ def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:
 
 
 def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """The class of each label, for labels of mixed types, which cannot be sorted."""
+    """The class of each label, for labels of mixed types that cannot be sorted."""
     codes = np.zeros(len(labels), dtype=np.int32)
     for k, label in enumerate(classes):
         codes[labels == label] = k

@@ -44,7 +44,7 @@ COMMANDS: dict[str, Any] = {
     "completion": completion,
 }
 
-DESCRIPTION = "Labels with trust: fit, score, explain, report, and look after a model in use."
+DESCRIPTION = "Labels with trust: fit, score, explain, report, and maintain a model in use."
 
 # The exit code that shells give to a program that writes to a closed pipe.
 BROKEN_PIPE = 141
@@ -52,10 +52,10 @@ BROKEN_PIPE = 141
 # If this variable is set, errors are raised with their traceback, for debugging.
 TRACEBACK_VARIABLE = "SEPC_TRACEBACK"
 
-# To the beginning of the line, and clear it: a progress line may stand there.
+# Go to the start of the line and clear it: it may show progress.
 WIPE = "\r\x1b[K"
 
-NO_MEMORY = "the memory is not enough; use fewer columns or rows, or a machine with more memory"
+NO_MEMORY = "not enough memory; use fewer columns or rows, or a machine with more memory"
 
 
 class Parser(argparse.ArgumentParser):
@@ -89,8 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0, 3 for an alarm, 2 for wrong input, 130 if interrupted, else 1."""
     code = _main(argv)
     if argv is None:
-        # A reading thread may be blocked on a silent pipe, for which Python would wait at exit, or be in the middle of
-        # a table of which no more is wanted, and Python would abort.
+        # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit; or it may be in the
+        # middle of a table that is no longer needed, and Python would abort.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -136,7 +136,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _parsed(top: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options; argparse looks for a table that may be missing only right after the model, so we look further."""
+    """The options; argparse accepts an optional table only right after the model, so we look further."""
     options, rest = top.parse_known_args(argv)
     if len(rest) == 1 and getattr(options, "data", "") is None and (rest == ["-"] or not rest[0].startswith("-")):
         options.data, rest = rest[0], []

@@ -13,9 +13,9 @@ from sepc.cli.memory import free_bytes, in_gigabytes
 from sepc.cli.messages import InputError
 from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
 
-# The texts of all sheets are held in memory, and take so many times as much as unpacked from the file.
+# The texts of all sheets are held in memory, where they take this many times their unpacked size.
 TEXTS, COPIES = "xl/sharedStrings.xml", 10
-# What a file that is no Excel file, or a damaged one, raises.
+# Raised by a file that is damaged or is not an Excel file.
 DAMAGED = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, SyntaxError)
 
 
@@ -87,8 +87,8 @@ class _Lines(io.RawIOBase):
 
 
 def _lines(sheet: Any) -> Iterator[str]:
-    """Lines of CSV; empty rows are left out, and empty cells at the end of rows as far as the header is empty too."""
-    # What the file says of its size need not be true, and empty rows would be filled up to it.
+    """Lines of CSV, without empty rows, and without trailing empty cells where the header is empty too."""
+    # The size that the file declares may be wrong, and empty rows would be padded to it.
     sheet.reset_dimensions()
     width = 0
     for row in sheet.iter_rows(values_only=True):

@@ -38,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--worst", type=whole_number, default=5, metavar="N", help="explain the N least trusted rows; 5 by default"
     )
     parser.add_argument(
-        "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
+        "--features",
+        type=names_in,
+        metavar="A,B,C",
+        help="the columns to use as features, if the model has no feature names",
     )
 
     add_letter_arguments(parser)
@@ -66,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _chosen(source: Source, batches: Iterator[Batch], decided: Decider, rows: list[int]) -> list[dict[str, Any]]:
-    """Explain the rows asked for; only these need to be as the model knows them."""
+    """Explain the requested rows; only these must match what the model expects."""
     explained: dict[int, dict[str, Any]] = {}
     n_rows = 0
     for batch in batches:

@@ -14,7 +14,7 @@ from sepc.io.atomic_files import replacing
 
 HELP = "write a model as an ONNX file or an SQL statement, for programs without Python"
 
-# Those of `sepc.sql`, which is not loaded to parse the command.
+# Those of `sepc.sql`, which is not imported just to parse the command.
 DIALECTS = ("duckdb", "postgres", "sqlite", "spark")
 
 
@@ -23,8 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
     parser.add_argument("--output", required=True, metavar="FILE", help="the file to write; SQL if it ends with .sql")
     parser.add_argument("--dialect", choices=DIALECTS, help="the database that the statement is for")
-    parser.add_argument("--table", nargs="+", metavar="NAME", help="the table to decide on, after its schema if any")
-    parser.add_argument("--terms", action="store_true", help="also give what each feature adds to the log-odds")
+    parser.add_argument(
+        "--table", nargs="+", metavar="NAME", help="the table to decide on, preceded by its schema if any"
+    )
+    parser.add_argument("--terms", action="store_true", help="also output what each feature adds to the log-odds")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """Fit from the file if it is large and that can be done, else from memory."""
+    """Fit from the file if it is large and this is possible, else from memory."""
     with open_table(source_from(options)) as table:
         reader = found_rows(table, options, options.by)
         plan = plan_of(reader, options)
@@ -132,7 +132,7 @@ def _size(estimator: Any) -> dict[str, Any]:
 
 
 def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
-    """Accuracy on held-out rows, among all and among those accepted, and what they contradict."""
+    """Accuracy on held-out rows, on all and on those accepted, and what they contradict."""
     from sepc.estimators.base import decide_rows
     from sepc.reporting.trust_check import alarms, checks_of
     from sepc.views.recall import recalls, warnings_of

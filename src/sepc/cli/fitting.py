@@ -23,7 +23,7 @@ TRUSTS = ("weights", "counts", "published")
 
 
 def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
-    """Add the options that describe an estimator; with `or_file`, also --model for one fitted before."""
+    """Add the options that describe an estimator; with `or_file`, also --model for an already fitted one."""
     model = parser.add_argument_group("the model")
     if or_file:
         model.add_argument(
@@ -35,10 +35,10 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
         "--n-impure",
         type=number_or_share,
         metavar="N",
-        help="rows of other labels an ellipsoid may hold: a number, or a share",
+        help="rows of other labels that an ellipsoid may hold: a number or a share",
     )
     model.add_argument("--trust", choices=TRUSTS, help="how labels and trust are computed; weights by default")
-    model.add_argument("--min-trust", type=float, metavar="T", help="the least trust at which a label is accepted")
+    model.add_argument("--min-trust", type=float, metavar="T", help="the minimum trust at which a label is accepted")
     model.add_argument(
         "--class-weight",
         choices=("balanced",),
@@ -63,7 +63,7 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
         type=names_in,
         default=[],
         metavar="A,B",
-        help="keep the --max-risk promise in every group of rows with the same values in one column or two",
+        help="keep the --max-risk promise in each group of rows that share the values of one or two columns",
     )
     model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
 
@@ -83,12 +83,12 @@ def add_held_out_arguments(parser: argparse.ArgumentParser, by_default: float) -
         type=share,
         default=0.0,
         metavar="S",
-        help="share of rows to hold out at the end of the table, for rows in the order of time",
+        help="share of rows to hold out at the end of the table, for rows in time order",
     )
     parser.add_argument(
         "--merge-labels",
         action="store_true",
-        help="take labels that differ in case, blanks or a letter as one, and say which",
+        help="merge labels that differ only in case, blanks or a letter, and say which",
     )
 
 
@@ -126,7 +126,7 @@ def _partition(options: argparse.Namespace) -> Any:
 
 
 def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[str, str], ...]]:
-    """Rows whose labels are merged where they look like spellings of one, and what was merged into what."""
+    """Rows with labels merged if they look like spellings of the same one, and the merged pairs."""
     import numpy as np
 
     from sepc.looking.findings import Findings
@@ -135,14 +135,14 @@ def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[st
     findings = Findings.of(label_findings(rows.y), len(rows.y), len(rows.y))
     y = findings.merged_labels(rows.y)
     if len(np.unique(y)) < 2:
-        raise InputError(f"--merge-labels leaves only {shown(y[0])}; a fit needs two labels or more.")
+        raise InputError(f"--merge-labels leaves only {shown(y[0])}; a fit needs at least two labels.")
     return replace(rows, y=y), tuple(pair for finding in findings for pair in finding.merges)
 
 
 def merged_words(pairs: Sequence[tuple[str, str]]) -> str:
     """What was merged, in words."""
     if not pairs:
-        return "No labels look like spellings of one; none were merged."
+        return "No labels look like spellings of the same one; none were merged."
     return f"Merged labels: {listed([f'{shown(label)} into {shown(meant)}' for label, meant in pairs])}."
 
 
@@ -173,7 +173,7 @@ def _drawn_rows(rows: LabelledRows, size: float, seed: int) -> tuple[Any, Any]:
 
 
 def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
-    """Positions of the first rows and of the last; labels that only the last ones have are named."""
+    """Positions of the first rows and of the last; a warning names labels that only the last have."""
     import numpy as np
 
     each = np.arange(len(rows.y))
@@ -181,7 +181,7 @@ def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
     known = np.unique(rows.y[kept])
     if len(known) < 2:
         raise InputError(
-            f"--test-last {size:g} leaves only rows of {listed(map(shown, known)) or 'no label'} to fit to. If the "
+            f"--test-last {size:g} leaves only rows of {listed(map(shown, known)) or 'no label'} to fit on. If the "
             "table is sorted by label, hold out rows at random: --test-size."
         )
     new = np.setdiff1d(rows.y[held_out], known)
@@ -194,7 +194,7 @@ def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
 def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
     """Fit, showing the round and the rows left on the terminal; a warning names the columns that are left out.
 
-    What is promised, or that nothing is, the command tells by itself.
+    The command itself reports what is promised, or that nothing is.
     """
     from sepc.errors import LeftOutWarning, NoPromiseWarning
     from sepc.estimators.sep.progress import listen_to_rounds
@@ -215,7 +215,9 @@ def warn_of_left_out(left_out: dict[str, str]) -> None:
     if left_out:
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
         example = quoted(next(iter(left_out)))
-        complain(f"warning: left out, since they are no features: {named}. To use one, give --use {example}.")
+        complain(
+            f"warning: left out, because they are not usable as features: {named}. To use one, give --use {example}."
+        )
 
 
 def warn_of_read(model: Any) -> None:

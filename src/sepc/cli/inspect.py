@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _importances(path: str) -> dict[str, float]:
-    """How much each column matters, the largest first; empty if the file alone does not tell."""
+    """How much each column matters, largest first; empty if the file alone does not say."""
     from sepc.errors import ForeignModelError, FormatError
     from sepc.model_files import load
     from sepc.reporting.facts import importances_of
@@ -41,5 +41,5 @@ def _importances(path: str) -> dict[str, float]:
     try:
         return dict(importances_of(load(path)))
     except (FormatError, ForeignModelError):
-        # What the file says about itself is shown all the same.
+        # The rest of the file's description is still shown.
         return {}

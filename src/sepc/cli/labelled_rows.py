@@ -30,7 +30,7 @@ class LabelledRows:
     n_dropped : int
         Rows left out because a cell was empty.
     beside : dict of name to array
-        Columns that are read for people: ids of rows, and those that results are told by.
+        Columns read for people: row ids, and those by which results are broken down.
     """
 
     X: Any
@@ -46,7 +46,7 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Rows at even distances in a table, so that their order stays.
+    """Evenly spaced rows of a table, in their order.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class SampledRows:
     n_rows : int
         How many rows the table has.
     is_estimate : bool
-        Whether that is an estimate, of a file that was not read to its end; `numbers` are then those of the sample.
+        Whether `n_rows` is an estimate, if the file was not read to its end; `numbers` then count rows of the sample.
     """
 
     rows: LabelledRows
@@ -84,21 +84,21 @@ class Part(NamedTuple):
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table with labels."""
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
-    parser.add_argument("--features", type=names_in, metavar="A,B,C", help="columns to use; by default all others")
+    parser.add_argument("--features", type=names_in, metavar="A,B,C", help="columns to use; all others by default")
     parser.add_argument("--drop", type=names_in, default=[], metavar="A,B", help="columns to leave out")
     parser.add_argument(
         "--use",
         type=names_in,
         default=[],
         metavar="A,B",
-        help="columns to use though they look like an id, an index, a constant or free text",
+        help="columns to use even if they look like an id, an index, a constant or free text",
     )
     parser.add_argument(
         "--categorical",
         type=names_in,
         default=[],
         metavar="A,B",
-        help="columns that hold categories though they look like numbers; also the target, if it holds codes",
+        help="columns that hold categories even if they look like numbers; also the target, if it holds codes",
     )
     parser.add_argument(
         "--missing",
@@ -110,7 +110,7 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def categorical_features(options: argparse.Namespace) -> list[str] | None:
-    """The features that are named as categories; None if there are none."""
+    """The features declared as categories; None if there are none."""
     return [name for name in options.categorical if name != options.target] or None
 
 
@@ -130,7 +130,7 @@ def read_rows(rows: RowReader, options: argparse.Namespace) -> LabelledRows:
 
 
 def read_sample(rows: RowReader, options: argparse.Namespace, most: int) -> SampledRows:
-    """Read at most so many rows of a table, however long it is: every one, every second, every fourth and so on."""
+    """Read at most `most` rows of a table, however long it is: every row, every second, every fourth and so on."""
     import numpy as np
 
     parts: list[Part] = []
@@ -163,7 +163,7 @@ def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()
     chosen = list(given if given is not None else (name for name in table.names if name not in left_out))
     check_names(table, chosen)
     if not chosen:
-        raise InputError(f"{table.source.name} has no columns left to be features.")
+        raise InputError(f"{table.source.name} has no columns left to use as features.")
     readings = {name: _reading(table, name, options.categorical) for name in chosen}
     features = Features(readings | dict.fromkeys(by, ColumnType.FOUND), tuple(by))
     return RowReader(table, features, options.target, copied=beside)
@@ -176,7 +176,7 @@ def ids_in(options: argparse.Namespace) -> list[str]:
 
 
 def beside_names(options: argparse.Namespace) -> list[str]:
-    """Columns to read for people: that of ids, and those that results are told by."""
+    """Columns to read for people: that of ids, and those by which results are broken down."""
     return list(dict.fromkeys([*ids_in(options), *getattr(options, "results_by", [])]))
 
 
@@ -214,7 +214,7 @@ def _part(rows: RowReader, batch: Batch, missing: str) -> Part:
 
 
 def _text(rows: RowReader, batch: Batch, name: str) -> Any:
-    """A column that is no feature, as text with None for gaps."""
+    """A column that is not a feature, as text with None for gaps."""
     return objects(without_gaps(rows.source, as_text(batch.columns[name])).to_pylist())
 
 
@@ -232,13 +232,13 @@ def _joined(rows: RowReader, parts: list[Part], *, as_text: bool) -> LabelledRow
 
 
 def _check_labels(rows: RowReader, y: Any) -> None:
-    """Raise if these are no labels that a model could be fitted to."""
+    """Raise if a model could not be fitted to these labels."""
     import numpy as np
 
     source, target, classes = rows.source, rows.target, np.unique(y)
     if len(classes) < 2:
         only = f"only {shown(classes[0])}" if len(classes) else "nothing"
-        raise InputError(f"{source.name}, column {target!r} holds {only}; a fit needs two labels or more.")
+        raise InputError(f"{source.name}, column {target!r} holds {only}; a fit needs at least two labels.")
     if len(classes) > len(y) / 2:
         raise InputError(
             f"{source.name}, column {target!r} has {len(classes):,} different labels in {len(y):,} rows; "
@@ -247,7 +247,7 @@ def _check_labels(rows: RowReader, y: Any) -> None:
 
 
 def _whole(table: Table, name: str, parts: list[Any]) -> Any:
-    """A column from its parts; one whose first cells did not show what it holds is numbers if all cells are."""
+    """A column from its parts; if its first cells did not show its type, it holds numbers if all cells are numbers."""
     import numpy as np
 
     cells = np.concatenate(parts)

@@ -20,14 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_arguments(parser)
     add_labelled_arguments(parser)
     parser.add_argument(
-        "--n-impure", type=number_or_share, metavar="N", help="rows of other labels an ellipsoid may hold"
+        "--n-impure", type=number_or_share, metavar="N", help="rows of other labels that an ellipsoid may hold"
     )
     parser.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 3,000 by default")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read the table and print its landscape, which is one of numbers."""
+    """Read the table and print the landscape of its numeric columns."""
     rows = read_labelled(options)
     from sepc.landscape.landscape import Landscape
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]:
-    """The columns of numbers, and the rows without a gap in them; a warning names what is left out."""
+    """The numeric columns, in rows without gaps; a warning names what is left out."""
     from sepc.columns.kinds import Kind, kinds_of
     from sepc.columns.table import column_of
 
@@ -51,13 +51,13 @@ def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]
     written = {own.name: own.written for own in columns if own.kind is Kind.NUMBER and own.written is not None}
     X = X.assign(**{name: own.read(column_of(X, name)) for name, own in written.items()})
     if X.shape[1] == 0:
-        raise InputError(f"{options.data} has no column of numbers, which a landscape needs.")
+        raise InputError(f"{options.data} has no column of numbers; a landscape needs one.")
     complete = X.notna().all(axis=1).to_numpy()
     if left_out:
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
-        complain(f"warning: a landscape is one of numbers; left out: {named}.")
+        complain(f"warning: a landscape uses only numbers; left out: {named}.")
     if not complete.all():
         complain(f"warning: {counted(int((~complete).sum()), 'row')} with gaps left out of the landscape.")
     if complete.sum() < 2:
-        raise InputError(f"{options.data} has no two rows without gaps in its numbers, which a landscape needs.")
+        raise InputError(f"{options.data} has fewer than two rows without gaps in its numbers; a landscape needs two.")
     return X[complete].reset_index(drop=True), rows.y[complete]

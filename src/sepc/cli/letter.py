@@ -25,10 +25,10 @@ def add_letter_arguments(parser: argparse.ArgumentParser) -> None:
     letter = parser.add_argument_group("a letter to the person concerned")
     letter.add_argument("--letter", action="store_true", help="write a letter about the row that --row names")
     letter.add_argument("--organisation", metavar="NAME", help="who decides")
-    letter.add_argument("--model-name", metavar="NAME", help="the name of the model; that of its file by default")
+    letter.add_argument("--model-name", metavar="NAME", help="the name of the model; its file name by default")
     letter.add_argument("--contact", metavar="TEXT", help="whom to ask: a name, an address, a telephone number")
     letter.add_argument("--person", default="", metavar="NAME", help="the name of the person")
-    letter.add_argument("--reference", default="", metavar="TEXT", help="what the case is filed under")
+    letter.add_argument("--reference", default="", metavar="TEXT", help="the reference of the case")
     letter.add_argument("--decided", default="", metavar="TEXT", help="what was decided, in words")
     letter.add_argument(
         "--label-words", action="append", default=[], metavar="LABEL=WORDS", help="a label in words; may be repeated"
@@ -36,9 +36,9 @@ def add_letter_arguments(parser: argparse.ArgumentParser) -> None:
     letter.add_argument(
         "--column-words", action="append", default=[], metavar="COLUMN=WORDS", help="a column in words; may be repeated"
     )
-    letter.add_argument("--review", choices=("asked", "will", "did"), help="whether a person looks at it")
-    letter.add_argument("--reviewer", default="", metavar="NAME", help="the person who looks at it")
-    letter.add_argument("--to", metavar="LABEL", help="say what would have to change for this label")
+    letter.add_argument("--review", choices=("asked", "will", "did"), help="whether a person reviews the decision")
+    letter.add_argument("--reviewer", default="", metavar="NAME", help="the person who reviews the decision")
+    letter.add_argument("--to", metavar="LABEL", help="say what would have to change to get this label")
     letter.add_argument("--fixed", type=names_in, default=[], metavar="A,B", help="columns that cannot change")
     letter.add_argument("--template", metavar="FILE", help="a template of your own, with fields such as $decision")
     letter.add_argument("--output", metavar="FILE", help="the file to write; HTML if it ends in .html, else text")
@@ -105,7 +105,7 @@ def _row(estimator: Any, options: argparse.Namespace) -> Any:
 
 
 def _label(estimator: Any, text: str) -> Any:
-    """The label of the model that is written like this."""
+    """The label of the model that is written as this text."""
     known = {str(label): label for label in estimator.classes_.tolist()}
     if text not in known:
         raise InputError(f"There is no label {text!r}; the labels are {', '.join(map(repr, known))}.")
@@ -113,7 +113,7 @@ def _label(estimator: Any, text: str) -> Any:
 
 
 def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    """What words are given for which name."""
+    """The words given for each name."""
     for text in given:
         if "=" not in text:
             raise InputError(f"{option} {text!r} has no equals sign; give it as NAME=WORDS.")
@@ -121,7 +121,7 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
 
 
 def _rendered(letter: Any, options: argparse.Namespace) -> str:
-    """The letter as HTML or text, in a template of the user's own if there is one."""
+    """The letter as HTML or text, in the user's own template if there is one."""
     is_page = bool(options.output) and options.output.lower().endswith(HTML_ENDINGS)
     render = letter.to_html if is_page else letter.to_text
     if not options.template:

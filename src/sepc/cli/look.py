@@ -24,9 +24,9 @@ from sepc.wording import counted, decimal, name_of
 
 HELP = "say what stands out in a table and its labels, before any model"
 
-# A longer table is looked at in so many of its rows, as weights are fitted to as many.
+# Of a longer table, only this many rows are looked at; weights are fitted to as many.
 MOST_ROWS = 40_000
-# Suspects that are printed; --json has all.
+# Suspects to print; --json has all.
 MOST_SHOWN = 20
 WIDTH = 96
 INDENT = "  "
@@ -39,12 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suspects",
         action="store_true",
-        help="also fit a model, and name rows whose label is probably wrong by models that have not seen them",
+        help="also fit models, and name rows whose label is probably wrong according to models that have not seen them",
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read the table, or rows at even distances of a long one, and print what stands out."""
+    """Read the table, or evenly spaced rows of a long one, and print what stands out."""
     with open_table(source_from(options)) as table:
         sample = _sample(table, options)
     n_rows, findings = _looked_at(sample)
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _sample(table: Table, options: argparse.Namespace) -> SampledRows:
-    """Rows of a table; those of a long file from places in it, unless the numbers of its rows are told."""
+    """Rows of a table; of a long file, from evenly spaced places unless row numbers are to be reported."""
     from sepc.cli.csv_sample import read_spread
 
     spread = None if options.suspects else read_spread(table, options, MOST_ROWS)
@@ -74,7 +74,7 @@ def _sample(table: Table, options: argparse.Namespace) -> SampledRows:
 
 
 def _looked_at(sample: SampledRows) -> tuple[int, Any]:
-    """How many rows the table has, an estimate being rounded, and what stands out in those with a label."""
+    """How many rows the table has, rounded if estimated, and what stands out in those with a label."""
     n_dropped, n_kept = sample.rows.n_dropped, len(sample.rows.y)
     if not sample.is_estimate:
         return sample.n_rows, looked_at(sample.rows, sample.n_rows - n_dropped)
@@ -83,12 +83,12 @@ def _looked_at(sample: SampledRows) -> tuple[int, Any]:
 
 
 def _rounded(n: float) -> int:
-    """A number with two digits that count."""
+    """A number rounded to two significant digits."""
     return int(float(f"{n:.1e}"))
 
 
 def looked_at(rows: LabelledRows, n_rows: int | None = None) -> Any:
-    """What stands out in these rows, which may be a sample of so many."""
+    """What stands out in these rows, which may be a sample of `n_rows`."""
     from sepc.looking.look import look
 
     return look(rows.X, rows.y, n_rows=n_rows)
@@ -111,7 +111,7 @@ def _suspects(sample: SampledRows, options: argparse.Namespace) -> Any:
 def _rows_of(found: Any, sample: SampledRows) -> str:
     cells = zip(sample.numbers[found.rows], found.given, found.likely, found.probability, strict=True)
     lines = [
-        f"{INDENT}row {row:,}: {name_of(given)}, and probably {name_of(likely)} ({decimal(p)})"
+        f"{INDENT}row {row:,}: labelled {name_of(given)}, probably {name_of(likely)} ({decimal(p)})"
         for row, given, likely, p in list(cells)[:MOST_SHOWN]
     ]
     more = len(found) - len(lines)

@@ -1,4 +1,4 @@
-"""Ctrl-C that Python would lose: in callbacks of weak references and in destructors exceptions are ignored."""
+"""A Ctrl-C that Python would lose: it ignores exceptions in callbacks of weak references and in destructors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# By then the callback is over.
+# By then the callback has ended.
 SECONDS = 0.05
 
 
@@ -33,7 +33,7 @@ def interrupts_come_again() -> Iterator[None]:
 
 
 def _interrupt_main_thread() -> None:
-    """Send a signal, which also wakes a thread that sleeps or waits for input; Windows has none for one thread."""
+    """Send a signal, which also wakes a thread that sleeps or waits for input; Windows has none for a single thread."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, signal.SIGINT)

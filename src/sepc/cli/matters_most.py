@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sepc.wording import listed, visible
 
-# Columns named.
+# Columns to name.
 N_COLUMNS = 5
 
 

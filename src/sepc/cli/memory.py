@@ -1,4 +1,4 @@
-"""How much memory a command may use, and how much a fit would take; asked before the memory is."""
+"""How much memory a command may use, and how much a fit would take, checked before it is allocated."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from sepc.wording import counted
 
 GIGABYTE = 10**9
 
-# In both versions of control groups: the folder of a container, its limit, what it uses of it, and which of that are
-# files that the system would drop.
+# For both versions of control groups: the folder of a container, its limit, its usage, and the part of that which is
+# file cache that the system would drop.
 GROUPS = (
     ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
-# Bytes that fits were seen to need: for each cell and each row of the table, for each pair of features, and for
-# each weight of each row that weights are fitted to. From 2,000 rows of 1,500 features to a million of three.
+# Bytes that fits were measured to need: for each cell and each row of the table, for each pair of features, and for
+# each weight of each row that weights are fitted to. Measured from 2,000 rows of 1,500
+# features to a million rows of three.
 PER_CELL, PER_ROW, PER_PAIR, PER_WEIGHT = 50, 100, 320, 28
-# Weights of a partition beside those of the features.
+# Weights of a partition, besides those of the features.
 OTHER_WEIGHTS = 200
 
 
@@ -35,14 +36,14 @@ def add_memory_argument(parser: argparse.ArgumentParser) -> None:
         "--max-memory",
         type=_gigabytes,
         metavar="GB",
-        help="refuse a table that would take more memory, in gigabytes; by default, more than is free",
+        help="refuse a table that would take more gigabytes of memory; by default, more than are free",
     )
 
 
 def _gigabytes(text: str) -> float:
     value = float(text)
     if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of gigabytes above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of gigabytes")
     return value
 
 
@@ -58,7 +59,7 @@ def needed_bytes(n_rows: int, n_features: int) -> int:
 
 
 def free_bytes() -> int | None:
-    """The memory that this process may still take, as far as the system tells."""
+    """The memory that this process may still take, as far as the system says."""
     return min(_limits(), default=None)
 
 
@@ -77,14 +78,14 @@ def _limits() -> Iterator[int]:
 
 @dataclass(frozen=True)
 class MemoryLimit:
-    """The memory that a fit may take: `n_bytes`, or as much as it likes if None; `reason` says why no more."""
+    """The memory that a fit may take: `n_bytes`, or any amount if None; `reason` says what sets the limit."""
 
     n_bytes: int | None
     reason: str
 
     @classmethod
     def of(cls, max_memory: float | None) -> MemoryLimit:
-        """So many gigabytes, or what is free now."""
+        """The given number of gigabytes, or what is free now."""
         if max_memory is None:
             return cls(free_bytes(), "are free")
         return cls(int(max_memory * GIGABYTE), "are allowed by --max-memory")
@@ -92,7 +93,8 @@ class MemoryLimit:
     def refuse(self, table: str, n_rows: int, n_features: int, share: float | None = None) -> None:
         """Raise if a fit on these rows would take more.
 
-        If they are only a `share` of the table, all of it may take twice as much, since its rows may become shorter.
+        If they are only a `share` of the table, the estimate for all of it may reach twice the limit, because later
+        rows may be longer, and so fewer.
         """
         if self.n_bytes is None:
             return
@@ -102,7 +104,7 @@ class MemoryLimit:
             if needed > room * self.n_bytes:
                 about = "" if n == n_rows else "about "
                 raise InputError(
-                    f"{table}: {about}{n:,} rows of {counted(n_features, 'feature')} would take some "
+                    f"{table}: {about}{n:,} rows of {counted(n_features, 'feature')} would take about "
                     f"{in_gigabytes(needed)} of memory, and {in_gigabytes(self.n_bytes)} {self.reason}. "
                     "Choose columns with --features or --drop, or give fewer rows."
                 )

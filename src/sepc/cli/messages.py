@@ -1,6 +1,6 @@
 """What a command says: text or JSON on standard output, and errors as one line with an exit code.
 
-All text for people passes through here, and no control character of a name or a cell reaches the terminal.
+All text for people passes through here, so no control character in a name or a cell reaches the terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from sepc.plain_values import json_value
 from sepc.wording import HIDDEN, printable, visible
 
-# Exit codes besides 0; a scheduler tells an alarm from an error by them, and shells use the last one for an interrupt.
+# Exit codes besides 0: they tell a scheduler an alarm from an error; shells use the last one for an interrupt.
 OTHER = 1
 WRONG_INPUT = 2
 ALARM = 3

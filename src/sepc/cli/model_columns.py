@@ -1,4 +1,4 @@
-"""The columns that a model was fitted to, and those of a table that it takes for them."""
+"""The columns that a model was fitted to, and the columns of a table that it takes for them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ModelColumns:
     Attributes
     ----------
     readings : dict of name to ColumnType
-        Columns that are no numbers.
+        What each column that does not hold numbers is read as.
     categories : dict of name to set
-        Those of training, of every column of categories.
+        The categories seen in training, for every categorical column.
     left_out : set of names
         Columns that no part of the model looks at.
     """
@@ -90,7 +90,7 @@ def main_classifier(model: Any) -> Any:
 
 
 def preparations_in(model: Any) -> Iterator[Any]:
-    """How each classifier inside a model makes features of a table; those that take numbers as they are have none."""
+    """How each classifier inside a model turns a table into features; those that take plain numbers have none."""
     from sepc.estimators.unwrapping import unwrap
 
     classifier = unwrap(model).classifier
@@ -132,7 +132,7 @@ class Scorer:
 
         if not self.features.by and not self.columns.readings:
             return np.stack(list(arrays.values())).T
-        # What is left out must be there, by its name only.
+        # Columns left out must be present, but only by name.
         return data_frame({name: arrays.get(name) for name in self.names})
 
     def named_table(self, arrays: dict[str, Any]) -> Any:
@@ -144,9 +144,9 @@ class Scorer:
 
 
 def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
-    """Match the model's features with the columns of a table: by name, or in order if the model knows no names.
+    """Match the model's features with the columns of a table: by name, or in order if the model has no feature names.
 
-    The columns of `but` are no features, unless they are named.
+    The columns of `but` are not features, unless `features` names them.
     """
     names = getattr(estimator, "feature_names_in_", None)
     if features or names is None:

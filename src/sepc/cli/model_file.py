@@ -1,4 +1,4 @@
-"""Model files: how a command names and loads one, and what is said of a model in its own names."""
+"""Model files: the arguments that name one, loading it, and summaries of results in the model's own names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from sepc.wording import visible
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, and the option for models that know no names."""
+    """Add the model, and the option for models without feature names."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
     parser.add_argument(
-        "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
+        "--features",
+        type=names_in,
+        metavar="A,B,C",
+        help="the columns to use as features, if the model has no feature names",
     )
 
 

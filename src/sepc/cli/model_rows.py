@@ -1,4 +1,4 @@
-"""Rows of a table as a fitted model takes them, with true labels where a column holds some, and their digest."""
+"""Rows of a table as a fitted model takes them, with true labels if a column holds them, and their digest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sepc.wording import counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Of a digest, half of a SHA-256: nobody gains by rows of equal digest, so it need only tell rows apart.
+# Letters of a digest, half of a SHA-256: it need only tell rows apart, because nobody gains from a collision.
 LETTERS = 32
 
 
@@ -31,13 +31,13 @@ class ModelRows:
     Attributes
     ----------
     X : DataFrame or array
-        As the model takes them; a DataFrame if it knows the names of its features.
+        As the model takes them; a DataFrame if it has feature names.
     labels : array of objects, or None
         True labels, None where the cell is empty; None if no column was asked for.
     kept : dict of name to list
         Columns to copy, as text.
     kind : str
-        The kind of array that holds the model's labels; those of the rows come in the same.
+        The NumPy kind of the model's labels; those of the rows have the same.
     """
 
     X: Any
@@ -63,7 +63,7 @@ class ModelRows:
 
 
 class RowDigest:
-    """A digest by which rows are known again, whatever file they are in and however they are divided into parts."""
+    """A digest that identifies rows, whatever file they are in and however they are split into batches."""
 
     def __init__(self) -> None:
         self._columns: dict[str, Any] = {}
@@ -71,7 +71,7 @@ class RowDigest:
         self.n_rows = 0
 
     def add(self, arrays: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None) -> None:
-        """Take some more rows: their features and, if known, their labels."""
+        """Add rows: their features and, if known, their labels."""
         for name, cells in arrays.items():
             self._columns.setdefault(name, sha256()).update(_bytes(cells))
         if labels is not None:
@@ -97,14 +97,14 @@ def _bytes(cells: NDArray[Any]) -> bytes:
 
 
 def beside(options: argparse.Namespace, data: str) -> argparse.Namespace:
-    """The same options for another table, which is written as the first one is."""
+    """The same options for another table, in the same format as the first."""
     return argparse.Namespace(**vars(options) | {"data": data})
 
 
 def rows_in_memory(
     options: argparse.Namespace, estimator: Any, target: str | None, copied: Sequence[str] = ()
 ) -> tuple[ModelRows, str]:
-    """All rows of the table that the options name, and their digest; too many for the memory are refused."""
+    """All rows of the table that the options name, and their digest; more than fit in memory are refused."""
     digest = RowDigest()
     with open_table(source_from(options)) as table:
         scorer, rows = _reader(table, estimator, options.features, target, copied)
@@ -116,7 +116,7 @@ def rows_in_memory(
 def rows_in_batches(
     options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest
 ) -> Iterator[ModelRows]:
-    """The rows of the table that the options name, some at a time; `digest` takes them all."""
+    """The rows of the table that the options name, some at a time; all are added to `digest`."""
     with open_table(source_from(options)) as table:
         scorer, rows = _reader(table, estimator, options.features, target)
         with rows.batches(options, ahead=True) as batches:
@@ -138,7 +138,7 @@ def read_feedback(options: argparse.Namespace, estimator: Any) -> tuple[Any, Any
     rows, _ = rows_in_memory(options, estimator, options.target)
     X, labels = rows.labelled()
     if not len(labels):
-        raise InputError(f"{options.data}, column {options.target!r} holds no label.")
+        raise InputError(f"{options.data}, column {options.target!r} holds no labels.")
     if len(labels) < len(rows):
         complain(f"warning: {counted(len(rows) - len(labels), 'row')} of {options.data} without a label left out")
     return X, labels

@@ -28,13 +28,14 @@ EXAMPLE = """examples:
   sepc monitor model.sepc today.csv --state watch.sepc
   sepc monitor model.sepc --state watch.sepc
 
-The first starts the monitor with rows that fit has not seen, from a time when the model was good. The second, every
-day, counts new rows. The third shows all alarms so far. Rows that were counted before are not counted again.
+The first starts the monitor with rows that fit has not seen, from a time when the model was good. The second, run
+every day, counts new rows. The third shows all alarms so far. Rows that were counted before are not counted again.
 
-exit code: 0 quiet; 3 if these rows raised an alarm or, without DATA, if there is any; 2 wrong input; 1 other errors
+exit code: 0 if there is no alarm; 3 if these rows raised one or, without DATA, if there is any; 2 for wrong input;
+1 for other errors
 """
 
-# Alarms that are printed; the others are counted.
+# Alarms to print; the others are counted.
 MOST_ALARMS = 10
 
 
@@ -43,20 +44,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_table_arguments(parser, optional=True, what="new rows")
     parser.add_argument(
-        "--state", required=True, metavar="FILE", help="the file that keeps what was seen, from run to run"
+        "--state", required=True, metavar="FILE", help="the file that keeps the monitor's state between runs"
     )
     parser.add_argument(
         "--reference",
         metavar="FILE",
         help="to start: a table of rows from when the model was good, none of them from its training",
     )
-    parser.add_argument("--target", metavar="COLUMN", help="the column of true labels, to watch errors as well")
-    parser.add_argument(
-        "--labels-only", action="store_true", help="the rows were counted before, and now have their labels"
-    )
+    parser.add_argument("--target", metavar="COLUMN", help="the column of true labels, to monitor errors as well")
+    parser.add_argument("--labels-only", action="store_true", help="add the labels of rows that were counted before")
     parser.add_argument("--again", action="store_true", help="count the rows even if the same were counted before")
     parser.add_argument(
-        "--confidence", type=float, metavar="C", help="to start: the chance of no false alarm, ever; 0.95 by default"
+        "--confidence",
+        type=float,
+        metavar="C",
+        help="to start: the probability of no false alarm, ever; 0.95 by default",
     )
     parser.add_argument(
         "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file, of all alarms so far"
@@ -77,13 +79,13 @@ def run(options: argparse.Namespace) -> int:
         if options.data is not None:
             return _update(options, monitor, record)
         _save(options.state, monitor, record)
-        say(options, f"{options.state} is started; no row counted yet.", {"state": options.state})
+        say(options, f"{options.state} is started; no rows counted yet.", {"state": options.state})
         return 0
 
 
 def _check(options: argparse.Namespace) -> None:
     if options.labels_only and (options.target is None or options.data is None):
-        raise InputError("--labels-only takes the labels of rows; give DATA, and their column with --target.")
+        raise InputError("--labels-only adds the labels of rows; give DATA, and the column of labels with --target.")
     if options.confidence is not None and options.reference is None:
         raise InputError("--confidence belongs to --reference; it is chosen when a monitor is started.")
     inputs = [name for name in (options.model, options.data, options.reference) if name is not None]
@@ -137,7 +139,7 @@ def _update(options: argparse.Namespace, monitor: Monitor, record: Record) -> in
     if options.target is not None and not monitor.watches_errors:
         raise InputError(
             f"{options.state} was started without labels, so errors are not watched; leave --target out, or start "
-            "another --state with --reference FILE --target COLUMN."
+            "a new --state file with --reference FILE --target COLUMN."
         )
     saved, n_before, digest = monitor.to_bytes(), len(monitor.alarms), RowDigest()
     for rows in rows_in_batches(options, monitor.model, options.target, digest):
@@ -155,13 +157,13 @@ def _update(options: argparse.Namespace, monitor: Monitor, record: Record) -> in
 
 
 def _digests(options: argparse.Namespace, digest: RowDigest) -> dict[str, str]:
-    """What is taken of the rows, and the digest by which it is known again."""
+    """What is taken from the rows, and the digest that identifies it in later runs."""
     rows = {} if options.labels_only else {"rows": digest.of_rows()}
     return rows if options.target is None else rows | {"labels": digest.of_labels()}
 
 
 def _runs_before(options: argparse.Namespace, record: Record, wanted: dict[str, str]) -> list[Run]:
-    """The runs that took all that is wanted; an error if they took only a part."""
+    """The runs that took everything in `wanted`; an error if they took only part of it."""
     runs = [run for kind, digest in wanted.items() if (run := record.of(digest, kind)) is not None]
     if runs and len(runs) < len(wanted):
         raise InputError(
@@ -188,14 +190,14 @@ def _take(monitor: Monitor, rows: Any, *, labels_only: bool) -> None:
 def _say(options: argparse.Namespace, monitor: Monitor, alarms: Sequence[Alarm], n_rows: int, *, repeated: bool) -> int:
     """Print what some rows showed; return the exit code."""
     rows = f"{'labels of ' if options.labels_only else ''}{counted(n_rows, 'row')}"
-    done = "were counted before, and are not counted again" if repeated else "counted"
+    done = "were counted before and are not counted again" if repeated else "counted"
     head = f"{rows[0].upper()}{rows[1:]} {done}; {counted(monitor.n_rows, 'row')} so far. {_raised(len(alarms))}"
     lines = [head, *(visible(f"- {alarm}") for alarm in alarms[:MOST_ALARMS])]
     if len(alarms) > MOST_ALARMS:
         lines.append(f"- and {counted(len(alarms) - MOST_ALARMS, 'more alarm')}")
     n_other = len(monitor.alarms) - len(alarms)
     if n_other or len(alarms) > MOST_ALARMS:
-        others = f"{counted(n_other, 'alarm')} of other runs. " if n_other else ""
+        others = f"{counted(n_other, 'alarm')} from other runs. " if n_other else ""
         lines.append(f"{others}To see all: sepc monitor {quoted(options.model)} --state {quoted(options.state)}")
     facts = {"rows": n_rows, "counted_before": repeated, "state": options.state}
     say(options, "\n".join(lines) + write_result(monitor, options), facts | _facts(monitor, alarms))

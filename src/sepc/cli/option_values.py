@@ -11,7 +11,7 @@ def names_in(text: str) -> list[str]:
     try:
         return [name for name in next(csv.reader([text], skipinitialspace=True), []) if name]
     except csv.Error:
-        message = f"{text!r} is no list of names; a name with a comma or a line break goes in double quotes"
+        message = f"{text!r} is not a list of names; a name with a comma or a line break goes in double quotes"
         raise argparse.ArgumentTypeError(message) from None
 
 

@@ -10,32 +10,32 @@ from typing import Any
 from sepc.cli.rows import LONGEST_LABEL, RowReader
 from sepc.cli.tables import Batch, ColumnType
 
-# Cells of a table that is read into memory all the same; a block of the fit from a file is as large.
+# Tables with at most this many cells are read into memory anyway; a block of a fit from a file is as large.
 SMALL_CELLS = 2**23
-# With more labels, it is to be told from all rows whether they are some.
+# Above this many distinct values, labels are validated after a full read.
 MOST_LABELS = 1_000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a table is read for a fit; `words` say so where the table is large enough for that to matter."""
+    """How a table is read for a fit; `words` say so if the table is large enough for it to matter."""
 
     in_blocks: bool
     words: str = ""
 
 
 def plan_of(rows: RowReader, options: argparse.Namespace) -> Plan:
-    """Read a large Parquet file in blocks if all of it is complete numbers and features, anything else into memory."""
+    """Read a large Parquet file in blocks if all columns are features of numbers without gaps, else into memory."""
     source, n_cells = rows.source, (rows.table.n_rows or 0) * len(rows.features.readings)
     is_small = n_cells <= SMALL_CELLS
     if source.format != "parquet" or source.is_standard_input or is_small:
         return Plan(in_blocks=False)
     why_not = _why_not(rows, options)
-    return Plan(not why_not, f"Read into memory, since {why_not}." if why_not else "Read block by block.")
+    return Plan(not why_not, f"Read into memory, because {why_not}." if why_not else "Read block by block.")
 
 
 def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
-    """What speaks against a fit from the file, or nothing."""
+    """Why the table cannot be fitted from the file; empty if it can."""
     given = {
         "--by": options.by,
         "--max-risk": options.max_risk,
@@ -56,7 +56,7 @@ def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
 
 
 def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
-    """What is odd about the cells, in one pass: gaps, labels that are none, and columns that are no features."""
+    """What is odd about the cells, in one pass: gaps, unusable labels, and columns not usable as features."""
     ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.use}, set[Any]()
     for batch in batches:
         arrays = rows.arrays(batch)
@@ -65,7 +65,7 @@ def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespa
             return f"column {gap!r} has gaps"
         labels |= _distinct(batch.columns[options.target])
         if len(labels) > MOST_LABELS or any(_is_odd(label, rows.source.na) for label in labels):
-            return f"some cells of column {options.target!r} are empty or no labels"
+            return f"some cells of column {options.target!r} are empty or not labels"
         ranges = {name: own.extended(arrays[name]) for name, own in ranges.items()}
     if len(labels) < 2:
         return "it has a single label"
@@ -78,7 +78,7 @@ def _distinct(labels: Any) -> set[Any]:
 
 
 def _is_odd(label: Any, na: Sequence[str]) -> bool:
-    """Whether a label is empty, a fraction or a long text, which a table in memory can deal with or explain."""
+    """Whether a label is empty, a fraction or a long text, which reading into memory can handle or explain."""
     if label is None or label != label or str(label) in ("", *na):
         return True
     return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())
@@ -86,7 +86,7 @@ def _is_odd(label: Any, na: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Range:
-    """The least and the largest number of a column, and whether all are whole."""
+    """The smallest and the largest number of a column, and whether all are whole."""
 
     low: float = float("inf")
     high: float = float("-inf")
@@ -97,7 +97,7 @@ class _Range:
         return _Range(min(self.low, float(values.min())), max(self.high, float(values.max())), whole)
 
     def may_be_no_feature(self, n_rows: int) -> bool:
-        """Whether it is a constant, or whole numbers of a range that an id or an index would have."""
+        """Whether it is a constant, or whole numbers in the range of an id or an index."""
         from sepc.columns.non_features import may_be_counted
 
         n_values = self.high - self.low + 1.0

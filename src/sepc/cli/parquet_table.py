@@ -19,7 +19,7 @@ from sepc.wording import counted
 
 # Bytes of a column read at a time. By default Arrow holds whole row groups, and with `pre_buffer` the whole file.
 BUFFER_BYTES = 2**20
-# Bytes of the footer, which describes each column of each row group: in memory it takes some twenty times as much.
+# Bytes of the footer, which describes each column of each row group: in memory it takes about twenty times as much.
 LARGEST_FOOTER = 64 * 2**20
 # Bytes of text in a batch; a dictionary in the file may repeat a long text millions of times.
 MOST_TEXT = 2**28
@@ -27,7 +27,7 @@ MOST_TEXT = 2**28
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """A table in a Parquet file; standard input is held in memory, since Parquet is read from its end."""
+    """A table in a Parquet file; standard input is held in memory, because Parquet is read from its end."""
 
     source: Source
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class ParquetTable:
             file = pq.ParquetFile(given, pre_buffer=False, buffer_size=BUFFER_BYTES)
             check_width(source, len(file.schema_arrow.names))
             texts = [field.name for field in file.schema_arrow if _is_string(field.type)]
-            # Texts stay in their dictionaries until it is known how long they are.
+            # Texts stay in their dictionaries until their length is known.
             file = pq.ParquetFile(
                 given, pre_buffer=False, buffer_size=BUFFER_BYTES, metadata=file.metadata, read_dictionary=texts
             )
@@ -58,7 +58,7 @@ class ParquetTable:
         return cls(source, names, file.metadata.num_rows, file, frozenset(texts))
 
     def kind_of(self, name: str) -> ColumnType:
-        """What the type of a column says that it holds."""
+        """What a column holds, according to its type."""
         return reading_of(self.file.schema_arrow.field(name).type)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
@@ -74,7 +74,7 @@ class ParquetTable:
         return None
 
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType] | None = None) -> Iterator[Batch]:
-        """The rows of some columns, in batches of about as many rows as `batch_rows` says."""
+        """The rows of some columns, in batches of about `batch_rows` rows."""
         self._refuse_nested(wanted)
         n_done, most = 0, batch_rows(len(wanted))
         for columns in _regrouped(self._read(list(wanted), most), most):
@@ -83,7 +83,7 @@ class ParquetTable:
             yield Batch(first, arrays, columns.num_rows, n_done / (self.n_rows or 1))
 
     def _read(self, wanted: list[str], most: int) -> Iterator[Any]:
-        """Row group by row group; asked for all at once, Arrow holds the dictionaries of several."""
+        """Row group by row group; if asked for all at once, Arrow holds the dictionaries of several."""
         for g in range(self.file.metadata.num_row_groups):
             yield from self.file.iter_batches(batch_size=most, row_groups=[g], columns=wanted)
 
@@ -91,11 +91,11 @@ class ParquetTable:
         for name in wanted:
             if pa.types.is_nested(self.file.schema_arrow.field(name).type):
                 raise InputError(
-                    f"{self.source.name}: column {name!r} holds lists or structures; sepc reads plain columns."
+                    f"{self.source.name}: column {name!r} holds lists or structures; sepc reads only plain columns."
                 )
 
     def _plain(self, name: str, column: Any) -> Any:
-        """Text as text instead of places in a dictionary, once it is clear that it is not too long."""
+        """Text as text instead of positions in a dictionary, after checking that it is not too long."""
         if not pa.types.is_dictionary(column.type) or not _is_string(column.type.value_type):
             return column
         lengths = pc.binary_length(column.dictionary).take(column.indices)
@@ -112,26 +112,26 @@ def _is_string(kind: Any) -> bool:
 
 
 def _check_footer(source: Source, stream: IO[bytes]) -> None:
-    """Raise if the footer says that it is too large to be read; Arrow sees to everything else in it."""
+    """Raise if the footer declares itself too large to read; Arrow checks everything else."""
     stream.seek(0, os.SEEK_END)
     end = stream.tell()
     stream.seek(max(0, end - 8))
     n_bytes = int.from_bytes(stream.read(4), "little")
     if end >= n_bytes > LARGEST_FOOTER:
         raise InputError(
-            f"{source.name}: {n_bytes / 1e6:,.0f} MB describe its columns and row groups, more than sepc reads. "
+            f"{source.name}: describing columns and row groups takes {n_bytes / 1e6:,.0f} MB, more than sepc reads. "
             "Write it with fewer columns or larger row groups."
         )
 
 
 def _all_of(source: Source, stream: IO[bytes]) -> bytes:
-    """Standard input as a whole, if that leaves some memory."""
+    """All of standard input, if that leaves enough memory."""
     parts, left = [], free_bytes()
     while part := stream.read(BUFFER_BYTES):
         parts.append(part)
         # The parts and their sum are in memory together.
         if left is not None and 2 * len(parts) * BUFFER_BYTES > left:
-            raise InputError(f"{source.name} does not fit in memory, where Parquet must be held; give a file instead.")
+            raise InputError(f"{source.name} does not fit in memory, as piped Parquet must; give a file instead.")
     return b"".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""A progress line on the terminal, drawn by tqdm; none without it, or if standard error is redirected."""
+"""A progress line on the terminal, drawn by tqdm; none without tqdm, or if standard error is redirected."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Self
 
 from sepc.wording import visible
 
-# Seconds before the first line, so that short work shows none, and between redraws.
+# Seconds before the first line, so that short work shows none; and between redraws.
 FIRST, EVERY = 0.5, 0.2
 
-# Of work that does not count rows: its name, a note and how long it has taken.
+# For work that does not count rows: its name, a note and the time elapsed.
 WITHOUT_ROWS = "{desc}{postfix} [{elapsed}]"
 
 
 class ProgressBar:
-    """Redraws a line on standard error from a thread of its own, so that the clock of silent work goes on.
+    """Redraws a line on standard error from its own thread, so that the clock keeps running while work is silent.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ProgressBar:
         self.note = note
 
     def update_rows(self, n_done: int, n_rows: int | None, share: float | None) -> None:
-        """Set how many rows are done, and of how many; if that is not known, the share of the file tells about."""
+        """Set how many rows are done, and out of how many; if unknown, the share of the file gives an estimate."""
         self.n_done, self.n_rows = n_done, n_rows or (round(n_done / share) if share else 0)
 
     def _redraw(self) -> None:
@@ -63,7 +63,7 @@ class ProgressBar:
             from tqdm import tqdm
         except ImportError:
             return
-        # tqdm would draw nothing on a terminal that does not tell its size.
+        # tqdm would draw nothing on a terminal that does not report its size.
         size = {"ncols": shutil.get_terminal_size().columns, "nrows": 2}
         with tqdm(desc=self.what, leave=False, unit=" rows", unit_scale=True, bar_format=WITHOUT_ROWS, **size) as bar:
             bar.start_t = self.started

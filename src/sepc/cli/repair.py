@@ -1,4 +1,4 @@
-"""`sepc repair`: give the regions that fail a model of their own, and leave all other decisions as they were."""
+"""`sepc repair`: give failing regions a model of their own, and leave all other decisions as they were."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sepc.cli.model_rows import add_feedback_arguments, beside, read_feedback
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.result_files import check_writable
 
-HELP = "give the regions that fail a new model, and leave all other decisions as they were"
+HELP = "give failing regions a new model, and leave all other decisions as they were"
 EXAMPLE = """example:
   sepc repair model.sepc feedback.csv --target label --output repaired.sepc
 
-Feedback are rows with their true labels, none of them from training; a part of it decides which new models are kept.
-It stops if columns of the feedback are not as in training, which is probably an error; see --despite-moved-columns.
+Feedback means rows with their true labels, none of them from training; part of it decides which new models are kept.
+The repair stops if columns of the feedback differ from training, probably by mistake; see --despite-moved-columns.
 Start a new sepc monitor and sepc review for the repaired model. If nothing fails, it decides as before.
 
-exit code: 0; 2 wrong input; 1 other errors
+exit code: 0; 2 for wrong input; 1 for other errors
 """
 
 
@@ -30,10 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--despite-moved-columns",
         action="store_true",
-        help="repair although columns of the feedback are not as in training, such as in another unit",
+        help="repair even if columns of the feedback differ from training, such as by another unit",
     )
     parser.add_argument(
-        "--training", metavar="FILE", help="a table of training rows with labels; used where they help, never to judge"
+        "--training",
+        metavar="FILE",
+        help="a table of labelled training rows; used for fitting where they help, never for testing",
     )
 
 

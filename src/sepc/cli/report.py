@@ -41,13 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="store_true", help="print the report as plain text")
     add_held_out_arguments(parser, by_default=0.3)
     parser.add_argument("--title", help="title of the report")
-    parser.add_argument("--id", metavar="COLUMN", help="the column that rows are named by; it is no feature")
+    parser.add_argument("--id", metavar="COLUMN", help="the column that identifies rows; it is not used as a feature")
     parser.add_argument(
         "--results-by",
         type=names_in,
         default=[],
         metavar="A,B",
-        help="columns to tell results by and to filter rows by; they may be features or not",
+        help="columns by which to break down results and filter rows; they need not be features",
     )
     add_fit_arguments(parser, or_file=True)
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _in_short(report: Any, path: str) -> str:
-    """Where the page is, what to do with the rows, and what to beware of."""
+    """Where the page is, what to do with the rows, and what to watch out for."""
     figures = report.figures
     from sepc.reporting.trust_check import alarms
 

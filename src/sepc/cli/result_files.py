@@ -25,7 +25,7 @@ def check_writable(path: str, *inputs: str, option: str = "--output") -> None:
         raise InputError(f"{option} {path}: the directory {str(folder)!r} is not writable.")
     for name in inputs:
         if target.exists() and os.path.exists(name) and target.samefile(name):
-            raise InputError(f"{option} {path} is also an input; give another name.")
+            raise InputError(f"{option} {path} is also an input; give a different name.")
 
 
 def check_result_file(options: argparse.Namespace, *inputs: str, endings: tuple[str, ...] = (PAGE, *TABLES)) -> None:
@@ -50,7 +50,7 @@ def write_result(result: Any, options: argparse.Namespace) -> str:
 
 
 def write_frame(frame: Any, path: str, name: str) -> None:
-    """Write a DataFrame as the format that `name` asks for, with no cell that a spreadsheet would run."""
+    """Write a DataFrame in the format that `name` asks for, with no cell that a spreadsheet would run as a formula."""
     import pyarrow as pa
 
     from sepc.cli.decision_files import DecisionWriter, output_format

@@ -1,4 +1,4 @@
-"""`sepc review`: choose the rows that a person should look at, and learn from the labels that the person gives."""
+"""`sepc review`: choose the rows that a person should look at, and learn from the labels they give."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ EXAMPLE = f"""examples:
   sepc review model.sepc --state queue.sepc
 
 The first chooses 50 rows and writes them to a table with an empty column {ANSWER}, which a person fills in. The second
-learns these labels and says what they prove about the rows that nobody looked at. The third says it again.
+learns these labels and says what they prove about the rows that nobody looked at. The third repeats that.
 
-exit code: 0; 2 wrong input; 1 other errors
+exit code: 0; 2 for wrong input; 1 for other errors
 """
 
-# Options that belong to a queue from its start, and the parameters that they set.
+# Options fixed when a queue is started, and the parameters that they set.
 SETTINGS = ("max_risk", "confidence", "coverage", "certify_share")
 
 
@@ -42,37 +42,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc review`."""
     add_model_arguments(parser)
     add_table_arguments(parser, optional=True, what="new rows")
-    parser.add_argument("--state", required=True, metavar="FILE", help="the file that keeps the queue, from run to run")
+    parser.add_argument("--state", required=True, metavar="FILE", help="the file that keeps the queue between runs")
     parser.add_argument("--budget", type=whole_number, metavar="N", help="how many rows a person can look at")
     parser.add_argument("--output", metavar="FILE", help="a .csv or .parquet file for the rows to look at")
     parser.add_argument(
         "--copy", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
     )
     parser.add_argument(
-        "--hide-model", action="store_true", help="leave the model's label and reason out, so that they lead nobody"
+        "--hide-model",
+        action="store_true",
+        help="leave out the model's label and reason, so that they do not bias the reviewer",
     )
     learning = parser.add_argument_group("labels")
     learning.add_argument("--labels", metavar="FILE", help="the table of --output, with labels filled in")
     learning.add_argument(
-        "--target", default=ANSWER, metavar="COLUMN", help=f"the column of labels in it; {ANSWER} by default"
+        "--target", default=ANSWER, metavar="COLUMN", help=f"the column of labels in that table; {ANSWER} by default"
     )
     learning.add_argument(
-        "--complete", action="store_true", help="no more labels will come; rows without one count as errors, for good"
+        "--complete", action="store_true", help="no more labels will come; rows without one permanently count as errors"
     )
     learning.add_argument(
         "--other", type=names_in, default=[], metavar="A,B", help="labels that the model does not know, such as neither"
     )
     start = parser.add_argument_group("to start a queue")
     start.add_argument(
-        "--reference", metavar="FILE", help="a table of recent rows that shows how trust is spread; by default DATA"
+        "--reference",
+        metavar="FILE",
+        help="a table of recent rows that shows the distribution of trust; DATA by default",
     )
     start.add_argument("--max-risk", type=float, metavar="R", help="the error rate to certify; 0.02 by default")
-    start.add_argument("--confidence", type=float, metavar="C", help="of the certificate; 0.95 by default")
+    start.add_argument("--confidence", type=float, metavar="C", help="confidence of the certificate; 0.95 by default")
     start.add_argument("--coverage", type=float, metavar="S", help="the share of rows to certify first")
     start.add_argument(
-        "--certify-share", type=float, metavar="S", help="share of the budget for rows that certify; 1 by default"
+        "--certify-share",
+        type=float,
+        metavar="S",
+        help="share of the budget spent on rows for the certificate; 1 by default",
     )
-    start.add_argument("--seed", type=int, metavar="N", help="random seed; by default another one every time")
+    start.add_argument("--seed", type=int, metavar="N", help="random seed; a new one each time by default")
     add_memory_argument(parser)
 
 
@@ -92,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     if options.data is not None and options.labels is not None:
-        raise InputError("Give rows to choose from, or --labels; one after the other.")
+        raise InputError("Give either rows to choose from or --labels, not both at once.")
     if options.data is not None and options.output is None:
         raise InputError("Give --output FILE for the rows to look at.")
     if options.data is None and options.output is not None:
@@ -132,11 +139,11 @@ def _choose(options: argparse.Namespace, estimator: Any) -> None:
         return
     if os.path.exists(options.output):
         raise InputError(
-            f"{options.output} exists, and a person may have filled it in; give another name, or delete it first."
+            f"{options.output} exists, and a person may have filled it in; give a different name, or delete it first."
         )
     review = _chosen(options, queue, rows)
     record = record.with_run(Run(digest, "rows", review.number, review.number))
-    # The table comes first: without a state it is refused, but an open review without a table would wait for ever.
+    # The table comes first: without a state it is refused, but an open review without a table would wait forever.
     with replacing(options.state) as state:
         write_state(state, queue.to_bytes(), record)
         _write(options, queue, review, rows)
@@ -161,7 +168,9 @@ def _check_settings(options: argparse.Namespace, queue: ReviewQueue) -> None:
         given, own = getattr(options, name), getattr(queue, name)
         if given is not None and given != own:
             option = name.replace("_", "-")
-            raise InputError(f"{options.state} was started with --{option} {own}; for another, start another --state.")
+            raise InputError(
+                f"{options.state} was started with --{option} {own}; for a different value, start a new --state file."
+            )
 
 
 def _chosen(options: argparse.Namespace, queue: ReviewQueue, rows: ModelRows) -> Review:
@@ -169,19 +178,19 @@ def _chosen(options: argparse.Namespace, queue: ReviewQueue, rows: ModelRows) ->
         return queue.choose(rows.X, n_rows=options.budget)
     except ValueError as error:
         if options.reference is None and not os.path.exists(options.state):
-            raise InputError(f"{error} Here: --reference FILE.") from error
+            raise InputError(f"{error} In this command, give --reference FILE.") from error
         raise
 
 
 def _repeat(options: argparse.Namespace, queue: ReviewQueue, rows: ModelRows, number: int) -> None:
-    """Say that these rows were chosen from before, and write the same table again if it is gone."""
+    """Report that a review of these rows exists, and rewrite its table if the file is gone."""
     if os.path.exists(options.output):
-        text = f"Review {number} was chosen from these rows before; {options.output} is left as it is."
+        text = f"Review {number} was already chosen from these rows; {options.output} is unchanged."
     elif number in queue.reviews_:
         _write(options, queue, queue.reviews_[number], rows)
-        text = f"Review {number} was chosen from these rows before.\nWritten to {options.output}"
+        text = f"Review {number} was already chosen from these rows.\nWritten to {options.output}"
     else:
-        raise InputError(f"Review {number} was chosen from the rows of {options.data} before, and has all its labels.")
+        raise InputError(f"Review {number} was already chosen from the rows of {options.data}, and has all its labels.")
     say(options, text, {"review": number, "chosen_before": True, "output": options.output, "state": options.state})
 
 
@@ -196,7 +205,7 @@ def _learn(options: argparse.Namespace, estimator: Any) -> None:
     n_labels = learn_from(queue, options)
     with replacing(options.state) as state:
         write_state(state, queue.to_bytes(), record)
-    say(options, f"{counted(n_labels, 'label')} taken. {_standing(queue)}", _facts(queue) | {"labels": n_labels})
+    say(options, f"{counted(n_labels, 'label')} learned. {_standing(queue)}", _facts(queue) | {"labels": n_labels})
 
 
 def _standing(queue: ReviewQueue) -> str:

@@ -87,7 +87,7 @@ def _whole(source: Source, name: str, column: Any) -> list[int]:
 
 
 def _check_known(source: Source, options: argparse.Namespace, labels: Sequence[Any], classes: list[Any]) -> None:
-    """Raise if a label is none of the model's; a slip of the pen would count as an error of the model, for good."""
+    """Raise if the model does not know a label; a typing error would permanently count as an error of the model."""
     allowed = {*classes, *options.other}
     for label in labels:
         if label is not None and label not in allowed:
@@ -117,4 +117,4 @@ def _check_rows(review: Review, positions: list[int], source: Source) -> None:
                 "leave it as sepc review wrote it."
             )
     if len(set(positions)) < len(positions):
-        raise InputError(f"{source.name} holds a row of review {review.number} twice; leave one of them.")
+        raise InputError(f"{source.name} holds a row of review {review.number} twice; keep only one of them.")

@@ -1,4 +1,4 @@
-"""The reader of rows: opens a table, and gives features as a model or a fit takes them, labels, and columns to copy."""
+"""The row reader: opens a table, and yields features as a model or a fit takes them, labels, and columns to copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Letters of a label; longer text is no label, and an array of labels has room for the longest in every row.
+# Longest label, in letters; longer text is not a label, and an array of labels gives every row room for the longest.
 LONGEST_LABEL = 1_000
 
 END = object()
@@ -35,7 +35,7 @@ def open_table(source: Source) -> Iterator[Table]:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise ImportError('ColumnType tables needs pyarrow: pip install "sepc[table]"') from error
+        raise ImportError('Reading tables needs pyarrow: pip install "sepc[table]"') from error
     from sepc.cli.csv_table import CsvTable
     from sepc.cli.parquet_table import ParquetTable
 
@@ -56,9 +56,9 @@ class RowReader:
     target : str or None
         The column of labels.
     classes : array or None
-        A model's labels, as which those of the table are read; None to read them as they are written.
+        A model's labels, to which those of the table are matched; None to read them as written.
     copied : sequence of str
-        Columns that stay as they are written.
+        Columns kept as written.
     """
 
     table: Table
@@ -106,7 +106,7 @@ class RowReader:
             bar.update_rows(batch.last_row, self.table.n_rows, batch.share)
 
     def arrays(self, batch: Batch) -> dict[str, Any]:
-        """The features of a batch; a cell that cannot be one is an error."""
+        """The features of a batch; a cell that cannot be read is an error."""
         return self.features.arrays(self.source, batch)
 
     def labels(self, batch: Batch) -> NDArray[Any]:
@@ -130,15 +130,15 @@ def _labels_in(source: Source, name: str, column: Any) -> list[Any]:
             raise InputError(
                 f"{source.name}, column {name!r} holds {label!r}; labels are text or whole numbers, not measurements."
             )
-    # The usual texts for a gap may be labels: NA is a continent, and None an answer.
+    # The usual texts for a gap may be labels: NA can be a continent, and None an answer.
     gaps = {None, "", *source.na, *source.gap_numbers}
     return [None if label in gaps or label != label else label for label in labels]
 
 
 def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]) -> NDArray[Any]:
-    """Labels of a table: the model's own where they mean the same, and else as they are.
+    """Labels of a table: the model's own where they mean the same, else unchanged.
 
-    A label may be text in the file and a number in the model, and a spreadsheet needs an apostrophe before some texts.
+    A label may be text in the file and a number in the model, and some texts have an apostrophe for spreadsheets.
     """
     texts = {label for label in own if isinstance(label, str)}
     quoted = {f"'{text}": text for text in texts}

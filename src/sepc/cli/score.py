@@ -21,7 +21,7 @@ from sepc.cli.tables import Batch, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing
 from sepc.wording import counted, percent
 
-# Gives the output columns of a batch, and counts of its rows.
+# Returns the output columns of a batch, and counts of its rows.
 Decider = Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]
 
 HELP = "decide on every row of a table: label, trust, accepted or not, and why not"
@@ -42,24 +42,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--copy", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
     )
     parser.add_argument(
-        "--features", type=names_in, metavar="A,B,C", help="the columns to use as features, if the model knows no names"
+        "--features",
+        type=names_in,
+        metavar="A,B,C",
+        help="the columns to use as features, if the model has no feature names",
     )
     parser.add_argument(
-        "--target", metavar="COLUMN", help="a column of true labels, if there is one: say how many labels are right"
+        "--target",
+        metavar="COLUMN",
+        help="a column of true labels, if there is one, to report how many labels are right",
     )
     parser.add_argument(
-        "--monitor", metavar="STATE", help="a state of sepc monitor: accept no row where it raised an alarm"
+        "--monitor", metavar="STATE", help="a state file of sepc monitor; accept no rows where it raised an alarm"
     )
     parser.add_argument(
         "--missing",
         choices=("use", "leave", "refuse"),
         default="use",
-        help="rows with gaps: decide on them by what is there (use, the default), leave them undecided, or refuse them",
+        help="rows with gaps: decide by the cells present (use, the default), leave them undecided, or refuse them",
     )
     parser.add_argument(
         "--raw-cells",
         action="store_true",
-        help="in CSV, write text as it is, also where a spreadsheet would run it as a formula",
+        help="in CSV, write text as it is, even if a spreadsheet would run it as a formula",
     )
 
 
@@ -86,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Namespace) -> Counter[str]:
-    """Score all rows; return how many there were, were accepted, were left undecided and, with labels, were right."""
+    """Score all rows; return how many there were, accepted, left undecided and, with labels, right."""
     counts = Counter(rows=0, accepted=0, left_undecided=0)
     with rows.batches(options, "scoring", ahead=True) as batches, ThreadPoolExecutor(1) as pool:
         written: Future[None] | None = None
@@ -102,7 +107,7 @@ def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Name
 
 
 def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> Decider:
-    """A function that gives the output columns of a batch, and counts of its rows."""
+    """A function that returns the output columns of a batch, and counts of its rows."""
     import numpy as np
 
     from sepc.cli.decision_files import arrow_columns, columns_of
@@ -139,7 +144,7 @@ def _monitored(scorer: Scorer, path: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def _compared(label: Any, accepted: Any, true: Any, complete: Any) -> dict[str, int]:
-    """How many rows have a true label, and how many labels are right, of all of them and of those accepted."""
+    """How many rows have a true label, and how many labels are right, among all of these and among those accepted."""
     import numpy as np
 
     known = np.array([cell is not None for cell in true], dtype=bool)

@@ -1,4 +1,4 @@
-"""The table that a command reads, and how it is written: format, encoding, decimal sign and gaps."""
+"""The table that a command reads, and how it is written: format, encoding, decimal separator and gaps."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FORMATS = {
     **dict.fromkeys((".xlsx", ".xlsm"), "excel"),
 }
 PACKED = (".gz", ".zst")
-# Texts that mean a gap in every table; spreadsheets, R, pandas and databases write them. --na adds others.
+# Texts that mean a gap in every table, as spreadsheets, R, pandas and databases write them; --na adds others.
 GAP_TEXTS = frozenset(
     ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "Null", "null", "None", "<NA>"]
     + ["#N/A", "#N/A N/A", "#NA", "#VALUE!", "#DIV/0!", "#REF!", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
 )
-# What a damaged archive raises.
+# Raised by a damaged archive.
 DAMAGED = (OSError, EOFError, zlib.error)
-# Bytes read at a time, of which the first show how CSV is written.
+# Bytes read at a time; the first block shows how CSV is written.
 BUFFER_BYTES = 2**16
 
 
@@ -47,13 +47,13 @@ class Source:
         "-" is standard input.
     format : {"csv", "parquet", "excel"}
     separator, encoding, decimal : str or None
-        How CSV is written; None where the file is to show it.
+        How CSV is written; None to detect it from the file.
     sheet : str or None
         The sheet of an Excel file; None for the first.
     na : tuple of str
         Texts that mean a gap, besides the usual ones.
     dates : mapping of name to format
-        Columns of text that hold dates; the format is empty where the dates are to show it.
+        Columns of text that hold dates; the format is empty if it is to be detected.
     """
 
     path: str
@@ -72,7 +72,7 @@ class Source:
 
     @cached_property
     def gap_numbers(self) -> tuple[float, ...]:
-        """Numbers that mean a gap: of --na -999, also -999.0."""
+        """Numbers that mean a gap; --na -999 includes -999.0."""
         return tuple(float(text) for text in self.na if is_number(text))
 
     @property
@@ -154,29 +154,33 @@ def add_table_arguments(parser: argparse.ArgumentParser, *, optional: bool = Fal
         help=f"{files}, Parquet or Excel file, or - for standard input",
     )
     table = parser.add_argument_group("table format")
-    table.add_argument("--format", choices=("csv", "parquet", "excel"), help="by default, as the file name ends")
-    table.add_argument("--separator", metavar="CHAR", help="character between the cells of CSV; by default found")
+    table.add_argument(
+        "--format", choices=("csv", "parquet", "excel"), help="format of the file; by default, from the file extension"
+    )
+    table.add_argument(
+        "--separator", metavar="CHAR", help="separator of a CSV file, a single character or tab; detected by default"
+    )
     table.add_argument(
         "--decimal",
         choices=(".", ","),
         metavar="CHAR",
-        help="decimal sign of CSV: a point, or a comma; by default found",
+        help="decimal separator of a CSV file, a point or a comma; detected by default",
     )
-    table.add_argument("--encoding", help="text encoding of CSV; by default utf-8, or utf-16 where it shows")
+    table.add_argument("--encoding", help="text encoding of a CSV file; by default utf-8, or utf-16 if detected")
     table.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file; the first by default")
     table.add_argument(
         "--na",
         type=names_in,
         default=[],
         metavar="A,B",
-        help="further cells that mean a gap, such as -999; empty cells, NA, N/A, NaN, NULL, None and ? always do",
+        help="more cells that mean a missing value, as -999; empty cells, NA, N/A, NaN, NULL, None and ? always do",
     )
     table.add_argument(
         "--date",
         type=names_in,
         default=[],
         metavar="A,B=FORMAT",
-        help="columns of text that hold dates, with a format such as %%d/%%m/%%Y where they do not show it",
+        help="columns of text that hold dates, with a format such as %%d/%%m/%%Y if it cannot be detected",
     )
 
 
@@ -193,7 +197,7 @@ def source_from(options: argparse.Namespace) -> Source:
     if form is None:
         raise InputError(_unknown_format(path, suffix))
     if form == "excel" and path == STANDARD_INPUT:
-        raise InputError("Excel files are read from their end, so not from standard input; give a file.")
+        raise InputError("Excel files cannot be read from standard input; give a file.")
     if options.sheet is not None and form != "excel":
         raise InputError(f"--sheet {options.sheet!r}: {path} is not an Excel file.")
     encoding = None if options.encoding is None else _encoding(options.encoding)
@@ -203,7 +207,7 @@ def source_from(options: argparse.Namespace) -> Source:
 
 def _unknown_format(path: str, suffix: str) -> str:
     if suffix == ".xls":
-        return f"{path} is an Excel file of before 2007; save it as .xlsx."
+        return f"{path} is in the Excel format from before 2007; save it as .xlsx."
     return f"{path}: the format is not clear from the name; give --format csv, parquet or excel."
 
 

@@ -1,4 +1,4 @@
-"""State files of `monitor` and `review`: the library's own file, with a record of the rows that were taken."""
+"""State files of `monitor` and `review`: the library's own file, with a record of the rows that each run took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc.cli.model_rows import RowDigest, beside, rows_in_batches
 if TYPE_CHECKING:
     from sepc.io.reader import Reader
 
-# Runs that are remembered. One takes about a hundred bytes of the file, which is read at every run.
+# Runs to remember. Each takes about a hundred bytes of the file, which is read on every run.
 MOST_RUNS = 10_000
 ENTRY = "command"
 
@@ -24,9 +24,9 @@ class Run:
     Attributes
     ----------
     digest : str
-        Of the rows.
+        The digest of the rows.
     kind : str
-        What was taken of them, such as "rows" or "labels".
+        What was taken from them, such as "rows" or "labels".
     first, last : int
         The run's alarms or reviews, as positions before and after it.
     """
@@ -39,7 +39,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Record:
-    """The runs that a state file has seen, the latest last; `reference` is the digest of the rows it began with."""
+    """The runs that a state file has seen, latest last; `reference` is the digest of the rows that it started with."""
 
     reference: str = ""
     runs: tuple[Run, ...] = ()
@@ -49,12 +49,12 @@ class Record:
         return replace(self, runs=(*self.runs, run)[-MOST_RUNS:])
 
     def of(self, digest: str, kind: str) -> Run | None:
-        """The first run that took this of these rows."""
+        """The first run that took this kind of data from these rows."""
         return next((run for run in self.runs if (run.digest, run.kind) == (digest, kind)), None)
 
 
 def read_state(path: str) -> tuple[bytes, Record]:
-    """The bytes of a state file, for the library to read, and its record; empty if the command did not write it."""
+    """The bytes of a state file, for the library to read, and its record (empty if the command did not write it)."""
     from sepc.errors import FormatError
     from sepc.io.container import decode, read_bytes
     from sepc.io.reader import Reader
@@ -78,7 +78,7 @@ def write_state(path: str, data: bytes, record: Record) -> None:
 
 
 def check_reference(options: argparse.Namespace, estimator: Any, record: Record, target: str | None = None) -> None:
-    """Raise if another reference is given than the one that the state began with; a scheduler may repeat the option."""
+    """Raise if the given reference is not the one that the state started with; a scheduler may repeat the option."""
     if options.reference is None:
         return
     digest = RowDigest()
@@ -86,8 +86,8 @@ def check_reference(options: argparse.Namespace, estimator: Any, record: Record,
         pass
     if digest.of_rows() != record.reference:
         raise InputError(
-            f"{options.state} was started with another reference than {options.reference}; leave --reference out to go "
-            "on with it, or start anew with another --state."
+            f"{options.state} was started with a reference other than {options.reference}; leave --reference out to "
+            "continue with it, or start a new --state file."
         )
 
 
@@ -104,4 +104,4 @@ def _run_from(reader: Reader, node: Any) -> Run:
     match node:
         case [str(digest), str(kind), int(first), int(last)] if 0 <= first <= last:
             return Run(digest, kind, first, last)
-    raise reader.wrong("has a run that the command does not write")
+    raise reader.wrong("has a run that the command did not write")

@@ -12,13 +12,13 @@ from pathlib import Path
 from sepc.cli.messages import complain
 from sepc.io.atomic_files import resolve_links
 
-# Seconds between two attempts, before the user is told, and before the run gives up.
+# Seconds between attempts, before telling the user, and before giving up.
 EVERY, TOLD, PATIENCE = 0.05, 2.0, 600.0
 
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Context manager: other runs that use this state file wait until it ends.
+    """Context manager: other runs that use this state file wait until it exits.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def locked(path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed before it is released, so that nobody can hold a lock that others no longer see.
+        # Removed before it is released, so that no run can hold a lock that others no longer see.
         with suppress(OSError):
             os.unlink(lock)
         os.close(handle)

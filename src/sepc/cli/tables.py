@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Rows per batch: many, so that the few rows outside all ellipsoids are solved for together. Of wide tables fewer, so
-# that a batch takes no more than 32 MB.
+# Rows per batch: many, so that the few rows outside all ellipsoids are solved together; fewer for wide tables, so
+# that a batch takes at most 32 MB.
 BATCH_ROWS = 2**17
 BATCH_CELLS = 2**22
 
-# The most columns of a table: each takes some kilobytes before a row is read, and no model could use more.
+# Most columns in a table: each takes some kilobytes before any row is read, and no model could use more.
 MOST_COLUMNS = 20_000
 
 # Common separators, and how --separator spells them.
@@ -41,7 +41,7 @@ class ColumnType(StrEnum):
 
 
 def reading_of(kind: Any) -> ColumnType:
-    """What a column of this Arrow type is; without any cell, numbers."""
+    """What a column of this Arrow type is read as; numbers if it has no cells."""
     import pyarrow.types as types
 
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
@@ -106,17 +106,17 @@ class Table(Protocol):
         """Its number of rows, if known in advance."""
 
     def kind_of(self, name: str) -> ColumnType:
-        """What a column holds, judging by its type or its first rows; FOUND if only the cells after them can show."""
+        """What a column holds, judging by its type or its first rows; FOUND if only later cells can show."""
 
     def first_bad_cell(self, name: str) -> BadCell | None:
         """The first cell of a column that is neither a gap nor a number."""
 
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
-        """The rows of some columns; CSV is parsed as `readings` say, and anything else is as its type says."""
+        """The rows of some columns; CSV is parsed according to `readings`, anything else according to its type."""
 
 
 def batch_rows(n_columns: int) -> int:
-    """Rows per batch of a table from which so many columns are read."""
+    """Rows per batch of a table from which `n_columns` columns are read."""
     return max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, n_columns)))
 
 

@@ -1,4 +1,4 @@
-"""CSV in other encodings than UTF-8: recognised where it was not announced, and read as UTF-8 where it was."""
+"""CSV in encodings other than UTF-8: detected where none is given, and transcoded to UTF-8."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import io
 from typing import IO
 
-# Byte order marks, longest first: that of UTF-16 is the beginning of that of UTF-32.
+# Byte order marks, longest first: that of UTF-32 begins with that of UTF-16.
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",

@@ -1,4 +1,4 @@
-"""Fitted models as ONNX graphs, for programs without Python of ours."""
+"""Fitted models as ONNX graphs, for programs that cannot run sepc."""
 
 from sepc.onnx.exporting import export
 

@@ -19,10 +19,10 @@ from sepc.onnx.graph import Graph, Value, onnx_package
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
 
-# Where models are exported to, in messages.
+# The name of the export target in messages.
 TARGET = "ONNX"
 
-# The domain of the operator that looks up text, and the version of it that belongs to the opset of the graph.
+# The domain of the operator that looks up text, and its version that matches the opset of the graph.
 TEXT_DOMAIN, TEXT_OPSET = "ai.onnx.ml", 3
 
 
@@ -33,13 +33,13 @@ class ColumnInput:
     Attributes
     ----------
     name : str
-        That of the column, unless an output has it.
+        The name of the column, unless an output has that name.
     column : str
     kind : Kind
     gap : str or None
-        What stands for a gap, if the input is text; else that is NaN.
+        What stands for a gap if the input is text; None if NaN does.
     written : Written or None
-        How the column writes its numbers or dates as text, which the graph does not read: its input is the number.
+        How the column wrote numbers or dates as text in training; the graph does not read text, but takes the number.
     """
 
     name: str
@@ -65,7 +65,7 @@ class ColumnInput:
 def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
     """One input for each column that is a feature; none has the name of an output."""
     used = [column for column in preparation.columns if column.kind is not Kind.LEFT_OUT]
-    # The runtime takes an input without a name as one that is not there.
+    # The runtime treats an input without a name as absent.
     taken = {*outputs, *(column.name for column in used), ""}
     inputs = []
     for column in used:
@@ -115,7 +115,7 @@ def _with_season(graph: Graph, days: Value) -> Value:
 
 
 def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
-    """The position of each value among the categories; their number for one not seen in training."""
+    """The position of each value among the categories; the number of categories for a value not seen in training."""
     unseen = len(categories.values)
     if own.gap is not None:
         return graph(

@@ -1,4 +1,4 @@
-"""What the ONNX file says of a model besides its graph: inputs, labels and metadata."""
+"""What the ONNX file says about a model besides its graph: inputs, labels and metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABEL_KINDS = {str: ("STRING", object), bool: ("BOOL", np.bool_), int: ("INT64",
 
 
 def inputs_of_model(exported: Exported, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
-    """One input for each column of a table with categories or dates; empty if all rows come as one matrix."""
+    """One input for each column of a table with categories or dates; empty if the rows come as one matrix."""
     preparation = exported.decider.preparation_
     return () if preparation is None else inputs_of(preparation, tuple(outputs))
 

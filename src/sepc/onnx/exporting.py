@@ -34,7 +34,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     The input `X` is a tensor of doubles of shape (n, d), in the user's own features. A model of a table with categories
     or dates has one input for each column instead, of shape (n,) and with the name of the column: doubles for numbers,
     strings for categories, and days since 1970 as doubles for dates. Where training read numbers, dates or durations
-    from text, the input is the number, not the text, and the metadata of the file say so. The outputs are those of
+    from text, the input is the number, not the text, and the metadata of the file says so. The outputs are those of
     `decide`: `label`, `probabilities`, `trust`, `region`, `cause` (as an integer, see `Cause`) and `accepted`. The file
     includes `min_trust`, or the thresholds of a `SelectiveClassifier`.
 
@@ -46,7 +46,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     path : str or path
         The file to write. The same model always gives the same bytes. An existing file is replaced in one step.
     terms : bool, default=False
-        Also give `runner_up` and `terms`, of shape (n, d + 2): what each feature adds to the log-odds of the label
+        Also output `runner_up` and `terms`, of shape (n, d + 2): what each feature adds to the log-odds of the label
         against the runner-up, in the order of ``feature_names`` in the metadata, then what the place among ellipsoids
         and isolated rows adds, and the log-odds of an average row. They add up to the log-odds; see `Terms`.
 
@@ -54,7 +54,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     -----
     An ONNX graph does not fill in gaps, and cannot raise errors. For rows with NaN or infinity, `trust` and
     `probabilities` are NaN, `accepted` is false, `cause` is MISSING or, for infinity, UNSEEN, `region` is -1, and
-    `label` is the most common one of training, which says nothing about the row. A gap in a category is a category of
+    `label` is the most common label of training, which says nothing about the row. A gap in a category is a category of
     its own: the empty string.
 
     Examples
@@ -98,7 +98,7 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
         producer_version=version("sepc"),
         ir_version=IR_VERSION,
         opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in opsets.items()],
-        doc_string="Decisions of a model of the Python package sepc.",
+        doc_string="Decisions of a model fitted with the Python package sepc.",
     )
     onnx.helper.set_model_props(proto, facts(exported, inputs))
     onnx.checker.check_model(proto)

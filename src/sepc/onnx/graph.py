@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The name of a tensor in the graph.
 Value = str
 
-# The first version in which reductions take their axes as inputs; ONNX Runtime supports it since 1.14.
+# The first version in which reductions take their axes as inputs; ONNX Runtime has supported it since 1.14.
 OPSET = 18
 IR_VERSION = 8
 
@@ -81,8 +81,8 @@ class Graph:
     ) -> list[Value]:
         """The values that `then` computes for the positions where `mask` is true; skipped if there are none.
 
-        `kinds` are the types of the values, `then` adds the nodes of the branch, and `otherwise` are the values if the
-        mask is false everywhere.
+        `kinds` are the types of the values, `then` adds the nodes of the branch, and `otherwise` holds the values if
+        the mask is false everywhere.
         """
         at = self("NonZero", mask)
         some = self("Greater", self("Size", at), np.int64(0))
@@ -146,7 +146,7 @@ class Graph:
         return self._free("v", self._n_names)
 
     def _free(self, letter: str, number: int) -> Value:
-        """A name for a value: the letter once, or more often if an input has that name."""
+        """A name for a value: the letter once, or repeated if an input has that name."""
         name = f"{letter}{number}"
         while name in self._taken:
             name = letter + name

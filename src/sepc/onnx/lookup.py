@@ -71,7 +71,7 @@ def _displaced(sets: BoolArray, weights: FloatArray) -> tuple[IntArray, IntArray
 def find(graph: Graph, memberships: Value, sets: BoolArray) -> tuple[Value, Value, Value]:
     """The row of the table, whether it holds exactly this set, and the size of the set; each of shape (n,).
 
-    `memberships` has shape (K, n); `sets`, those of the table, has shape (T, K).
+    `memberships` has shape (K, n); `sets`, the sets in the table, has shape (T, K).
     """
     K = sets.shape[1]
     hashing, words = PerfectHash.of(sets), pack_sets(np.eye(K, dtype=bool)).T

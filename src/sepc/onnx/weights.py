@@ -20,7 +20,7 @@ from sepc.onnx.graph import Graph, Value
 from sepc.onnx.locating import Geometry
 from sepc.onnx.lookup import find
 
-# All features are padded to the same number of knots if this makes at most so many times as many knots.
+# All features are padded to the same number of knots if this multiplies the number of knots by at most this factor.
 FILLED_UP = 2
 
 
@@ -29,7 +29,7 @@ def weighed(
 ) -> tuple[dict[str, Value], Value]:
     """Label (as a position), trust, probabilities, region and scores, and whether each row lies in an ellipsoid.
 
-    `codes`, of shape (q, n), are those of categories, if the model has any.
+    `codes`, of shape (q, n), are the codes of categories, if the model has any.
     """
     place, gauge = _smallest_gauge(graph, model, geometry)
     region, inside = _regions(graph, model, geometry, place)
@@ -125,7 +125,7 @@ def _smallest_gauge(graph: Graph, model: SEPModel, geometry: Geometry) -> tuple[
         way = graph("Sub", geometry.rows, graph("Gather", model.isolated, nearest))
         distance = graph("Sqrt", graph("ReduceSumSquare", way, [1], keepdims=0))
         gauge = graph("Add", graph("Div", distance, np.sqrt(model.isolated.shape[1])), 1.0)
-        # Of identical isolated rows, Python always finds the same one.
+        # Among identical isolated rows, Python always finds the same one.
         same = np.asarray(model.places.isolated.query(model.isolated)[1], dtype=np.int64)
         candidates.append((graph("Gather", K + same, nearest), gauge))
     if len(candidates) == 1:
