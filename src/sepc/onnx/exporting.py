@@ -98,7 +98,7 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
         producer_version=version("sepc"),
         ir_version=IR_VERSION,
         opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in opsets.items()],
-        doc_string="Decisions of a model fitted with the Python package sepc.",
+        doc_string="Decisions of a model of the Python package sepc.",
     )
     onnx.helper.set_model_props(proto, facts(exported, inputs))
     onnx.checker.check_model(proto)
