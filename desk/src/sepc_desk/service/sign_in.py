@@ -10,7 +10,7 @@ from typing import Any
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.starlette_client import OAuth
 from fastapi import APIRouter
-from httpx import HTTPError
+from httpx2 import HTTPError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 

@@ -19,6 +19,8 @@ CREATE FUNCTION append_entries(
 DECLARE
     last_place bigint;
     last_hash bytea;
+    known_place bigint;
+    known_hash bytea;
     n integer := cardinality(ids);
     places bigint[] := array_fill(NULL::bigint, ARRAY[n]);
     hashes bytea[] := array_fill(NULL::bytea, ARRAY[n]);
@@ -32,9 +34,11 @@ BEGIN
     END IF;
     FOR i IN 1..n LOOP
         IF request_keys[i] IS NOT NULL THEN
-            SELECT e.place, e.hash INTO places[i], hashes[i] FROM entries e
+            SELECT e.place, e.hash INTO known_place, known_hash FROM entries e
                 WHERE e.request_key = request_keys[i] AND e.request_row = request_rows[i];
             IF FOUND THEN
+                places[i] := known_place;
+                hashes[i] := known_hash;
                 there[i] := true;
                 CONTINUE;
             END IF;
