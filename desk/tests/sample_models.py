@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,6 @@ import sepc
 from sepc.lifecycle import repair
 
 Table = tuple[pd.DataFrame, np.ndarray]
-NAMES = (
-    *("loans", "patients", "orders", "accounts", "wdbc", "wdbc-unnamed", "wdbc-counts", "wdbc-published"),
-    *("promise", "promise-by-home", "strata", "repaired"),
-)
 
 
 def loans(n: int = 300, seed: int = 0) -> Table:
@@ -92,46 +89,62 @@ def wdbc() -> Table:
 
 
 @cache
-def models() -> dict[str, tuple[Any, list[dict[str, Any]]]]:
-    """Twelve fitted models by name, each with rows as JSON has them."""
+def model(name: str) -> tuple[Any, list[dict[str, Any]]]:
+    """A fitted model, and rows as JSON has them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: (model, rows_of(table)) for name, model, table in _fitted()}
+        fitted, table = BUILDERS[name]()
+    return fitted, rows_of(table)
 
 
-def loans_model() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return sepc.SEPClassifier().fit(*loans())
+def _plain(table: Table, **options: Any) -> tuple[Any, pd.DataFrame]:
+    return sepc.SEPClassifier(**options).fit(*table), table[0].drop(columns="key", errors="ignore")
 
 
-def _fitted() -> list[tuple[str, Any, pd.DataFrame]]:
-    loan, late = loans()
-    sick, ill = patients()
-    order, slow = orders()
-    account, good = accounts()
-    cells, malignant = wdbc()
-    numbers, sep = cells.to_numpy(), sepc.SEPClassifier
-    base = sep().fit(loan[:200], late[:200])
+def _cells(**options: Any) -> tuple[Any, pd.DataFrame]:
+    X, y = wdbc()
+    return sepc.SEPClassifier(**options).fit(X[::2], y[::2]), X[1::2]
+
+
+def _published() -> tuple[Any, pd.DataFrame]:
+    X, y = wdbc()
+    return sepc.SEPClassifier.as_published().fit(X[::2], y[::2]), X[1::2]
+
+
+def _unnamed() -> tuple[Any, pd.DataFrame]:
+    X, y = wdbc()
+    rows = X.to_numpy()
+    names = [f"x{j}" for j in range(rows.shape[1])]
+    return sepc.SEPClassifier().fit(rows[::2], y[::2]), pd.DataFrame(rows[1::2], columns=names)
+
+
+def _around(kind: Any, **options: Any) -> tuple[Any, pd.DataFrame]:
+    table = loans()
+    return kind(sepc.SEPClassifier(), **options).fit(*table), table[0]
+
+
+def _repaired() -> tuple[Any, pd.DataFrame]:
+    base = sepc.SEPClassifier().fit(*loans(200))
     later, truth = loans(seed=1)
-    later_flipped = np.where((later["home"] == "rent") & (later["age"] > 40), "late", truth)
-    promise = sepc.SelectiveClassifier(sep(), max_risk=0.1).fit(loan, late)
-    by_home = sepc.SelectiveClassifier(sep(), max_risk=0.3, by=["home"]).fit(loan, late)
-    unnamed = pd.DataFrame(numbers[1::2], columns=[f"x{j}" for j in range(numbers.shape[1])])
-    return [
-        ("loans", loans_model(), loan),
-        ("patients", sep().fit(sick, ill), sick.drop(columns="key")),
-        ("orders", sep().fit(order, slow), order),
-        ("accounts", sep(categorical_features=["branch"]).fit(account, good), account),
-        ("wdbc", sep().fit(cells[::2], malignant[::2]), cells[1::2]),
-        ("wdbc-unnamed", sep().fit(numbers[::2], malignant[::2]), unnamed),
-        ("wdbc-counts", sep(2, trust="counts").fit(cells[::2], malignant[::2]), cells[1::2]),
-        ("wdbc-published", sep.as_published().fit(cells[::2], malignant[::2]), cells[1::2]),
-        ("promise", promise, loan),
-        ("promise-by-home", by_home, loan),
-        ("strata", sepc.StratifiedClassifier(sep(), by=["home"]).fit(loan, late), loan),
-        ("repaired", repair(base, later, later_flipped), later),
-    ]
+    flipped = np.where((later["home"] == "rent") & (later["age"] > 40), "late", truth)
+    return repair(base, later, flipped), later
+
+
+BUILDERS: dict[str, Callable[[], tuple[Any, pd.DataFrame]]] = {
+    "loans": lambda: _plain(loans()),
+    "patients": lambda: _plain(patients()),
+    "orders": lambda: _plain(orders()),
+    "accounts": lambda: _plain(accounts(), categorical_features=["branch"]),
+    "wdbc": _cells,
+    "wdbc-unnamed": _unnamed,
+    "wdbc-counts": lambda: _cells(n_impure=2, trust="counts"),
+    "wdbc-published": _published,
+    "promise": lambda: _around(sepc.SelectiveClassifier, max_risk=0.1),
+    "promise-by-home": lambda: _around(sepc.SelectiveClassifier, max_risk=0.3, by=["home"]),
+    "strata": lambda: _around(sepc.StratifiedClassifier, by=["home"]),
+    "repaired": _repaired,
+}
+NAMES = tuple(BUILDERS)
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -152,13 +165,9 @@ def save_models(folder: Path, names: list[str] | None = None) -> Path:
     from sepc_desk.models import ModelFolder
 
     folder.mkdir(exist_ok=True)
-    if names == ["loans"]:
-        found = {"loans": loans_model()}
-    else:
-        found = {name: model for name, (model, _) in models().items() if names is None or name in names}
-    for name, model in found.items():
+    for name in names or NAMES:
         file = folder / f"{name}.unsorted"
-        sepc.save(model, file)
+        sepc.save(model(name)[0], file)
         ModelFolder(folder).add(name, file)
         file.unlink()
     return folder

@@ -47,7 +47,9 @@ class Cluster:
         if os.geteuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
         self.data = self.folder / "data"
-        self._run("initdb", "-D", str(self.data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
+        self._run(
+            "initdb", "-D", str(self.data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"
+        )
         given = SETTINGS | settings | {"port": str(self.port)}
         lines = "".join(f"{name} = '{value}'\n" for name, value in given.items())
         with (self.data / "postgresql.conf").open("a") as file:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_models import NAMES, models
+from sample_models import NAMES, model
 
 from sepc_desk.columns import Column, Kind, columns_of
 from sepc_desk.deciding import decide_rows
@@ -92,8 +92,8 @@ def test_a_missing_column_is_named_with_what_may_be_meant() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_decided_together_are_decided_as_if_alone(name: str) -> None:
-    estimator, rows = models()[name]
-    model = Model(name, "0", estimator, columns_of(estimator))
-    typed = [typed_row(model.columns, row, i) for i, row in enumerate(rows[:40])]
-    together = decide_rows(model, typed)
-    assert together == [decide_rows(model, [row])[0] for row in typed[:12]] + decide_rows(model, typed[12:])
+    estimator, rows = model(name)
+    version = Model(name, "0", estimator, columns_of(estimator))
+    typed = [typed_row(version.columns, row, i) for i, row in enumerate(rows[:40])]
+    together = decide_rows(version, typed)
+    assert together == [decide_rows(version, [row])[0] for row in typed[:12]] + decide_rows(version, typed[12:])

@@ -22,7 +22,14 @@ N = int(os.environ.get("DESK_ATTACKS", "4"))
 def filled(engine: Engine, n: int = 12) -> tuple[list[str], Head]:
     chain = Chain(engine)
     made = [
-        entry(EntryKind.DECISION, "key:1", {"row": {"x": i}, "trust": 0.1 * i}, label='"a"', accepted=i % 2 == 0, cause="THIN")
+        entry(
+            EntryKind.DECISION,
+            "key:1",
+            {"row": {"x": i}, "trust": 0.1 * i},
+            label='"a"',
+            accepted=i % 2 == 0,
+            cause="THIN",
+        )
         for i in range(n)
     ]
     receipts = chain.append(made)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 
 from sepc_desk.errors import RequestError
-from sepc_desk.keys import all_keys, hash_of
+from sepc_desk.keys import PREFIX, all_keys, hash_of
 from sepc_desk.service.identity import Identity, identity_of_key
 from sepc_desk.service.limits import Rates
 
@@ -30,24 +30,24 @@ class KeyRing:
         self._read_at = 0.0
         self._reading = asyncio.Lock()
 
-    async def refresh(self) -> None:
-        """Read the keys, unless they were read just now; an outage of the database leaves them as they are."""
+    def known(self, secret: str) -> Identity | None:
+        """Who holds this key, by what was read last."""
+        return self._known.get(hash_of(secret))
+
+    async def refresh(self, since: float | None = None) -> None:
+        """Read the keys again, at most once a second; with `since`, wait until they were read after that time."""
         async with self._reading:
-            if time.monotonic() - self._read_at < REFRESH_SECONDS:
-                return
+            left = self._read_at + REFRESH_SECONDS - time.monotonic()
+            if left > 0:
+                if since is None or self._read_at > since:
+                    return
+                await asyncio.sleep(left)
             try:
                 found = await asyncio.get_running_loop().run_in_executor(None, all_keys, self.engine)
             except SQLAlchemyError:
-                return
+                return  # In an outage of the database, keys stay as they are.
             self._known = {own: identity_of_key(key) for own, key in found.items() if not key.is_revoked}
             self._read_at = time.monotonic()
-
-    async def identity(self, secret: str) -> Identity | None:
-        """Who holds this key; None if nobody does."""
-        own = hash_of(secret)
-        if own not in self._known:
-            await self.refresh()
-        return self._known.get(own)
 
 
 class Gate:
@@ -55,8 +55,8 @@ class Gate:
 
     def __init__(self, ring: KeyRing, a_second: float, failures_a_minute: int) -> None:
         self.ring = ring
-        self.rates = Rates(a_second)
-        self.failures = Rates(failures_a_minute / 60)
+        self.rates = Rates(a_second, 2 * a_second)
+        self.failures = Rates(failures_a_minute / 60, failures_a_minute)
 
     async def identify(self, request: Request) -> Identity:
         """Who asks; raises if nobody can tell, or if they ask too often."""
@@ -72,14 +72,17 @@ class Gate:
             if found is not None:
                 return found
             raise RequestError(401, "no_key", "Send a key: Authorization: Bearer sepc_...")
-        address = request.client.host if request.client else ""
-        if self.failures.is_used_up(address):
+        known = self.ring.known(secret)
+        if known is not None:
+            return known
+        if secret.startswith(PREFIX) and len(secret) <= LONGEST_KEY:
+            await self.ring.refresh(since=time.monotonic())
+            known = self.ring.known(secret)
+        if known is not None:
+            return known
+        if not self.failures.allows(request.client.host if request.client else ""):
             raise RequestError(429, "too_many", "Too many wrong keys came from this address.", retry_after=10)
-        known = await self.ring.identity(secret) if len(secret) <= LONGEST_KEY else None
-        if known is None:
-            self.failures.allows(address)
-            raise RequestError(401, "wrong_key", "This key is not known, or was revoked.")
-        return known
+        raise RequestError(401, "wrong_key", "This key is not known, or was revoked.")
 
 
 def _key_in(request: Request) -> str | None:

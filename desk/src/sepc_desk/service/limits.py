@@ -17,10 +17,10 @@ MOST_CALLERS = 10_000
 
 
 class Rates:
-    """Allows each caller so many requests a second, with a burst of twice as many."""
+    """Allows each caller so many requests a second, and some at once; any number if that is 0."""
 
-    def __init__(self, a_second: float) -> None:
-        self.a_second, self.most = a_second, max(1.0, 2 * a_second)
+    def __init__(self, a_second: float, at_once: float) -> None:
+        self.a_second, self.most = a_second, max(1.0, at_once)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def allows(self, caller: str) -> bool:
@@ -34,11 +34,6 @@ class Rates:
         if len(self._left) > MOST_CALLERS:
             self._left.popitem(last=False)
         return left >= 1
-
-    def is_used_up(self, caller: str) -> bool:
-        """Whether no request is left, without counting one."""
-        left, before = self._left.get(caller, (self.most, 0.0))
-        return left + (time.monotonic() - before) * self.a_second < 1
 
 
 class Buffers:
