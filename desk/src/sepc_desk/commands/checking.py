@@ -49,7 +49,8 @@ def run_verify(options: argparse.Namespace) -> int:
         key = public_key_of(options.public_key)
         if options.receipt:
             raise SettingError("Receipts are not signed; check them without --public-key, in a run of their own.")
-    verdict = verify(engine_for(options), heads, key)
+    with engine_for(options) as engine:
+        verdict = verify(engine, heads, key)
     erased = f", {verdict.n_erased:,} of them erased" if verdict.n_erased else ""
     print(f"{verdict.n_entries:,} entries{erased}; the head is {verdict.place}:{verdict.hash.hex()}")
     for finding in verdict.findings:
@@ -74,7 +75,7 @@ def make_key(options: argparse.Namespace) -> int:
 
 def sign_head(options: argparse.Namespace) -> int:
     """Sign the head."""
-    with engine_for(options).connect() as connection:
+    with engine_for(options) as engine, engine.connect() as connection:
         place, own_hash = head_of(connection)
     if place == 0:
         raise SettingError("The log is empty, so there is no head to sign.")

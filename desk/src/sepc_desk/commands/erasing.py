@@ -35,8 +35,8 @@ def add_commands(commands: Any) -> None:
 
 def run_erase(options: argparse.Namespace) -> int:
     """Erase a case."""
-    engine = engine_for(options)
-    erased = erase(engine, options.id, caller())
+    with engine_for(options) as engine:
+        erased = erase(engine, options.id, caller())
     if erased.receipt is None:
         print("There was nothing left to erase.")
         return 0
@@ -50,8 +50,8 @@ def run_retention(options: argparse.Namespace) -> int:
     if options.days < 0:
         raise SettingError("--days is a number of days from 0 on.")
     until = microseconds(datetime.now(UTC) - timedelta(days=options.days))
-    engine = engine_for(options)
-    erased = erase_until(engine, until, caller(), options.model)
+    with engine_for(options) as engine:
+        erased = erase_until(engine, until, caller(), options.model)
     print(f"{erased.n_entries:,} entries from before {time_of(until)} are erased.")
     if erased.n_entries:
         print(_left_behind(engine.dialect.name))
@@ -67,7 +67,8 @@ def _left_behind(dialect: str) -> str:
 def run_scrub(options: argparse.Namespace) -> int:
     """Rewrite the files of the database."""
     try:
-        steps = scrub(engine_for(options))
+        with engine_for(options) as engine:
+            steps = scrub(engine)
     except DBAPIError as error:
         raise SettingError(
             f"Not all of it could be done: {str(error.orig).splitlines()[0]}. It takes the owner of the table, with "

@@ -30,19 +30,23 @@ def make_key(options: argparse.Namespace) -> int:
     """Make a key."""
     # With --models, the settings would take it for the folder of models.
     models, options.models = options.models, None
-    print(create_key(engine_for(options), options.name, models, options.role))
+    with engine_for(options) as engine:
+        print(create_key(engine, options.name, models, options.role))
     return 0
 
 
 def refuse_key(options: argparse.Namespace) -> int:
     """Revoke a key."""
-    revoke_key(engine_for(options), options.id)
+    with engine_for(options) as engine:
+        revoke_key(engine, options.id)
     print(f"Key {options.id} is revoked; running services refuse it within two seconds.")
     return 0
 
 
 def list_keys(options: argparse.Namespace) -> int:
     """Show all keys."""
-    for key in all_keys(engine_for(options)).values():
+    with engine_for(options) as engine:
+        known = all_keys(engine)
+    for key in known.values():
         print(key.id, key.role, ",".join(sorted(key.models)), "revoked" if key.is_revoked else "", key.name, sep="  ")
     return 0

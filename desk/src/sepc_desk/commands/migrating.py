@@ -19,7 +19,7 @@ def add_commands(commands: Any) -> None:
 
 def run_migrate(options: argparse.Namespace) -> int:
     """Bring the database to a version."""
-    engine = engine_for(options, check=False)
-    migrate(engine, options.to)
-    print(f"The database is at version {version_of(engine) or 'none'}.")
+    with engine_for(options, check=False) as engine:
+        migrate(engine, options.to)
+        print(f"The database is at version {version_of(engine) or 'none'}.")
     return 0

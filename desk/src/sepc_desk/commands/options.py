@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +34,18 @@ def settings_of(options: argparse.Namespace, **given: Any) -> Settings:
     return load_settings(environment, **named, **given)
 
 
-def engine_for(options: argparse.Namespace, *, check: bool = True) -> Engine:
+@contextmanager
+def engine_for(options: argparse.Namespace, *, check: bool = True) -> Iterator[Engine]:
     """The database of a command; by default it must be at the newest version."""
     settings = settings_of(options)
     engine = engine_of(settings)
-    check_durable(engine, settings)
-    if check:
-        check_version(engine)
-    return engine
+    try:
+        check_durable(engine, settings)
+        if check:
+            check_version(engine)
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def caller() -> str:

@@ -36,7 +36,8 @@ def run_replay(options: argparse.Namespace) -> int:
     elif options.day is not None:
         first, last = day_bounds(options.day)
         conditions = [entries.c.at >= first, entries.c.at < last]
-    found = replay(engine_for(options), ModelFolder(settings_of(options).models), *conditions)
+    with engine_for(options) as engine:
+        found = replay(engine, ModelFolder(settings_of(options).models), *conditions)
     n = found.n_identical + found.n_close + found.n_different + found.n_erased + found.n_without_model
     if n == 0:
         raise SettingError("There is no such decision in the log.")

@@ -33,7 +33,8 @@ def serve(options: argparse.Namespace) -> int:
     """Check everything, and run until stopped."""
     given = {name: getattr(options, name) for name in ("host", "port", "processes")}
     settings = settings_of(options, **given)
-    engine_for(options).dispose()
+    with engine_for(options):
+        pass  # It was reached, and is at the newest version.
     folder = ModelFolder(settings.models)
     for name in folder.names():
         folder.live_digest(name)
