@@ -68,6 +68,12 @@ class Cluster:
     def stop(self, mode: str = "fast") -> None:
         self._run("pg_ctl", "-D", str(self.data), "-w", "-m", mode, "stop")
 
+    def is_running(self) -> bool:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self._run("pg_ctl", "-D", str(self.data), "status")
+            return True
+        return False
+
     def remove(self) -> None:
         with contextlib.suppress(subprocess.CalledProcessError):
             self.stop("immediate")

@@ -66,7 +66,7 @@ def test_several_writers_make_one_chain_without_gaps(engine: Engine) -> None:
 
 def test_text_that_json_escapes_is_kept(engine: Engine) -> None:
     chain = Chain(engine)
-    odd = {"row": {"a": "\x00 ü \u2028 '\"\\ \U0001f600", "b": -0.0, "c": 2**63 - 1, "d": 5e-324}}
+    odd = {"row": {"a": "\x00 \x1e \x1f \x7f ü \u2028 '\"\\ \U0001f600", "b": -0.0, "c": 2**63 - 1, "d": 5e-324}}
     chain.append([entry(EntryKind.DECISION, "key:1", odd)])
     assert verify(engine).is_whole
     chain.close()

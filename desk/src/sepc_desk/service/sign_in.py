@@ -67,6 +67,8 @@ async def signed_in(request: Request) -> Response:
         raise RequestError(
             403, "no_role", f"You have no role here: the claim {settings.oidc_roles_claim!r} gives none."
         )
+    if not str(claims["sub"]).isprintable():
+        raise RequestError(403, "bad_name", "The provider gives you a name with control characters.")
     request.session.clear()
     request.session.update(
         person=str(claims["sub"]),
