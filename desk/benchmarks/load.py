@@ -1,7 +1,7 @@
 """Requests a second of the desk beside a bare echo and MLflow's server, in one run on loopback.
 
-Every server gets the same rows from wrk: 32 clients with one row a request, one client with one row, and 4 clients with
-100 rows. The desk checks a key and commits to its log before each answer. MLflow needs an environment that has it,
+All servers run at once and take turns, and each gets the same rows from wrk: 32 clients with one row a request, one
+client with one row, and 4 clients with 100 rows. The desk checks a key and commits to its log before each answer. MLflow needs an environment that has it,
 named by --mlflow-python; without, it is left out. wrk comes from Debian's packages.
 """
 
@@ -16,8 +16,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 
 import httpx2 as httpx
 
@@ -99,65 +100,65 @@ def resident(process: DeskProcess) -> float:
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+Setup = tuple[str, str, dict[int, list[str]], str]  # address, path, bodies by rows a request, key
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=10, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--mlflow-python", help="a Python that has sepc and MLflow")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    records: list[dict[str, object]] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        store = save_models(folder / "models", [MODEL])
-        rows = model(MODEL)[1]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        store, rows = save_models(folder / "models", [MODEL]), model(MODEL)[1]
         cluster = Cluster(shared_buffers="256MB")
-        try:
-            for _ in range(options.rounds):
-                for n in options.processes:
-                    records += echo(folder, rows, n, options.seconds)
-                    records += desk(
-                        folder, store, cluster.create(f"d{time.time_ns()}"), "PostgreSQL", rows, n, options.seconds
-                    )
-                    records += desk(
-                        folder, store, f"sqlite:///{folder}/d{time.time_ns()}.db", "SQLite", rows, n, options.seconds
-                    )
-                if options.mlflow_python:
-                    records += mlflow(folder, store, rows, options.mlflow_python, options.seconds)
-        finally:
-            cluster.remove()
+        stack.callback(cluster.remove)
+        servers: dict[str, Setup] = {"echo": stack.enter_context(echo(rows, options.processes))}
+        for name, database in (("PostgreSQL", cluster.create("desk")), ("SQLite", f"sqlite:///{folder}/desk.db")):
+            servers[f"desk, {name}"] = stack.enter_context(desk(store, database, rows, options.processes))
+        if options.mlflow_python:
+            servers["MLflow"] = stack.enter_context(mlflow(folder, store, rows, options.mlflow_python))
+        records = measure_in_turns(servers, folder, options.seconds, options.rounds)
+    for one in records:
+        print(json.dumps(one), flush=True)
     if options.output:
         options.output.write_text(json.dumps({"load": records}, indent=1) + "\n")
 
 
-def run(name: str, n: int, address: str, path: str, bodies: dict[int, list[str]], key: str, folder: Path, seconds: int):
-    for clients, size in SETUPS:
-        script = script_of(folder, bodies[size], path, key)
-        measure(address, script, clients, 1)
-        found = {"server": name, "processes": n, "clients": clients, "rows a request": size}
-        found |= measure(address, script, clients, seconds)
-        found["rows a second"] = round(found["a second"] * size)
-        print(json.dumps(found), flush=True)
-        yield found
+def measure_in_turns(servers: dict[str, Setup], folder: Path, seconds: int, rounds: int) -> list[dict[str, object]]:
+    """Medians over rounds in which all servers take their turn, so that what else the machine does falls on all."""
+    found: dict[tuple[int, int, str], list[dict[str, float]]] = {}
+    for _ in range(rounds):
+        for clients, size in SETUPS:
+            for name, (address, path, bodies, key) in servers.items():
+                script = script_of(folder, bodies[size], path, key)
+                measure(address, script, clients, 1)
+                found.setdefault((clients, size, name), []).append(measure(address, script, clients, seconds))
+    records = []
+    for (clients, size, name), own in found.items():
+        record: dict[str, object] = {"server": name, "clients": clients, "rows a request": size}
+        record |= {part: round(median(one[part] for one in own), 2) for part in ("a second", "p50, ms", "p99, ms")}
+        record["errors"] = sum(one["errors"] for one in own)
+        for other in ("echo", "MLflow"):
+            if other in servers and other != name:
+                pairs = list(zip(own, found[clients, size, other], strict=True))
+                record[f"times {other}"] = round(median(a["a second"] / b["a second"] for a, b in pairs), 3)
+                record[f"p99 of {other}"] = round(median(a["p99, ms"] / b["p99, ms"] for a, b in pairs), 2)
+        records.append(record)
+    return records
 
 
-def echo(folder: Path, rows: list, n: int, seconds: int) -> list[dict[str, object]]:
+@contextmanager
+def echo(rows: list, n: int) -> Iterator[Setup]:
     port = free_port()
-    arguments = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "echo:app",
-        "--app-dir",
-        str(Path(__file__).parent),
-        "--port",
-        str(port),
-    ]
-    arguments += ["--workers", str(n), "--no-access-log", "--log-level", "error"]
+    arguments = [sys.executable, "-m", "uvicorn", "echo:app", "--app-dir", str(Path(__file__).parent)]
+    arguments += ["--port", str(port), "--workers", str(n), "--no-access-log", "--log-level", "error"]
     address = f"http://127.0.0.1:{port}"
     with command(arguments, address, "/echo"):
-        return list(run("echo", n, address, "/echo", decide_bodies(rows), "none", folder, seconds))
+        yield address, "/echo", decide_bodies(rows), "none"
 
 
 def decide_bodies(rows: list) -> dict[int, list[str]]:
@@ -167,31 +168,26 @@ def decide_bodies(rows: list) -> dict[int, list[str]]:
     }
 
 
-def desk(
-    folder: Path, store: Path, database: str, name: str, rows: list, n: int, seconds: int
-) -> list[dict[str, object]]:
+@contextmanager
+def desk(store: Path, database: str, rows: list, n: int) -> Iterator[Setup]:
     engine = engine_of(load_settings({}, database=database))
     migrate(engine)
     key = create_key(engine, "load", [MODEL])
     process = DeskProcess(database, store, processes=n).wait_ready()
     try:
-        time.sleep(1)
-        found = list(run(f"desk, {name}", n, process.address, "/decide", decide_bodies(rows), key, folder, seconds))
-        print(
-            json.dumps({"server": f"desk, {name}", "processes": n, "memory, MB": round(resident(process))}), flush=True
-        )
-        return found
+        yield process.address, "/decide", decide_bodies(rows), key
+        print(json.dumps({"database": engine.dialect.name, "memory, MB": round(resident(process))}), flush=True)
     finally:
         process.kill()
         engine.dispose()
 
 
-def mlflow(folder: Path, store: Path, rows: list, python: str, seconds: int) -> list[dict[str, object]]:
+@contextmanager
+def mlflow(folder: Path, store: Path, rows: list, python: str) -> Iterator[Setup]:
     target = folder / "mlflow"
-    if not target.exists():
-        (folder / "rows.json").write_text(json.dumps(rows))
-        file = next((store / MODEL).glob("*.sepc"))
-        subprocess.run([python, "-c", SAVE_FOR_MLFLOW, str(file), str(folder / "rows.json"), str(target)], check=True)
+    (folder / "rows.json").write_text(json.dumps(rows))
+    file = next((store / MODEL).glob("*.sepc"))
+    subprocess.run([python, "-c", SAVE_FOR_MLFLOW, str(file), str(folder / "rows.json"), str(target)], check=True)
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     arguments = [python, "-m", "mlflow", "models", "serve", "-m", str(target), "-p", str(port), "-h", "127.0.0.1"]
@@ -200,7 +196,7 @@ def mlflow(folder: Path, store: Path, rows: list, python: str, seconds: int) -> 
         for size, some in decide_bodies(rows).items()
     }
     with command([*arguments, "--env-manager", "local"], address, "/ping"):
-        return list(run("MLflow", 1, address, "/invocations", bodies, "none", folder, seconds))
+        yield address, "/invocations", bodies, "none"
 
 
 def _split(rows: list) -> dict[str, object]:

@@ -64,9 +64,8 @@ def signed(provider_code: Path, new_database, model_folder: Path) -> Iterator[Ru
     provider.stdout.close()
 
 
-def sign_in(running: Running, name: str) -> tuple[httpx.Client, httpx.Response]:
-    """A browser that has signed in, and the page that it ended on."""
-    browser = running.process.client(follow_redirects=True)
+def sign_in(name: str, browser: httpx.Client) -> httpx.Response:
+    """Sign in with a browser; returns the page that it ended on."""
     page = browser.get("/sign-in")
     for _ in range(4):
         form = re.search(r'action="([^"]+)"', page.text)
@@ -75,12 +74,12 @@ def sign_in(running: Running, name: str) -> tuple[httpx.Client, httpx.Response]:
         prompt = re.search(r'name="prompt" value="(\w+)"', page.text)
         data = {"prompt": prompt[1] if prompt else "login", "login": name, "password": "x"}
         page = browser.post(form[1], data=data)
-    return browser, page
+    return page
 
 
 def test_roles_come_from_the_claim(signed: Running) -> None:
-    browser, page = sign_in(signed, "ann")
-    with browser:
+    with signed.process.client(follow_redirects=True) as browser:
+        page = sign_in("ann", browser)
         assert page.status_code == 200, page.text
         assert page.json()["person"] == "person:ann"
         assert page.json()["roles"] == [["owner", "loans"]]
@@ -100,8 +99,8 @@ def test_roles_come_from_the_claim(signed: Running) -> None:
 
 def test_an_auditor_sees_and_changes_nothing(signed: Running) -> None:
     made = signed.client.post("/decide", json={"model": "loans", "rows": [LOAN]}).json()["decisions"][0]
-    browser, page = sign_in(signed, "bob")
-    with browser:
+    with signed.process.client(follow_redirects=True) as browser:
+        page = sign_in("bob", browser)
         headers = {"X-CSRF-Token": page.json()["csrf_token"]}
         assert browser.get(f"/decisions/{made['id']}").json()["case"]["row"] == LOAN
         assert browser.delete(f"/decisions/{made['id']}", headers=headers).status_code == 403
@@ -109,8 +108,8 @@ def test_an_auditor_sees_and_changes_nothing(signed: Running) -> None:
 
 
 def test_a_person_without_a_role_is_refused(signed: Running) -> None:
-    browser, page = sign_in(signed, "eve")
-    with browser:
+    with signed.process.client(follow_redirects=True) as browser:
+        page = sign_in("eve", browser)
         assert (page.status_code, page.json()["error"]["code"]) == (403, "no_role")
         assert browser.get("/me").status_code == 401
 
@@ -141,8 +140,8 @@ def test_grants_of_claims(values: object, mapping: dict, grants: set) -> None:
 
 
 def test_a_session_ends(signed: Running) -> None:
-    browser, _ = sign_in(signed, "bob")
-    with browser:
+    with signed.process.client(follow_redirects=True) as browser:
+        sign_in("bob", browser)
         assert browser.get("/me").status_code == 200
         cookie = next(own for own in browser.cookies.jar if own.name == "sepc_desk")
         assert cookie.expires is not None
