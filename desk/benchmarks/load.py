@@ -1,8 +1,8 @@
 """Requests a second of the desk beside a bare echo and MLflow's server, in one run on loopback.
 
 All servers run at once and take turns, and each gets the same rows from wrk: 32 clients with one row a request, one
-client with one row, and 4 clients with 100 rows. The desk checks a key and commits to its log before each answer. MLflow needs an environment that has it,
-named by --mlflow-python; without, it is left out. wrk comes from Debian's packages.
+client with one row, and 4 clients with 100 rows. The desk checks a key and commits to its log before each answer.
+MLflow needs an environment that has it, named by --mlflow-python; without, it is left out. wrk comes from Debian.
 """
 
 from __future__ import annotations
