@@ -45,6 +45,7 @@ from sepc_desk.verifying import verify  # noqa: E402
 
 N_CLIENTS = 12
 BACK_SECONDS = 120
+AS_ROOT = [] if os.geteuid() == 0 else ["sudo"]
 
 
 class Load:
@@ -204,12 +205,14 @@ def run(fault: str, times: int, kind: str) -> dict[str, object]:
         disk = folder / "disk"
         disk.mkdir()
         if fault == "full-disk":
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", str(disk)], check=True)
+            subprocess.run(
+                [*AS_ROOT, "mount", "-t", "tmpfs", "-o", "size=160m,mode=1777", "tmpfs", str(disk)], check=True
+            )
         try:
             return _run(fault, times, kind, folder, store, disk)
         finally:
             if fault == "full-disk":
-                subprocess.run(["umount", "-l", str(disk)], check=True)
+                subprocess.run([*AS_ROOT, "umount", "-l", str(disk)], check=True)
 
 
 def _run(fault: str, times: int, kind: str, folder: Path, store: Path, disk: Path) -> dict[str, object]:
