@@ -47,6 +47,7 @@ def fill(engine, case: dict[str, object], n: int = 400) -> tuple[str, bytes]:
 def test_postgresql(new_database, cluster: Cluster) -> None:
     engine = engine_of(load_settings({}, database=new_database("postgresql")))
     case, salt = fill(engine, secret_case())
+    cluster.execute("ANALYZE", engine.url.database)
     cluster.execute("CHECKPOINT")
     assert all(files_with(cluster.data, secret) for secret in SECRETS)
     assert erase(engine, case, "key:2").n_entries == 2

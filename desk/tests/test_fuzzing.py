@@ -28,6 +28,7 @@ def fuzzed(new_database, model_folder: Path):
     own.close()
 
 
+@pytest.mark.slow
 def test_no_request_from_the_schema_makes_the_service_fail(fuzzed: Running) -> None:
     document = fuzzed.client.get("/openapi.json").json()
     schema = schemathesis.openapi.from_dict(document)

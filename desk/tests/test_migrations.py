@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from servers import Cluster
 from sqlalchemy import inspect
 
@@ -11,7 +12,8 @@ from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import SettingError
 from sepc_desk.keys import all_keys, create_key
-from sepc_desk.migrations.running import check_version, migrate, version_of
+from sepc_desk.migrations.running import SCRIPTS, migrate
+from sepc_desk.migrations.versioning import NEWEST, check_version, version_of
 from sepc_desk.schema import metadata
 from sepc_desk.settings import load_settings
 from sepc_desk.verifying import verify
@@ -53,3 +55,7 @@ def test_up_and_down_with_data(kind: str, tmp_path, request: pytest.FixtureReque
     assert version_of(engine) is None
     assert not inspect(engine).has_table("entries")
     engine.dispose()
+
+
+def test_the_newest_version_is_the_one_that_the_service_needs() -> None:
+    assert ScriptDirectory(str(SCRIPTS)).get_current_head() == NEWEST

@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from sepc_desk.commands.options import add_common, engine_for
-from sepc_desk.migrations.running import migrate, version_of
+from sepc_desk.migrations.running import migrate
+from sepc_desk.migrations.versioning import version_of
 
 
 def add_commands(commands: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from sepc_desk.database import check_durable, engine_of
-from sepc_desk.migrations.running import check_version
+from sepc_desk.migrations.versioning import check_version
 from sepc_desk.settings import FILE, Settings, load_settings
 
 

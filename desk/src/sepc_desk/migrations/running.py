@@ -1,4 +1,4 @@
-"""Bring a database to a version of the schema, and tell whether it is there."""
+"""Bring a database to a version of the schema."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
-from sepc_desk.errors import SettingError
+from sepc_desk.migrations.versioning import version_of
 
 SCRIPTS = Path(__file__).parent
 
@@ -24,20 +22,6 @@ def migrate(engine: Engine, to: str = "head") -> None:
         is_down = to == "base" or (to != "head" and before is not None and to < before)
         (command.downgrade if is_down else command.upgrade)(config, to)
         connection.commit()
-
-
-def version_of(engine: Engine) -> str | None:
-    """The version that the database has; None if it has no tables of the desk yet."""
-    with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
-
-
-def check_version(engine: Engine) -> None:
-    """Raise with the remedy if the database is not at the newest version."""
-    newest, own = ScriptDirectory.from_config(_config()).get_current_head(), version_of(engine)
-    if own != newest:
-        has = "has no tables yet" if own is None else f"is at version {own}"
-        raise SettingError(f"The database {has}, and this service needs version {newest}. Run `sepc-desk migrate`.")
 
 
 def _config() -> Config:

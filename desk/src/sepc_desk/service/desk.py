@@ -17,7 +17,7 @@ from starlette.responses import Response
 from sepc_desk.chain import Chain, keep_context
 from sepc_desk.database import check_durable, engine_of
 from sepc_desk.errors import ModelFolderError, RequestError
-from sepc_desk.migrations.running import check_version
+from sepc_desk.migrations.versioning import check_version
 from sepc_desk.models import Model, ModelFolder
 from sepc_desk.service.access import Gate, KeyRing
 from sepc_desk.service.grouping import Grouper
